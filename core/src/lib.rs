@@ -7,17 +7,17 @@
 //!
 //! # What it does not do
 //!
-//! No I/O, no clock, no threads, no global randomness, no `std`. A [`campaign::Campaign`] does
-//! not connect, does not wait and does not know what time it is: its caller says so. That makes it
-//! the same in a tokio task, in a WebAssembly host and in a simulator that runs a year in a minute,
-//! and lets a test state the exact outputs for each input.
+//! No I/O, no clock, no threads, no global randomness, no `std`. A [`campaign::Campaign`] opens no connections, never
+//! waits and never reads a clock: its caller passes the time in. So it behaves the same in a tokio task, in a
+//! WebAssembly host and in a simulator that runs a year in a minute, and a test can state the exact outputs for each
+//! input.
 //!
 //! # The contract, in one sentence
 //!
 //! Give [`handle`](campaign::Campaign::handle) each input with its time, then carry out what
-//! [`poll`](campaign::Campaign::poll) returns until it is [`WakeAt`](campaign::Output::WakeAt),
-//! which means: nothing more until an input, or that instant. What a campaign of any of the three rules wants of its store
-//! is an `Output::Ask(Request)`, and comes back as an `Input::Answered(Answer)`, whenever that is.
+//! [`poll`](campaign::Campaign::poll) returns until it is [`WakeAt`](campaign::Output::WakeAt), which means: nothing
+//! more until an input, or that instant. All three rules ask their store with an `Output::Ask(Request)`; the answer
+//! comes back as an `Input::Answered(Answer)`, whenever it arrives.
 //!
 //! ```
 //! use core::time::Duration;
@@ -75,14 +75,14 @@
 //!
 //! # Where to read on
 //!
-//! [`campaign`] has the states, the argument for safety, and an order in which to read its files; [`queue`] is the second
-//! acquisition rule, for a store whose standard election is a queue, as etcd's is. [`induction`] is the third, over a
-//! consumer group of Kafka. [`session`] is one connection with all its campaigns, which a driver carries out.
-//! [`candidacy`] has what every candidate does, whatever its rule, and what another crate needs for a rule of its own.
-//! [`reconcile`] keeps a user's handlers in line with leadership. [`store`] defines the answers of a store, and what each
-//! proves. [`record`] is the encoding, byte by byte.
+//! [`campaign`] has the states, the argument for safety, and an order in which to read its files. [`queue`] is the
+//! second rule, for a store whose standard election is a queue, such as etcd; [`induction`] is the third, over a Kafka
+//! consumer group. [`session`] is one connection with all its campaigns, which a driver carries out. [`candidacy`] has
+//! what every candidate does, whatever its rule, and what another crate needs to add a rule. [`reconcile`] keeps a
+//! user's handlers in line with leadership. [`store`] defines a store's answers, and what each proves. [`record`] is
+//! the encoding, byte by byte.
 //!
-//! In the repository, `ARCHITECTURE.md` leads from each kind of fault to the file with its rule and to its tests, and
+//! In the repository, `ARCHITECTURE.md` leads from each kind of fault to the file with its rule and its tests;
 //! `docs/internals/faults.md` lists every fault.
 //!
 //! # Glossary
@@ -162,7 +162,7 @@ mod token;
 pub use time::Instant;
 pub use token::{Incarnation, ParseTokenError, Revision, Token};
 
-/// The example of the README, so that it runs.
+/// The README's example, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

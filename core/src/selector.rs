@@ -1,19 +1,19 @@
-//! Texts that select an election: its key, and whatever names its place in a store (a path, a prefix, a topic, a domain).
+//! Texts that select an election: its key, and its place in a store (a path, a prefix, a topic, a domain).
 //!
-//! Candidates of different texts are in different elections, and each election has a leader of its own. So texts that look
-//! the same to a person must not select two: one that differs from another only by invisible characters is refused, and a pair
-//! of quotes, which some tools remove and others keep, is warned about.
+//! Candidates with different texts are in different elections, each with its own leader. So two texts that look the
+//! same to a person must not select two elections: a text that differs from another only by invisible characters is
+//! refused, and a pair of quotes, which some tools strip and others keep, draws a warning.
 
 use alloc::string::{String, ToString};
 
 use crate::campaign::InvalidSettings;
 use crate::refusals;
 
-/// Refuses a text with a control character or a line separator, or with white space or another invisible character
-/// at either end. `setting` names the text in the error.
+/// Refuses a text with a control character or a line separator anywhere, or with white space or another invisible
+/// character at either end. `setting` names the text in the error.
 ///
 /// # Errors
-/// The text, escaped, and a remedy.
+/// Returns the text, escaped, and a remedy.
 pub fn check(setting: &'static str, text: &str) -> Result<(), InvalidSettings> {
     unseen(text).map_or(Ok(()), |unseen| Err(refusals::unseen(setting, text, &remedy(unseen))))
 }
@@ -23,21 +23,21 @@ pub fn remedy(unseen: char) -> String {
     refusals::unseen_advice(unseen).to_string()
 }
 
-/// The first character that no text may have that selects an election: a control character or a line separator anywhere,
-/// white space or an invisible character at either end.
+/// The first character that a text selecting an election must not have: a control character or a line separator
+/// anywhere, white space or an invisible character at either end.
 pub fn unseen(text: &str) -> Option<char> {
     let at_either_end = [text.chars().next(), text.chars().next_back()];
     let inside = text.chars().find(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'));
     inside.or_else(|| at_either_end.into_iter().flatten().find(|c| is_blank(*c)))
 }
 
-/// The text within a pair of quotes, where there is one around it.
+/// The text inside a pair of quotes, if it has one around it.
 pub fn unquoted(text: &str) -> Option<&str> {
     let within = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
     within('"', '"').or_else(|| within('\'', '\'')).or_else(|| within('“', '”')).or_else(|| within('‘', '’'))
 }
 
-/// White space, and what has no width: a byte order mark, a soft hyphen, joiners and the marks of a direction.
+/// White space, and characters without width: a byte order mark, a soft hyphen, joiners and direction marks.
 fn is_blank(c: char) -> bool {
     let has_no_width = matches!(
         c,
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_one_sees_is_refused_by_name() {
+    fn invisible_characters_are_refused_by_name() {
         for (text, found) in [
             ("jobs\n", '\n'),
             ("jobs\r\n", '\r'),

@@ -1,8 +1,7 @@
 //! The operations that a campaign asks of a store, and the answers.
 //!
-//! Classifying a store's answers into [`Outcome`]s is most of what a store adapter is. The classes
-//! differ in what they *prove*, and every rule of the campaign rests on them, so an adapter that is not
-//! sure answers [`Outcome::Unknown`].
+//! Most of a store adapter's work is to classify the store's answers into [`Outcome`]s. The classes differ in what they
+//! *prove*, and every rule of the campaign rests on them. An adapter that is not sure answers [`Outcome::Unknown`].
 
 use alloc::string::String;
 use core::fmt;
@@ -24,7 +23,7 @@ pub enum Expect {
 /// One compare-and-swap for the store. A write is never unconditional.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write {
-    /// Its number, under which the answer comes back.
+    /// Its number; the answer carries it too.
     pub attempt: Attempt,
     /// The expected entry.
     pub expect: Expect,
@@ -53,9 +52,9 @@ pub struct Put {
     pub value: String,
     /// Its headers.
     pub headers: Headers,
-    /// The least time for which the store keeps the record: its `Incumbent-Lease`. Sent along where the store can
-    /// expire records one by one, rounded up to what the store can keep. A record that is kept longer is always safe; with one that
-    /// vanishes sooner, the knowledge of its holder is lost.
+    /// The least time for which the store must keep the record: its `Incumbent-Lease`. Sent to stores that can expire
+    /// single records, rounded up to what the store can keep. Keeping a record longer is always safe; if it vanishes
+    /// sooner, its holder is unknown.
     pub lease: Duration,
 }
 
@@ -66,25 +65,25 @@ pub enum Outcome {
     Applied {
         /// Its revision.
         revision: Revision,
-        /// The store's incarnation, where the acknowledgement carries it.
+        /// The store's incarnation, if the acknowledgement carries it.
         incarnation: Option<Incarnation>,
     },
-    /// The compare failed. What is there may be *our own earlier attempt*.
+    /// The compare failed. The key may hold *our own earlier attempt*.
     Refused {
-        /// The key's newest revision as the store reports it; zero where it knows none.
+        /// The key's newest revision as the store reports it; zero if it knows none.
         current: Revision,
     },
     /// Another write to the key is in flight, perhaps ours. Nothing is lost.
     Busy,
     /// It was certainly not applied, and will not be.
     NotSent,
-    /// It may have been applied, or may be later.
+    /// It may have been applied, or may still be.
     Unknown,
-    /// It was not applied, and trying the same again will not help until an operator acts.
+    /// It was not applied, and repeating it will not help until an operator acts.
     Failed(Fault),
 }
 
-/// The reason for which a store cannot do what is asked, and that needs a person.
+/// The reason why a store cannot do what was asked. A person has to act.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// The kind of the fault.
@@ -98,7 +97,7 @@ pub struct Fault {
 pub enum FaultKind {
     /// Not allowed: a permission is missing, or credentials are no longer good.
     Denied,
-    /// The store is there and cannot serve: it is full, gone, or wrongly set up.
+    /// The store is reachable but cannot serve: it is full, gone, or misconfigured.
     Broken,
     /// The store does not answer. Reads and inspections fail with it; writes are `Unknown` or `NotSent`.
     Unreachable,
@@ -119,23 +118,23 @@ pub struct StoreInfo {
     pub asked_at: Instant,
     /// The store's incarnation.
     pub incarnation: Incarnation,
-    /// The age of this incarnation, by the store's own clock; `None` where that is not known.
+    /// The age of this incarnation, by the store's own clock; `None` if unknown.
     pub age: Option<Duration>,
     /// An operator stated that the store's name was never used before (`incumbent init --new`). A campaign that knew
-    /// another incarnation does not believe it.
+    /// another incarnation ignores it.
     pub never_used: bool,
-    /// Records older than this are removed; `None` where the store has no such limit.
+    /// Records older than this are removed; `None` if the store has no such limit.
     pub max_age: Option<Duration>,
-    /// The newest revision of the whole store, where it reports one.
+    /// The newest revision of the whole store, if it reports one.
     pub newest: Option<Revision>,
 }
 
-/// The capabilities of a store that a campaign needs to know; they do not change while it is open.
+/// What a campaign needs to know about a store. Capabilities do not change while it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// A record can have a lease time of its own, shorter than the store's maximum age.
+    /// A record can have its own lease time, shorter than the store's maximum age.
     pub own_lease: bool,
-    /// The step to which lease times are rounded up (one second for NATS where records have their own).
+    /// The step to which lease times are rounded up (one second for NATS buckets with a TTL per record).
     pub lease_step: Duration,
     /// The shortest and the longest lease the store can keep.
     pub shortest: Duration,
@@ -147,10 +146,10 @@ pub struct Capabilities {
     pub expiry_pushed: bool,
     /// Acknowledgements carry the incarnation, so a campaign need not ask for it.
     pub incarnation_acked: bool,
-    /// A new watch shows every entry that stands, and then says that it has shown all. A candidate that enters at the same
-    /// time waits for that, briefly, instead of reading its key.
+    /// A new watch shows every existing entry, then reports that it has shown them all. A candidate that enters at the
+    /// same time waits briefly for that, instead of reading its key.
     pub watch_shows_all: bool,
-    /// The number of requests that may wait for an answer at a time, at most. A session asks fewer where the store is slow.
+    /// The number of requests that may wait for an answer at once. A session sends fewer if the store is slow.
     pub window: u32,
     /// The longest time for which a healthy store may lack a leader of its own when one of its servers fails.
     pub fail_over: Duration,

@@ -1,4 +1,4 @@
-//! Texts that name settings. Each language spells the names in its own way, so they are kept apart from the words.
+//! Texts that name settings. Each language spells these names differently, so they are kept apart from the words.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -7,12 +7,12 @@ use core::fmt;
 
 /// A text that may name settings.
 ///
-/// The names are apart from the words, so that a language can write its own: nothing else in the text is changed, whatever a
-/// caller's values contain.
+/// The names are kept apart from the words, so that each language can write its own. Nothing else in the text changes,
+/// even if a caller's value looks like the name of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Text {
     words: String,
-    /// The names of settings, each with its place among the words; boxed, as an error should be small.
+    /// The names of settings, each with its position in the words. Boxed to keep errors small.
     names: Box<[(usize, &'static str)]>,
 }
 
@@ -58,7 +58,7 @@ impl Text {
     /// The text, with the names of settings as a language writes them.
     pub fn spelled(&self, names: Names) -> String {
         let mut text = self.words.clone();
-        // From the last, so that the places of those before it stay as they are.
+        // From the last, so that earlier positions stay valid.
         for &(place, name) in self.names.iter().rev() {
             text.insert_str(place, &names.spell(name));
         }
@@ -91,11 +91,11 @@ pub enum Names {
     Schema,
     /// `winDelay`: Node.
     Camel,
-    /// `winDelay`: Kotlin, Java and Swift, in which the parameters of a URL have the names that they have there.
+    /// `winDelay`: Kotlin, Java and Swift. URL parameters keep the names that they have in the URL.
     Properties,
     /// `win-delay`: the components' interfaces.
     Kebab,
-    /// `--win-delay`: the command line, to which the parameters of a URL come in the URL.
+    /// `--win-delay`: the command line. URL parameters keep the names that they have in the URL.
     Options,
 }
 

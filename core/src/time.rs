@@ -28,12 +28,12 @@ impl Instant {
         self.0
     }
 
-    /// This instant less `span`, and no earlier than the clock's origin.
+    /// This instant minus `span`, but not before the clock's origin.
     pub fn before(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(span)))
     }
 
-    /// The time from `earlier` to this instant; zero where `earlier` is the later one.
+    /// The time from `earlier` to this instant; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -72,7 +72,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::test_runner::{Config, RngSeed};
 
-    /// So many cases of a property, the same in every run.
+    /// The number of cases of each property, the same in every run.
     pub(crate) fn cases() -> Config {
         Config { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::with_cases(1000) }
     }

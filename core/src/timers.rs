@@ -7,13 +7,13 @@ use crate::time::Instant;
 /// The most timers of a rule.
 pub const TIMERS: usize = 13;
 
-/// The kinds of timers of one rule, in the order in which they fire where several are due at once.
+/// The kinds of timers of one rule. If several are due at once, they fire in this order.
 pub trait Kind: Copy + 'static {
     /// All of them, [`TIMERS`] at most.
     const ALL: &'static [Self];
     /// When the lease can no longer be proven.
     const DEADLINE: Self;
-    /// When a draining term ends though its work is not done.
+    /// When a draining term ends even if its work is not done.
     const DRAIN: Self;
     /// When to stop waiting for what a close leaves behind.
     const CLOSE: Self;
@@ -33,12 +33,12 @@ pub struct Wake<T> {
     pub timer: T,
 }
 
-/// Declares the timers of one rule as `Timer`, in the order in which they fire where several are due at once. `Deadline`, `Drain`,
-/// `Close` and `Splay` are every candidate's.
+/// Declares the timers of one rule as `Timer`. If several are due at once, they fire in the order given. Every
+/// candidate has `Deadline`, `Drain`, `Close` and `Splay`.
 #[macro_export]
 macro_rules! timers {
     ($($(#[$meaning:meta])* $timer:ident,)+) => {
-        /// The reason of a wake-up. Where several are due at once, they fire in this order.
+        /// Which timer a wake-up is for. If several are due at once, they fire in this order.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Timer {
             $($(#[$meaning])* $timer,)+
@@ -58,7 +58,7 @@ macro_rules! timers {
     };
 }
 
-/// The times of the timers, and a bit for each one that is set: half of the memory of optional times.
+/// The times of the timers, and one bit for each timer that is set: half the memory of optional times.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Timers<T> {
     at: [Instant; TIMERS],
@@ -80,7 +80,7 @@ impl<T: Kind> Timers<T> {
     }
 
     pub(crate) fn stop(&mut self, timer: T) {
-        // Equal tables are the same in memory.
+        // Equal tables must be equal in memory.
         self.at[timer.place()] = Instant::ZERO;
         self.set &= !(1 << timer.place());
     }
@@ -93,12 +93,12 @@ impl<T: Kind> Timers<T> {
         self.set & (1 << timer.place()) != 0
     }
 
-    /// When a timer fires. One that is set for never does not, not even at the end of all time.
+    /// When a timer fires. A timer set to `NEVER` does not fire, even at the end of all time.
     fn fires(&self, timer: T) -> Option<Instant> {
         self.get(timer).filter(|at| *at < Instant::NEVER)
     }
 
-    /// The first timer in the table's order that is due, which it stops.
+    /// Stops and returns the first timer in the table's order that is due.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<T> {
         let due = *T::ALL.iter().find(|timer| self.fires(**timer).is_some_and(|at| at <= now))?;
         self.stop(due);

@@ -4,10 +4,10 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// The creation of a store that a revision belongs to.
+/// Identifies one creation of a store. Revisions count within it.
 ///
-/// A store that is deleted and made again numbers its revisions from the start. Its incarnation distinguishes the two and
-/// grows from one to the next: for NATS it is the creation time of the bucket's stream, in nanoseconds since 1970.
+/// A store that is deleted and made again numbers its revisions from the start. Its incarnation tells the two apart,
+/// and grows from one to the next. On NATS it is the creation time of the bucket's stream, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Incarnation(pub u64);
 
@@ -17,9 +17,9 @@ pub struct Revision(pub u64);
 
 /// A fencing token: constant for one term, strictly larger for every later term of the election.
 ///
-/// Send it with every request the leader makes, and let the resource refuse a token smaller than
-/// the largest it has seen; then even a leader that was paused in the middle of a request does no
-/// harm (M. Kleppmann, "How to do distributed locking", 2016).
+/// Send it with every request that the leader makes, and let the resource refuse a token smaller than the largest it
+/// has seen. Then even a leader that was paused in the middle of a request does no harm (M. Kleppmann, "How to do
+/// distributed locking", 2016).
 ///
 /// As text it is 33 characters, `incarnation-sequence` in hexadecimal, and sorts as the pair does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -59,7 +59,7 @@ test('a candidate in a new store reports how long it waits and what would shorte
   await using candidate = await store.campaign('jobs', { lease: 60_000, splay: 0 });
   const { warning } = await event(candidate.events(), 'warning');
   expect(warning.code).toBe('YOUNG_STORE');
-  expect(warning.message).toMatch(/^the store is new, so this candidate does not lead for (5\d|60)s; `incumbent init --new` lifts that/);
+  expect(warning.message).toMatch(/^the store is new: waiting (5\d|60)s before leading; .*`incumbent init --new` skips the wait$/);
 });
 
 test('a program that asks for no log has the reason for its wait as a warning of the process', async () => {

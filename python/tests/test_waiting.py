@@ -25,8 +25,8 @@ async def test_a_candidate_in_a_new_store_reports_how_long_it_waits_and_what_wou
         async with store.campaign("jobs", lease=60, splay=0) as candidate:
             warning = await event(candidate.events(), incumbent.Warning)
     assert warning.code == "YOUNG_STORE"
-    assert re.match(r"the store is new, so this candidate does not lead for (5\d|60)s; ", warning.message)
-    assert "`incumbent init --new` lifts that" in warning.message
+    assert re.match(r"the store is new: waiting (5\d|60)s before leading; ", warning.message)
+    assert "`incumbent init --new` skips the wait" in warning.message
 
 
 async def test_a_candidate_in_a_store_that_was_never_used_reports_no_wait(sqlite):

@@ -1,9 +1,10 @@
-//! What up to ten thousand processes, each with one candidate, ask of one NATS bucket, and what it sends them: when they start,
-//! at rest, and after crashes of the leader. Simulated, as they need more than one machine: the same on each.
+//! What up to ten thousand processes, with one candidate each, ask of one NATS bucket, and what it sends them: when
+//! they start, at rest, and after crashes of the leader. Simulated, because that many processes need several machines;
+//! the result is the same on any machine.
 //!
-//! Numbers of processes as its arguments restrict it to these. Standard output is one JSON array of figures.
+//! Pass numbers of processes as arguments to restrict it to these. Standard output is one JSON array of figures.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, reason = "a benchmark that cannot continue says why")]
 
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ fn one(processes: usize) -> Vec<Figure> {
     figures
 }
 
-/// Each in an election of its own.
+/// Each in its own election.
 fn each(processes: usize) -> Vec<Figure> {
     eprintln!("{processes} processes, an election each");
     let fleet = Fleet::run(processes, Elections::Each, SEED).expect("all lead");

@@ -6,15 +6,15 @@ use incumbent_core::Instant;
 
 const MILLION: i128 = 1_000_000;
 
-/// The world's time at which runs begin, so that clocks may differ both ways.
+/// The world's time when a run begins. It leaves room for clocks to differ in both directions.
 pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
 
 /// A clock that runs at a constant rate until another rate is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// A moment of the world, and the clock's reading then.
+    /// A moment of the world, and the clock's reading at it.
     anchor: (Instant, Instant),
-    /// Parts per million by which it runs fast; minus a million is a clock that stands still.
+    /// Parts per million by which it runs fast; minus a million is a stopped clock.
     ppm: i64,
 }
 
@@ -30,7 +30,7 @@ impl Clock {
         self.anchor.1 + Duration::from_nanos(shown as u64)
     }
 
-    /// The first moment of the world at which the reading is `reading` or more.
+    /// The first moment of the world at which the clock reads `reading` or more.
     pub(crate) fn when(&self, reading: Instant) -> Instant {
         let ahead = i128::from(reading.since(self.anchor.1).as_nanos() as u64);
         let rate = MILLION + i128::from(self.ppm);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_still_reaches_nothing() {
+    fn a_stopped_clock_reaches_nothing() {
         let mut clock = Clock::new(Instant::ZERO, Instant::ZERO, 0);
         clock.set_rate(Instant::from_nanos(5), -1_000_000);
         assert_eq!(clock.at(Instant::from_nanos(90)), Instant::from_nanos(5));

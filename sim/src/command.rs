@@ -1,4 +1,4 @@
-//! The command that makes a run again, written and read.
+//! The command that repeats a run, written and read.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::kind::Store;
 use crate::plan::Choice;
 
 impl Choice {
-    /// The command of `incumbent sim` that makes this run again.
+    /// The `incumbent sim` command that repeats this run.
     pub fn command(&self) -> String {
         let Self { seed, store, candidates, faults, peers, plain, keep, lasts } = self;
         let mut command = format!("incumbent sim --seed {seed} --seeds 1 --candidates {candidates}");
@@ -34,10 +34,10 @@ impl Choice {
         command
     }
 
-    /// The run that a [command](Self::command) makes again.
+    /// The run that a [command](Self::command) repeats.
     ///
     /// # Errors
-    /// With the word that is none of such a command.
+    /// Returns the word that is not part of such a command.
     pub fn of_command(command: &str) -> Result<Self, String> {
         let mut words = command.split_whitespace().skip_while(|word| *word != "sim").skip(1);
         let mut choice = Self::of_seed(0);
@@ -47,7 +47,7 @@ impl Choice {
                 "--seed" => choice.seed = number(value()?)?,
                 "--seeds" => match value()? {
                     "1" => {}
-                    more => return Err(format!("--seeds {more} are more than one run")),
+                    more => return Err(format!("--seeds {more} asks for more than one run")),
                 },
                 "--candidates" => choice.candidates = number(value()?)?,
                 "--store" => choice.store = value()?.parse()?,
@@ -56,7 +56,7 @@ impl Choice {
                 "--plain" => choice.plain = true,
                 "--keep" => choice.keep = Some(listed(value()?)?),
                 "--lasts" => choice.lasts = Some(Duration::from_secs(number(value()?)?)),
-                unknown => return Err(format!("{unknown:?} is no option of a run")),
+                unknown => return Err(format!("{unknown:?} is not an option of a run")),
             }
         }
         Ok(choice)
@@ -76,7 +76,7 @@ fn listed<T: FromStr<Err: Display>>(text: &str) -> Result<Vec<T>, String> {
 }
 
 fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("{text:?} is no number of that size"))
+    text.parse().map_err(|_| format!("{text:?} is not a number in range"))
 }
 
 #[cfg(test)]
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn a_command_with_another_option_or_of_many_runs_is_refused() {
         let refused = |command| Choice::of_command(command).err().unwrap_or_default();
-        assert_eq!(refused("incumbent sim --seed 5 --jobs 2"), "\"--jobs\" is no option of a run");
-        assert_eq!(refused("cargo sim --seeds 20"), "--seeds 20 are more than one run");
+        assert_eq!(refused("incumbent sim --seed 5 --jobs 2"), "\"--jobs\" is not an option of a run");
+        assert_eq!(refused("cargo sim --seeds 20"), "--seeds 20 asks for more than one run");
         assert_eq!(refused("cargo sim --seed"), "--seed has no value");
-        assert_eq!(refused("cargo sim --seed -1"), "\"-1\" is no number of that size");
+        assert_eq!(refused("cargo sim --seed -1"), "\"-1\" is not a number in range");
     }
 }

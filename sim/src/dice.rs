@@ -11,7 +11,7 @@ pub(crate) struct Dice(Rand64);
 impl Dice {
     /// One of several independent sources that belong to a seed.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        // The 64 bits of a stream lie around the seed's: 56 above them and 8 below.
+        // The stream's 64 bits surround the seed's: 56 above them and 8 below.
         let (high, low) = (u128::from(stream >> 8), u128::from(stream & 0xff));
         Self(Rand64::new(high << 72 | u128::from(seed) << 8 | low))
     }
@@ -25,7 +25,7 @@ impl Dice {
         self.0.rand_range(0..bound)
     }
 
-    /// Yes in `chance` of a hundred cases.
+    /// Returns true in `chance` of a hundred cases.
     pub(crate) fn percent(&mut self, chance: u64) -> bool {
         chance > 0 && self.below(100) < chance
     }

@@ -1,8 +1,8 @@
-//! Many processes with a candidate each on one bucket, without faults but one: what they ask of the store and what it
-//! sends them, when all start, at rest, and after the leader's crash.
+//! Many processes with one candidate each on one bucket, without faults except crashes: what they ask of the store and
+//! what it sends them, when all start, at rest, and after the leader's crash.
 //!
-//! The store answers at once, after a millisecond or so on the network, however much it is asked: so these are the requests
-//! that a real one has to bear, and not the times that it needs for them.
+//! The store answers at once, after about a millisecond on the network, however much it is asked. So these are the
+//! requests that a real store has to handle, not the time it needs for them.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::plan::BUCKET;
 use crate::queue::Queue;
 use crate::setting::Setting;
 
-/// The number of the one candidate of each process.
+/// The campaign number of each process's only candidate.
 const CANDIDATE: CampaignId = 1;
 /// The lease: the default on NATS.
 const LEASE: Duration = Duration::from_secs(30);
@@ -27,28 +27,28 @@ const LEASE: Duration = Duration::from_secs(30);
 const GRANULARITY: Duration = Duration::from_millis(350);
 /// All processes start within this time.
 const STARTS: Duration = Duration::from_secs(1);
-/// The longest time until all lead or wait, and until another leads after a crash.
+/// The longest time until all lead or wait, and until another candidate leads after a crash.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Requests are counted for each such span.
+/// Requests are counted per span of this length.
 const SPAN: Duration = Duration::from_millis(100);
-/// What comes after a leader was found is counted for this long.
+/// The time after a leader was found for which requests are still counted.
 const AFTER: Duration = Duration::from_secs(5);
 
-/// How the candidates of many processes are spread over elections.
+/// The way in which the candidates of many processes are spread over elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elections {
     /// All are candidates of one election.
     One,
-    /// Each is the only candidate of an election of its own.
+    /// Each is the only candidate in its own election.
     Each,
 }
 
-/// What processes asked of the store in some time, and what they were sent.
+/// What processes asked of the store in some time, and what it sent them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// Writes that were applied.
     pub writes: u64,
-    /// Writes that were refused, because another was first.
+    /// Writes that were refused because another came first.
     pub refused: u64,
     /// Reads of a key.
     pub reads: u64,
@@ -76,7 +76,7 @@ pub struct Fleet {
     pub start: Demand,
     /// In [`Fleet::RESTED`] after that.
     pub rest: Demand,
-    /// The fail-overs after as many crashes, one after another; only in [`Elections::One`].
+    /// The fail-overs after several crashes, one after another; only in [`Elections::One`].
     pub fail_overs: Vec<FailOver>,
 }
 
@@ -85,25 +85,25 @@ pub struct Fleet {
 pub struct FailOver {
     /// From the end of the crashed leader's lease until five seconds after another led.
     pub demand: Demand,
-    /// The time from that end until another led.
+    /// From that end until another candidate led.
     pub took: Duration,
 }
 
 impl Fleet {
-    /// The time at rest that is counted: whole numbers of renewals fall in it.
+    /// The time for which a fleet at rest is counted: a whole number of renewals.
     pub const RESTED: Duration = Duration::from_secs(90);
     /// The number of crashes.
     pub const CRASHES: usize = 5;
 
-    /// Runs so many processes.
+    /// Runs this many processes.
     ///
     /// # Errors
-    /// With a description, where not all lead or wait in the end: that would be a defect.
+    /// Returns a description if not all lead or wait in the end, which would be a defect.
     pub fn run(processes: usize, elections: Elections, seed: u64) -> Result<Self, String> {
         let mut world = World::new(processes, elections, seed);
         world.until("all to lead or wait", |world| world.settled == processes)?;
         let start = world.counted();
-        // What the last ones caused is over.
+        // The effects of the last ones are over.
         world.run_for(AFTER);
         world.counted();
         world.run_for(Self::RESTED);
@@ -132,7 +132,7 @@ struct Process {
     session: Option<Session>,
     election: usize,
     wakes: Instant,
-    /// The latest message of the store is under way until then: none overtakes another.
+    /// The store's latest message is under way until then, so that none overtakes another.
     receives: Instant,
     /// The present watch.
     watch: u64,
@@ -232,7 +232,7 @@ impl World {
         Ok(FailOver { demand: self.counted(), took })
     }
 
-    /// Does what comes next, unless that is after `end`. Returns whether there was something.
+    /// Does what comes next, unless that is after `end`. Returns whether there was anything.
     fn step(&mut self, end: Instant) -> bool {
         let Some((at, event)) = self.queue.take() else { return false };
         if at > end {
@@ -386,7 +386,7 @@ impl World {
         self.deliver(process, Input::wrote(CANDIDATE, write.attempt, outcome));
     }
 
-    /// Changes an election's key, and shows that to those who watch it.
+    /// Changes an election's key, and shows that to its watchers.
     fn put(&mut self, election: usize, change: impl FnOnce(&mut Bucket, Instant)) {
         let Election { bucket, watchers, .. } = &mut self.elections[election];
         // The keys of a bucket share its revisions.
@@ -440,7 +440,7 @@ mod tests {
     fn after_the_first_crash_fewer_try_to_lead_at_once() {
         let fleet = Fleet::run(1_000, Elections::One, 1).unwrap();
         let tries: Vec<_> = fleet.fail_overs.iter().map(|fail_over| fail_over.demand.refused).collect();
-        // All at once, as none knows of another; then over a span that grows with each race that they lose.
+        // All at once, because none knows of another; then over a span that grows with each race that they lose.
         assert_eq!(tries[0], 998);
         assert!(tries[1] < 500 && tries[2..].iter().all(|tries| *tries < 300), "{tries:?}");
     }

@@ -1,8 +1,8 @@
 //! Candidates whose handlers take their time, fail and hang, in a small world of their own.
 //!
-//! Each candidate runs a [`incumbent_core::reconcile::Reconciler`]. The election is an ideal one: a lease that is
-//! given to one of the candidates. Handlers, renewals, operators and the system fail; then comes a quiet time
-//! without faults, and a candidate has to work.
+//! Each candidate runs a [`incumbent_core::reconcile::Reconciler`]. The election is an ideal one: a lease given to one
+//! of the candidates. Handlers, renewals, operators and the system fail. Then comes a quiet time without faults, in
+//! which a candidate must work.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,10 +18,10 @@ const STREAM: u64 = 0x4841;
 const CANDIDATES: usize = 3;
 const LEASE: Duration = Duration::from_secs(10);
 const RENEW: Duration = Duration::from_secs(3);
-/// The longest time that a leader that leaves may keep the lease.
+/// The longest time for which a leaving leader may keep the lease.
 const DRAIN: Duration = Duration::from_secs(10);
 const FAULTS: Duration = Duration::from_secs(600);
-/// The longest effect of the faults: a cool-down, an *end* and all of its retries.
+/// The longest effect of the faults: a cool-down, an *end* and all its retries.
 const QUIET: Duration = Duration::from_secs(900);
 
 /// The outcome of a run.
@@ -35,7 +35,7 @@ pub struct Handled {
     pub failed: u64,
     /// The number of *begin* runs that were stopped.
     pub stopped: u64,
-    /// The number of times that work went on though its lease was over.
+    /// The number of times that work continued after its lease was over.
     pub overdue: u64,
     /// The number of times that two worked at once.
     pub together: u64,
@@ -49,7 +49,7 @@ pub struct Handled {
     pub violation: Option<String>,
 }
 
-/// Makes a run; the same seed gives the same run.
+/// Makes a run. The same seed gives the same run.
 pub fn run_handlers(seed: u64) -> Handled {
     let mut world = World::new(seed);
     match world.run() {
@@ -76,7 +76,7 @@ enum Scheduled {
     Acquire,
     /// A fault happens.
     Fault,
-    /// A person has repaired the system of a candidate that gave up, and starts it again.
+    /// A person has repaired the system of a candidate that gave up, and restarts it.
     Restarts(usize),
 }
 
@@ -87,12 +87,12 @@ struct Node {
     gave_up: bool,
     /// The running handler.
     running: Option<(RunId, Handler)>,
-    /// The truth: work from a *begin* may be going on.
+    /// The truth: work from a *begin* may be running.
     works: bool,
     lease: Instant,
     overdue: bool,
     failed_ends: u32,
-    /// Its present error began with an *end* that failed.
+    /// Its present error began with a failed *end*.
     failed_by_end: bool,
     sent_in_error: u32,
     /// The next tick.
@@ -104,7 +104,7 @@ struct Held {
     term: u64,
     leaves: bool,
     cut_off: bool,
-    /// Its drain is over: it is not renewed any more.
+    /// Its drain is over, so it is no longer renewed.
     is_over: bool,
 }
 
@@ -184,7 +184,7 @@ impl World {
                 self.send(index, Message::NotLeader)
             }
             Scheduled::Drained { index, term } if self.holds(index, term) && self.nodes[index].works => {
-                // Its term is lost; it releases nothing while it works, and renews nothing.
+                // Its term is lost. It releases nothing while it works, and renews nothing.
                 if let Some(held) = &mut self.held {
                     held.is_over = true;
                 }
@@ -287,7 +287,7 @@ impl World {
 
     fn returns(&mut self, index: usize, run: RunId, succeeded: bool) -> Result<(), String> {
         let node = &mut self.nodes[index];
-        // A stopped handler has returned already; so has one of a former process.
+        // A stopped handler has already returned; so has one of a former process.
         let Some((_, handler)) = node.running.take_if(|running| running.0 == run) else {
             return Ok(());
         };
@@ -373,7 +373,7 @@ impl World {
                 node.gave_up = true;
                 node.in_race = false;
                 self.handled.gave_up += 1;
-                // The run that was itself the error is not counted in it.
+                // The run that was itself the error is not counted.
                 let runs =
                     if node.failed_by_end { self.settings.retries + 1 } else { self.settings.retries.max(1) };
                 must(gave_up.failed == runs && node.failed_ends == runs, || gave_up.to_string())?;
@@ -388,7 +388,7 @@ impl World {
         let quiet = self.quiet;
         let node = &mut self.nodes[index];
         if let Some((_, other)) = &node.running {
-            return Err(format!("{handler} runs beside {other}"));
+            return Err(format!("{handler} runs while {other} is running"));
         }
         match handler {
             Handler::Begin => {
@@ -427,7 +427,7 @@ impl World {
             Event::Resumed { dropped } => {
                 self.handled.dropped += u64::from(dropped);
                 let sent = std::mem::take(&mut node.sent_in_error);
-                // Besides those, one may have waited for the handler that failed.
+                // In addition, one may have waited for the handler that failed.
                 must(dropped == sent || dropped == sent + 1, || format!("{dropped} dropped of {sent}"))?;
             }
             Event::State(State::Error) => {

@@ -1,4 +1,5 @@
-//! The faults that came in a run so far: an excuse or a longer bound is for what happened, not for what a seed might have drawn.
+//! The faults so far in a run: an excuse or a longer bound applies to what happened, not to what the seed might have
+//! drawn.
 
 use std::time::Duration;
 
@@ -9,11 +10,11 @@ use crate::plan::{CLOCK_STEP, Plan};
 
 #[derive(Debug)]
 pub(crate) struct Happened {
-    /// The last time at which each kind was active; never-ending while it is.
+    /// When each kind was last active; without end while it is active.
     last: [Option<Instant>; Kind::ALL.len()],
     /// The longest maximum age that the bucket had.
     longest_age: Duration,
-    /// The most by which a server's clock was wrong after it was set.
+    /// The largest error of a server's clock after it was set.
     stepped: Duration,
 }
 
@@ -23,7 +24,7 @@ impl Happened {
         Self { last: [None; Kind::ALL.len()], longest_age: plan.max_age, stepped: Duration::ZERO }
     }
 
-    /// Everything that may happen happens to the end, for a bound that holds in every run of the plan.
+    /// Assumes that everything that may happen does, to the end, for a bound that holds in every run of the plan.
     pub(crate) fn most(plan: &Plan) -> Self {
         let mut all = Self::new(plan);
         plan.kinds.iter().for_each(|kind| all.begins(*kind));
@@ -46,7 +47,7 @@ impl Happened {
         self.longest_age = self.longest_age.max(max_age);
     }
 
-    /// A server's clock was set, and is wrong by so much.
+    /// A server's clock was set, and is off by this much.
     pub(crate) fn steps(&mut self, wrong: Duration) {
         self.stepped = self.stepped.max(wrong);
     }
@@ -65,7 +66,7 @@ impl Happened {
         self.longest_age
     }
 
-    /// The most by which a server's clock was wrong after it was set.
+    /// The largest error of a server's clock after it was set.
     pub(crate) fn stepped(&self) -> Duration {
         self.stepped
     }

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The promise that holds while a fault of some kind may happen.
+/// What is promised while a fault of some kind may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Everything.
     Full,
-    /// Everything, as long as every candidate watched without a gap; otherwise, for one lease, only the order of tokens.
+    /// Everything, if every candidate watched without a gap; otherwise, for one lease, only the order of tokens.
     Watching,
     /// Fencing tokens still order the terms; two may believe that they lead.
     Tokens,
@@ -57,7 +57,7 @@ enum Stores {
     Nats,
     Etcd,
     Kafka,
-    /// All but Kafka: what has one key, or one queue of keys.
+    /// All stores except Kafka: those with one key, or one queue of keys.
     Keys,
     All,
 }
@@ -84,7 +84,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $says,)* }
             }
 
-            /// The promise that holds in spite of it.
+            /// What is promised in spite of it.
             pub const fn promise(self) -> Promise {
                 match self { $(Self::$kind => Promise::$promise,)* }
             }
@@ -101,15 +101,15 @@ kinds! {
     Delay "delay" Full All "Messages take up to twelve seconds, and so overtake each other.",
     Duplication "duplication" Full Nats "Requests and replies arrive twice; the second copy of a write is acknowledged as a duplicate.",
     Cut "cut" Full All "A candidate is cut off from the store, in both directions.",
-    CutRequests "cut-requests" Full All "What a candidate sends is lost, and it still receives.",
-    CutReplies "cut-replies" Full All "What a candidate sends arrives, and it receives nothing.",
+    CutRequests "cut-requests" Full All "What a candidate sends is lost, but it still receives.",
+    CutReplies "cut-replies" Full All "What a candidate sends arrives, but it receives nothing.",
     Queue "queue" Full Nats "A candidate's client queues requests while it is cut off, and sends them afterwards.",
     SilentWatch "silent-watch" Full All "Watches silently lose what they should deliver.",
-    Pause "pause" Full All "A candidate's process is stopped and goes on later.",
-    Suspend "suspend" Full All "Every candidate of one machine is suspended; their clocks count it.",
+    Pause "pause" Full All "A candidate's process is stopped and continues later.",
+    Suspend "suspend" Full All "Every candidate of one machine is suspended; their clocks keep counting.",
     Crash "crash" Full All "A candidate's process dies and another one starts in its place.",
     Starve "starve" Full All "Timers fire late.",
-    Drift "drift" Full All "A candidate's clock changes its rate, within the setting.",
+    Drift "drift" Full All "A candidate's clock runs at another rate, within the setting.",
     ClockBack "clock-back" Full All "A reading of the clock is older than the one before.",
     Resign "resign" Full All "A leader resigns, or hands over.",
     Illness "illness" Full All "A candidate's health check fails for a while.",
@@ -123,7 +123,7 @@ kinds! {
     Denied "denied" Full All "A candidate's permission to publish is taken away.",
     Full "full" Full Keys "The bucket is full.",
     Skew "skew" Full Nats "The servers' clocks disagree, within the setting.",
-    Erase "erase" Watching Nats "The server's own marker erases a write it has just acknowledged.",
+    Erase "erase" Watching Nats "The server's own marker erases a write that it has just acknowledged.",
     Delete "delete" Full Keys "An operator deletes the key.",
     Overwrite "overwrite" Full All "An operator, or a Go client, writes over the key.",
     Recreate "recreate" Full All "The bucket is deleted and made again; its sequence may come to match what a leader expects.",
@@ -133,16 +133,16 @@ kinds! {
     LostWrites "lost-writes" Watching Nats "The store loses writes that it had acknowledged.",
     Restore "restore" Watching Keys "The bucket is restored from a backup.",
     BadDrift "bad-drift" Tokens All "A candidate's clock drifts beyond the setting.",
-    Freeze "freeze" Tokens All "A machine is paused and its clock does not count it.",
+    Freeze "freeze" Tokens All "A machine is paused, and its clock stops meanwhile.",
     OldIncarnation "old-incarnation" Nothing Nats "An isolated server answers from a former incarnation of the bucket.",
     RaiseAge "raise-age" Full Nats "The bucket's maximum age is raised.",
-    SlowConsumer "slow-consumer" Full All "A candidate's client is slow: what its watch delivers is held or dropped, and the watch ends by a gap.",
+    SlowConsumer "slow-consumer" Full All "A candidate's client is slow: what its watch delivers is held or dropped, and the watch ends with a gap.",
     RecreateLower "recreate-lower" Watching Nats "The bucket is deleted and made again with a lower maximum age.",
-    RecreateNew "recreate-new" Watching Nats "The bucket is deleted and made again, and its name is stated to be never used.",
+    RecreateNew "recreate-new" Watching Nats "The bucket is deleted and made again, and an operator states that its name was never used.",
     Revoke "revoke" Full Etcd "An operator revokes the lease that a place shows.",
     Unleased "unleased" Full Etcd "An operator puts a place that has no lease, and deletes it later.",
-    EarlyRevocation "early-revocation" Full Etcd "A server that led before revokes leases of an earlier raft term, live or not; half of the time it is stopped first, and another is elected.",
-    PausedLeader "paused-leader" Full Etcd "The store's leader is stopped, and goes on when another was elected: it answers keep-alives that waited from what it knew.",
+    EarlyRevocation "early-revocation" Full Etcd "A former leader of the store revokes leases of an earlier raft term, live or not; half the time it is stopped first, and another is elected.",
+    PausedLeader "paused-leader" Full Etcd "The store's leader is stopped, and continues after another was elected: it answers the waiting keep-alives from what it knew.",
     Lag "lag" Full Etcd "A member lags: its answers have an older raft term, and its watches are late.",
     TokenExpiry "token-expiry" Full Etcd "The tokens of clients expire: requests are refused until they authenticate again.",
     Compact "compact" Full Etcd "The store is compacted, and watches that are behind end.",
@@ -154,32 +154,32 @@ kinds! {
     CutGroup "cut-group" Full Kafka "A candidate is cut off from the group's coordinator only.",
     CutLog "cut-log" Full Kafka "A candidate is cut off from the partition's leader only.",
     HeldPoll "held-poll" Full Kafka "A candidate's client is not polled: what it reports comes late, and it may leave its group by itself.",
-    DeleteGroup "delete-group" Full Kafka "Every member is removed, and the group deleted: its generations begin again.",
+    DeleteGroup "delete-group" Full Kafka "Every member is removed and the group deleted, so its generations start again.",
     DeleteRecords "delete-records" Full Kafka "Every record of the topic is deleted: by an operator, or by a retention shorter than a lease.",
-    NewProducer "new-producer" Full Kafka "A candidate's producer is replaced: what the former one still has lands later, in no order.",
+    NewProducer "new-producer" Full Kafka "A candidate's producer is replaced: what the former one still holds lands later, in any order.",
     RecreateAtEnd "recreate-at-end" Full Kafka "The topic is deleted and made again as a term ends, before its release.",
-    StaleTopic "stale-topic" Full Kafka "A broker answers candidates, those that know better too, with the id of the topic before.",
-    StaleEpochs "stale-epochs" Full Kafka "Brokers are restarted before the topic is made again: readers of the former one fetch nothing more, without an event.",
-    NoProof "no-proof" Full All "One candidate cannot prove its claim, for good or now and then, while the other candidates are well: what it asks is denied or not answered.",
-    SlowProcess "slow-process" Full All "A candidate's process gets 5 to 30 % of its time, in slices, as under a quota or on a machine that swaps.",
+    StaleTopic "stale-topic" Full Kafka "A broker answers candidates, even those that know better, with the id of the previous topic.",
+    StaleEpochs "stale-epochs" Full Kafka "Brokers are restarted before the topic is made again: readers of the former topic silently fetch nothing more.",
+    NoProof "no-proof" Full All "One candidate cannot prove its claim, for good or now and then, while other candidates are well: its requests are denied or not answered.",
+    SlowProcess "slow-process" Full All "A candidate's process gets 5 to 30 % of its processor time, in slices, as under a quota or on a machine that swaps.",
 }
 
 impl Kind {
-    /// Whether candidates of the Go library survive it: they have no defence against deletions, overwritings,
-    /// or a store that loses data.
+    /// Whether candidates of the Go library survive it. They have no defence against deletions, overwritings, or a
+    /// store that loses data.
     pub const fn spares_go_peers(self) -> bool {
         matches!(self.promise(), Promise::Full)
             && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate | Self::RaiseAge)
     }
 
-    /// Whether a seed has it only where it is named: as one candidate has it for good, it would be in the way of other
+    /// Whether a seed has it only if it is named. One candidate has it for good, so it would get in the way of other
     /// faults.
     pub const fn is_drawn_by_name_alone(self) -> bool {
         matches!(self, Self::NoProof)
     }
 
-    /// Whether a lease of an etcd may be older than the raft term after it, or look so: the store elects a leader, another store
-    /// has the terms of its own, or a member's answers have an older one.
+    /// Whether an etcd lease may be, or look, older than the raft term after it: the store elects a leader, another
+    /// store has its own terms, or a member answers with an older term.
     pub(crate) const fn ages_leases(self) -> bool {
         matches!(
             self,
@@ -194,7 +194,7 @@ impl Kind {
         )
     }
 
-    /// Whether it happens to one candidate, and not to the store or the network.
+    /// Whether it affects one candidate, and not the store or the network.
     pub(crate) const fn hits_one(self) -> bool {
         matches!(
             self,

@@ -1,19 +1,18 @@
-//! Runs the real rules of an election, with many candidates, on a simulated store, network and clocks, under
-//! faults drawn from a seed, and checks the promises after every step.
+//! Runs the real rules of an election, with many candidates, on a simulated store, network and clocks, under faults
+//! drawn from a seed, and checks the promises after every step.
 //!
-//! It has no rules of its own: it runs [`incumbent_core::session::Session`]. Everything that happens
-//! follows from a [`Choice`], so the same choice gives the same run, byte for byte, on every machine; a run that
-//! fails is replayed from its seed and [shrunk](shrink()) to the faults that matter. `incumbent sim` on the
-//! command line is this crate.
+//! It has no rules of its own: it runs [`incumbent_core::session::Session`]. Everything that happens follows from a
+//! [`Choice`], so the same choice gives the same run, byte for byte, on every machine. A run that fails is replayed
+//! from its seed and [shrunk](shrink()) to the faults that matter. `incumbent sim` on the command line is this crate.
 //!
-//! A run has a phase with faults of the seed's kinds, which come and go, and a quiet one without faults, in
-//! which a candidate has to lead before long. The invariants are in `oracle`, one a file.
+//! A run has a phase with faults of the seed's kinds, which come and go, and then a quiet one without faults, in which
+//! a candidate must lead before long. The invariants are in `oracle`, one per file.
 //!
 //! # What it does not do
 //!
-//! No real servers, sockets or threads, and no code of the runtime: `world` carries out what a
-//! session asks, as the runtime's driver does. The simulated store is one key of one bucket, one election's queue in an
-//! etcd, or a consumer group of Kafka with its topic: `nats`, `etcd` and `kafka`.
+//! No real servers, sockets or threads, and no code of the runtime: `world` carries out what a session asks, as the
+//! runtime's driver does. The simulated store is one key of a bucket, one election's queue in an etcd, or a Kafka
+//! consumer group with its topic: `nats`, `etcd` and `kafka`.
 
 mod clock;
 mod command;
@@ -61,7 +60,7 @@ use plan::Plan;
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The counts of the run.
+    /// The run's counts.
     pub tally: Tally,
     /// The first invariant that did not hold.
     pub violation: Option<Violation>,
@@ -77,13 +76,13 @@ pub fn run(choice: &Choice) -> Outcome {
 pub struct TracedRun {
     /// The outcome of the run.
     pub outcome: Outcome,
-    /// All events, a line each; empty where it was not asked for.
+    /// All events, one per line; empty if not asked for.
     pub trace: String,
-    /// An SVG picture; empty where it was not asked for.
+    /// An SVG picture; empty if not asked for.
     pub picture: String,
 }
 
-/// Makes a run and writes down, or draws, its events.
+/// Makes a run and records its events as a trace or a picture.
 pub fn run_traced(choice: &Choice, trace: bool, picture: bool) -> TracedRun {
     let plan = Plan::new(choice);
     match choice.store {

@@ -16,7 +16,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// `count` seeds from `first` on; `None` where that is none, or more than there are.
+    /// `count` seeds starting at `first`; `None` if that is no seed, or more than exist.
     pub fn new(first: u64, count: u64) -> Option<Self> {
         let last = first.checked_add(count.checked_sub(1)?)?;
         Some(Self { first, last })
@@ -36,7 +36,7 @@ impl Seeds {
 /// The result of many seeds.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// All runs together; where one failed, those of smaller seeds and that one.
+    /// All runs together; if one failed, that run and those of smaller seeds.
     pub tally: Tally,
     /// The smallest seed that fails, and the invariant that does not hold.
     pub failed: Option<(Choice, Violation)>,
@@ -75,7 +75,7 @@ fn run_each(
             });
         }
         drop(sender);
-        // They end in any order and count in that of the seeds.
+        // They end in any order, but count in the order of the seeds.
         let mut early: BTreeMap<u64, Outcome> = BTreeMap::new();
         let mut next = Some(seeds.first);
         for (seed, outcome) in outcomes {
@@ -86,7 +86,7 @@ fn run_each(
                 next = seed.checked_add(1);
                 if let Some(violation) = outcome.violation {
                     summary.failed = Some((Choice { seed, ..like.clone() }, violation));
-                    // Larger seeds may still run; they do not count.
+                    // Larger seeds may still be running; they do not count.
                     return;
                 }
             }
@@ -112,7 +112,7 @@ impl SeedQueue {
         (seed <= self.last.load(Ordering::Relaxed)).then_some(seed)
     }
 
-    /// Begins no seed above this one any more.
+    /// From now on, begins no seed above this one.
     fn stop_after(&self, seed: u64) {
         self.last.fetch_min(seed, Ordering::Relaxed);
     }

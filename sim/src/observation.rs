@@ -1,4 +1,4 @@
-//! The events of a run, for its oracles and for its drawing.
+//! The events of a run, for its oracles and its picture.
 
 use std::time::Duration;
 
@@ -18,28 +18,28 @@ use crate::timeline::Timeline;
 
 /// An event that just happened.
 pub(crate) enum Observation<'a, R: Rule = KeyLease> {
-    /// A process of this nonce begins to campaign.
+    /// A process begins to campaign with this nonce.
     Begins { node: usize, nonce: Nonce },
-    /// The process is gone, and with it all that it believed.
+    /// The process is gone, and with it everything that it believed.
     Ends { node: usize },
-    /// An input is about to be handled by a campaign, whose clock shows `clock`.
+    /// A campaign is about to handle an input; its clock reads `clock`.
     Input { node: usize, clock: Instant, input: &'a Input<R::Answer, R::Shown, R::Told> },
-    /// The campaign has handled it. `until` is the world's time at which its `is_leader` turns false.
+    /// The campaign has handled it. `until` is the world's time at which its `is_leader` becomes false.
     Handled { node: usize, clock: Instant, campaign: &'a Candidacy<R>, until: Option<Instant> },
     /// The campaign emits an output.
     Output { node: usize, campaign: &'a Candidacy<R>, output: &'a Output<R::Request, R::Timer, R::Tell> },
-    /// The clock of a campaign runs at another rate, so that its `is_leader` turns false at another time.
+    /// A campaign's clock runs at another rate, so its `is_leader` becomes false at another time.
     Clock { node: usize, until: Option<Instant> },
     /// The store applied a write of a campaign.
     Applied { nonce: Nonce, attempt: Attempt, incarnation: Incarnation, revision: Revision },
     /// The key's entry changed.
     Key { entry: &'a Entry },
-    /// The leader of an etcd extends a lease for a campaign, by a keep-alive sent at this reading of its clock.
+    /// An etcd leader extends a lease for a campaign, by a keep-alive sent at this reading of the campaign's clock.
     Kept { node: usize, lease: LeaseId, sent_at: Instant },
     /// An etcd serves a linearised read of a campaign.
     Read { node: usize, snapshot: &'a Snapshot },
-    /// A coordinator accepts the commit of a campaign that is a member of the present generation; it proves the record of this
-    /// number.
+    /// A coordinator accepts the commit of a campaign that is a member of the present generation. It proves the record
+    /// with this number.
     Committed { nonce: Nonce, attempt: Attempt },
     /// The keys or leases of an etcd changed.
     Stored { content: &'a Content },
@@ -51,7 +51,7 @@ pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     WentBack,
     /// An operator accepted that tokens start again.
     Accepted,
-    /// A candidate is stopped, or goes on.
+    /// A candidate is stopped, or continues.
     Stopped { node: usize, stopped: bool },
     /// A fault begins, or ends.
     Fault { kind: Kind, node: Option<usize>, place: usize, begins: bool },
@@ -78,7 +78,7 @@ pub(crate) enum Order {
     Isolate { leader: usize },
 }
 
-/// The state of the world around an event.
+/// The state of the world at an event.
 pub(crate) struct View<'a> {
     pub(crate) now: Instant,
     pub(crate) plan: &'a Plan,

@@ -1,4 +1,4 @@
-//! The plan of a run: its world, and the script of its faults, all from one seed.
+//! The plan of a run: its world and the script of its faults, all from one seed.
 
 use std::time::Duration;
 
@@ -14,28 +14,28 @@ use crate::oracle::ACandidateLeads;
 use crate::scenario::Scenario;
 use crate::setting::Setting;
 
-/// Parts per million that a clock may drift by the default settings.
+/// The drift that the default settings allow a clock, in parts per million.
 pub(crate) const DRIFT: i64 = 5_000;
 
-/// The stream of what only an etcd draws.
+/// The stream for draws that only an etcd needs.
 pub(crate) const ETCD: u64 = 0x3_0000;
 
-/// The stream of whether watches say when they have shown all that stands.
+/// The stream that decides whether watches report when they have shown every existing entry.
 const SHOWS_ALL: u64 = 0x7_0000;
 
-/// The stream of what only a consumer group draws.
+/// The stream for draws that only a consumer group needs.
 pub(crate) const KAFKA: u64 = 0x5_0000;
 
-/// The stream of whether there is a second election.
+/// The stream that decides whether there is a second election.
 const SECOND: u64 = 0xd_0000;
 
-/// The stream of whether a process gets a part of its time.
+/// The stream that decides whether a process gets only part of its time.
 const SLOW: u64 = 0xc_0000;
 
-/// The stream of the candidate that cannot prove.
+/// The stream for the candidate that cannot prove.
 const NO_PROOF: u64 = 0x9_0000;
 
-/// The longest time that an expired message may still be there.
+/// The longest time for which an expired message may still be there.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
 
 /// A bucket on a server of 2.11 or newer, with markers.
@@ -55,10 +55,10 @@ pub(crate) const BUCKET: Capabilities = Capabilities {
 /// The error of the servers' clocks when they are set wrong.
 pub(crate) const CLOCK_STEP: Duration = Duration::from_secs(10);
 
-/// Tenths of the maximum age that a raised one may be; the last is the most.
+/// What a raised maximum age may become, in tenths of the old one; the last is the largest.
 pub(crate) const RAISED: [u32; 3] = [12, 15, 30];
 
-/// The choice of a run. It decides everything that happens in the run.
+/// The choice of a run, which decides everything that happens in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The seed.
@@ -67,11 +67,11 @@ pub struct Choice {
     pub store: Store,
     /// The number of candidates.
     pub candidates: usize,
-    /// The kinds of faults that a seed may choose from; `None`: from all, those that break an assumption seldom.
+    /// The kinds of faults that a seed may choose from; `None`: all, but rarely those that break an assumption.
     pub faults: Option<Vec<Kind>>,
-    /// The number of foreign candidates besides: of the Go library `nats-kv-leader-elect` in a bucket, of Go's
-    /// `concurrency.Election` in etcd, of goNELI in a consumer group. The first has no defence against some faults: with it,
-    /// those are left out.
+    /// The number of additional foreign candidates: of the Go library `nats-kv-leader-elect` in a bucket, of Go's
+    /// `concurrency.Election` in etcd, of goNELI in a consumer group. The first has no defence against some faults,
+    /// which are then left out.
     pub peers: usize,
     /// Every candidate has the default settings.
     pub plain: bool,
@@ -103,12 +103,12 @@ pub(crate) struct Fault {
     /// Its index in the script.
     pub(crate) place: usize,
     pub(crate) kind: Kind,
-    /// Its beginning, from the run's beginning, and its duration.
+    /// When it begins, counted from the run's beginning, and how long it lasts.
     pub(crate) from: Duration,
     pub(crate) lasts: Duration,
-    /// Decides its victim and its severity.
+    /// Decides which victim it has and how severe it is.
     pub(crate) roll: u64,
-    /// Its victim, where a scenario names it.
+    /// Its victim, if a scenario names it.
     pub(crate) victim: Option<usize>,
 }
 
@@ -119,22 +119,22 @@ pub(crate) struct Plan {
     pub(crate) lease: Duration,
     /// The settings of each candidate.
     pub(crate) settings: Vec<Setting>,
-    /// The largest difference of the servers' clocks by the candidates' settings.
+    /// The largest difference between the servers' clocks under the candidates' settings.
     pub(crate) skew: Duration,
     pub(crate) max_age: Duration,
-    /// Records have a lease time of their own.
+    /// Records have their own lease time.
     pub(crate) own_lease: bool,
     pub(crate) markers: bool,
     pub(crate) acked: bool,
-    /// Watches say when they have shown all that stands.
+    /// Watches report when they have shown every existing entry.
     pub(crate) shows_all: bool,
     pub(crate) replicas: usize,
     pub(crate) never_used: bool,
-    /// The percentage of writes after which other keys are written.
+    /// After which percentage of writes other keys are written.
     pub(crate) other_keys: u64,
     /// Parts per million by which the servers' clocks run fast.
     pub(crate) store_rate: i64,
-    /// The rate of each candidate's clock, and the beginning of its process, where a scenario names them.
+    /// The rate of each candidate's clock and when its process begins, if a scenario names them.
     pub(crate) rates: Option<Vec<i64>>,
     pub(crate) begins: Option<Vec<Duration>>,
     /// The kinds that this seed switched on.
@@ -142,20 +142,20 @@ pub(crate) struct Plan {
     pub(crate) script: Vec<Fault>,
     /// The length of the phase with faults.
     pub(crate) faulty: Duration,
-    /// Each session has a candidate in a second election, too.
+    /// Each session also has a candidate in a second election.
     pub(crate) second: bool,
     /// The consumer group.
     pub(crate) group: GroupPlan,
 }
 
-/// How the members of a consumer group are assigned partition zero.
+/// The way in which members of a consumer group are assigned partition zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assigning {
-    /// Every rebalance takes it from its owner first.
+    /// Every rebalance first takes it from its owner.
     Eager,
-    /// Its owner keeps it through a rebalance, unless it is to move.
+    /// Its owner keeps it through a rebalance, unless it has to move.
     Cooperative,
-    /// KIP-848: the coordinator assigns each member its partitions, and its epoch moves without a word.
+    /// KIP-848: the coordinator assigns each member its partitions, and its epoch changes silently.
     Consumer,
 }
 
@@ -163,7 +163,7 @@ pub(crate) enum Assigning {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupPlan {
     pub(crate) assigning: Assigning,
-    /// The session timeout, and the time for which a rebalance waits for a member.
+    /// The session timeout, and how long a rebalance waits for a member.
     pub(crate) session: Duration,
     pub(crate) rebalance: Duration,
     /// Members that use goNELI share it.
@@ -184,7 +184,7 @@ impl GroupPlan {
             Assigning::Consumer,
         ]);
         let assigning = if goneli { Assigning::Eager } else { drawn };
-        // With the newer protocol the brokers decide, whatever the lease is.
+        // With the newer protocol the brokers decide, regardless of the lease.
         let session = match assigning {
             Assigning::Consumer => Duration::from_secs(dice.pick(&[6, 15, 45])),
             _ => lease * dice.pick(&[2, 3]),
@@ -203,12 +203,12 @@ impl GroupPlan {
         (self.session / 10).max(Duration::from_millis(300))
     }
 
-    /// The longest time until the group has another owner, where one is to be had.
+    /// The longest time until the group has another owner, if there can be one.
     pub(crate) fn change(&self) -> Duration {
         self.session + self.rebalance * 2 + self.beat() * 4 + Duration::from_secs(5)
     }
 
-    /// In a few words.
+    /// A description in a few words.
     pub(crate) fn describe(&self) -> String {
         let Self { assigning, session, rebalance, has_ids, .. } = self;
         let how = match assigning {
@@ -227,7 +227,7 @@ impl Plan {
         let mut lease = Duration::from_secs(dice.pick(&[5, 10, 10, 15, 30]));
         let long = dice.percent(5);
         if long {
-            // With these the drift is the larger part of the margin.
+            // With these leases the drift is the larger part of the margin.
             lease = Duration::from_secs(dice.pick(&[120, 300, 900, 3600]));
         } else if dice.percent(10) {
             lease += Duration::from_millis(900);
@@ -253,12 +253,12 @@ impl Plan {
                 Promise::Tokens | Promise::Nothing => 3,
             };
             let drawn = match kind {
-                // A stream of its own, as other seeds stay what they are.
+                // A separate stream, so that other seeds stay the same.
                 Kind::SlowProcess => Dice::new(choice.seed, SLOW).percent(12),
                 _ => dice.percent(chance),
             };
             match &choice.faults {
-                // With fewer than six named kinds, all of them are used.
+                // If fewer than six kinds are named, all of them are used.
                 Some(named) if named.contains(kind) && (drawn || named.len() < 6) => kinds.push(*kind),
                 None if drawn => kinds.push(*kind),
                 _ => {}
@@ -270,14 +270,14 @@ impl Plan {
             // Whole seconds, and no more than five minutes.
             lease = Duration::from_secs(lease.as_secs().clamp(6, 300));
             (max_age, markers) = (lease, false);
-            // A second stream, as another store draws other things.
+            // A second stream, because another store draws other things.
             own_lease = Dice::new(choice.seed, ETCD).percent(15);
         } else if choice.store == Store::Kafka {
             // Candidates of a group have one lease.
             lease = lease.min(Duration::from_secs(300));
             (max_age, markers, own_lease) = (lease, false, false);
         } else if choice.peers > 0 {
-            // The shortest that the library takes; it takes a marker for a live key.
+            // The shortest lease that the library accepts; it takes a marker for a live key.
             (lease, max_age) = (Duration::from_secs(30), Duration::from_secs(30));
             (own_lease, markers) = (false, false);
             kinds.retain(|kind| kind.spares_go_peers());
@@ -286,17 +286,17 @@ impl Plan {
             true => dice.pick(&[-DRIFT, 0, DRIFT]),
             false => 0,
         };
-        // A stream of its own, so that what else a seed draws stays as it is.
+        // A separate stream, so that nothing else that a seed draws changes.
         let shows_all = choice.store == Store::Nats && Dice::new(choice.seed, SHOWS_ALL).percent(50);
         let mut faulty = lease * if long { 12 } else { 60 };
         let mut script = script(&mut dice, &kinds, lease, faulty, choice);
         if let Some(lasts) = choice.lasts {
-            // What comes before is as in the whole run.
+            // Everything before that is the same as in the whole run.
             faulty = faulty.min(lasts);
             script.retain(|fault| fault.from < faulty);
         }
         let setting = |place| match choice.plain {
-            // A store keeps whole seconds where a lease is not its own maximum age.
+            // A store keeps whole seconds if a lease is not its own maximum age.
             true if own_lease && !etcd && lease != max_age => {
                 Setting::plain(Duration::from_secs(lease.as_secs()))
             }
@@ -341,11 +341,11 @@ impl Plan {
     }
 
     /// The length of the phase without faults at the end: until a candidate leads, then for an orderly change of
-    /// leaders, then for one that is not.
+    /// leaders, then for a disorderly one.
     pub(crate) fn quiet(&self) -> Duration {
         let orders =
             self.drain() + self.delay() * 3 + self.max_age + self.longest_age() + Duration::from_secs(30);
-        // In a group, each of the two is waited out.
+        // In a group, both are waited out.
         let waits = if self.choice.store == Store::Kafka { self.lease * 4 } else { Duration::ZERO };
         ACandidateLeads::worst(self) * 2 + orders + self.owed() * 3 + waits
     }
@@ -409,7 +409,7 @@ impl Plan {
     pub(crate) fn settings_of(&self, node: usize) -> Settings {
         let mut settings = self.settings[node].settings(format!("c{node}"), self.skew);
         if self.choice.store != Store::Nats {
-            // Durations alone count there, and rounds or the log take the place of reads.
+            // Only durations count there, and rounds or the log replace reads.
             (settings.skew, settings.interval) = (None, None);
         } else if self.choice.peers > 0 {
             settings.preset = Preset::GoCompatible;
@@ -457,8 +457,8 @@ impl Plan {
         self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
     }
 
-    /// The time that a change of leaders takes beyond the rules: the wait that a candidate of an etcd owes where a lease may be
-    /// older than the raft term, the time that a group takes to assign the partition.
+    /// The time that a change of leaders takes beyond the rules: the wait that an etcd candidate owes if a lease may be
+    /// older than the raft term, and the time that a group takes to assign the partition.
     pub(crate) fn owed(&self) -> Duration {
         match self.choice.store {
             Store::Kafka => self.group.change(),
@@ -467,7 +467,7 @@ impl Plan {
         }
     }
 
-    /// Whether a lease may be older than the raft term of an etcd.
+    /// Whether a lease may be older than the etcd's raft term.
     pub(crate) fn ages_leases(&self) -> bool {
         self.kinds.iter().any(|kind| kind.ages_leases())
     }
@@ -477,12 +477,12 @@ impl Plan {
         self.settings.iter().all(|setting| setting.lease == self.lease)
     }
 
-    /// The longest win delay in any candidate's settings, beyond that of the rules.
+    /// The longest win delay that any candidate's settings add to the rules.
     pub(crate) fn delay(&self) -> Duration {
         self.settings.iter().map(Setting::delay).max().unwrap_or_default()
     }
 
-    /// The skew in a candidate's settings, where it is not the default.
+    /// The skew in a candidate's settings, if it is not the default.
     pub(crate) fn skew_of(&self, node: usize) -> Option<Duration> {
         self.settings[node].own_skew(self.skew)
     }
@@ -497,7 +497,7 @@ fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, faulty: Duration, ch
     let mut script = Vec::new();
     let drawn: Vec<_> = kinds.iter().copied().filter(|kind| !kind.is_drawn_by_name_alone()).collect();
     let lease_millis = lease.as_millis() as u64;
-    // A gap is sometimes so short that faults overlap, sometimes one fault after the other.
+    // Sometimes the gap is so short that faults overlap, sometimes one fault follows the other.
     let (gap, mut from) = match drawn.is_empty() {
         true => (0, faulty),
         false => (lease_millis * dice.pick(&[1, 4, 8]) / 4, dice.millis(0, lease_millis)),
@@ -519,7 +519,7 @@ fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, faulty: Duration, ch
     script
 }
 
-/// One candidate cannot prove from some time on: for good, or now and then, always in the same way.
+/// From some time on one candidate cannot prove: for good, or now and then, always in the same way.
 fn add_no_proof(script: &mut Vec<Fault>, lease: Duration, faulty: Duration, choice: &Choice) {
     let mut dice = Dice::new(choice.seed, NO_PROOF);
     let victim = dice.below(choice.candidates as u64) as usize;

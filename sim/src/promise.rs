@@ -1,10 +1,9 @@
-//! The promises of the moment, where an assumption of the design does not hold.
+//! What is promised at each moment, if an assumption of the design does not hold.
 //!
-//! A fault that breaks an assumption is excused for a time and for the candidates concerned, not for a run: a clock
-//! beyond its setting excuses the candidate that reads it, until the leases that count on it are over; a record that
-//! vanished before its time excuses the candidates that had not seen it. The writes of an excused candidate pass its
-//! error on, so the next candidate to acquire is excused as long. Two that lead at once are a violation unless one of
-//! them is excused.
+//! A fault that breaks an assumption excuses the affected candidates for a time, not the whole run. A clock beyond its
+//! setting excuses its candidate until the leases that count on it are over; a record that vanished early excuses the
+//! candidates that had not seen it. The writes of an excused candidate pass its error on, so the next candidate to
+//! acquire is excused for as long. Two leaders at once are a violation unless one of them is excused.
 
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::happened::Happened;
 use crate::kind::Kind;
 use crate::plan::Plan;
 
-/// The longest time that a message or a write is under way after the fault that delays it.
+/// The longest time for which a message or a write is under way after the fault that delays it.
 const DELAYED: Duration = Duration::from_secs(12);
 
 macro_rules! excuses {
@@ -43,66 +42,66 @@ macro_rules! excuses {
 }
 
 excuses! {
-    Clock "clock" "The candidate's clock is beyond its setting, or was so a lease ago.",
+    Clock "clock" "The candidate's clock is beyond its setting, or was within the last lease.",
     OldIncarnation "old-incarnation" "A server answered the candidate from a former incarnation of the bucket.",
-    Vanished "vanished" "A record vanished before its time, and the candidate had not seen it.",
-    Newcomer "newcomer" "The candidate began within a lease after a record had vanished before its time.",
+    Vanished "vanished" "A record vanished early, and the candidate had not seen it.",
+    Newcomer "newcomer" "The candidate began within a lease after a record vanished early.",
     PassedOn "passed-on" "The candidate wrote after one that was excused.",
-    WentBack "went-back" "The store went back, and gives revisions again that candidates have seen.",
-    BeganBefore "began-before" "The store was made again with an incarnation that does not come after the last one.",
+    WentBack "went-back" "The store went back, and reuses revisions that candidates have seen.",
+    BeganBefore "began-before" "The store was made again with an incarnation that is not later than the last one.",
     ServerClocks "server-clocks" "The servers' clocks disagree beyond the setting, and the store is young.",
-    OtherLeases "other-leases" "Places went before their time, and candidates have leases that differ.",
+    OtherLeases "other-leases" "Places vanished early, and candidates have different leases.",
     Restored "restored" "The store was restored from a backup.",
     Foreign "foreign" "A place was removed, and the next foreign candidate does not wait.",
     Delayed "delayed" "A message or a write was delayed shortly before: orphans are not checked, and a vacancy after the faults may last longer.",
-    Tokens "tokens" "Tokens may start again, as not every candidate knows those that the store undid: only the order of those since is checked.",
+    Tokens "tokens" "Tokens may start again, because not every candidate knows those that the store undid: only later ones are checked for order.",
     Regressed "regressed" "The store went back, and candidates may still act on what it undid: causes of losses, orphans and win delays are not checked.",
 }
 
 #[derive(Debug)]
 pub(crate) struct Promises {
-    /// The longest time for which a leader counts on old knowledge.
+    /// The longest time for which a leader may count on old knowledge.
     span: Duration,
-    /// The longest age of a message under way, or one held by a stopped process.
+    /// The largest age of a message that is under way or held by a stopped process.
     echo: Duration,
     /// Before this, any two may believe that they lead.
     waived: (Instant, Excuse),
-    /// For each candidate: the number of faults that falsify its knowledge, and the time until it may lead beside another
-    /// one.
+    /// For each candidate: how many faults falsify its knowledge, and until when it may lead at the same time as
+    /// another.
     falsified: Vec<(u32, Excuse)>,
     excused: Vec<(Instant, Excuse)>,
-    /// Before this, a candidate that acquires is excused: an excused candidate wrote the last entry.
+    /// Before this, a candidate that acquires is excused, because an excused candidate wrote the last entry.
     passed_on: Instant,
     /// A candidate that begins before this was not watching.
     fragile: Instant,
-    /// The store went back, and gives revisions for the second time.
+    /// The store went back, and reuses revisions.
     regression: Option<Regression>,
-    /// The highest sequence of tokens that were undone, where only tokens tell.
+    /// The highest sequence of undone tokens, if only tokens reveal the undoing.
     undone: Option<u64>,
-    /// The highest that ever was.
+    /// The highest such sequence so far.
     undone_at_most: u64,
-    /// Before this, tokens are in order as long as all candidates remember: the store went back.
+    /// Before this, tokens are in order if all candidates remember: the store went back.
     tokens_fragile: Instant,
-    /// Before this, tokens are in order only among the terms that were acquired since the store last went back.
+    /// Before this, only terms acquired since the store last went back have tokens in order.
     tokens_waived: Instant,
     /// The number of times that the store began another history of tokens.
     histories: u32,
-    /// Before this, the store is not what candidates and oracles saw of it: it went back.
+    /// Before this, the store differs from what candidates and oracles saw of it, because it went back.
     regressed: Instant,
     began_before: bool,
-    /// For each candidate, the time until it may act on the answer of a server from a former incarnation.
+    /// For each candidate, until when it may act on an answer from a server of a former incarnation.
     misled: Vec<Instant>,
     /// A candidate came after the newest token was reported, and may not know it.
     newcomers: bool,
     largest: Option<Token>,
-    /// Before this, a foreign candidate may lead beside one of ours.
+    /// Before this, a foreign candidate may lead at the same time as one of ours.
     foreign: Instant,
     has_foreign: bool,
     /// The faults that came so far.
     pub(crate) happened: Happened,
 }
 
-/// The last doubtful revision, and its incarnation of the store.
+/// The last doubtful revision, and the store's incarnation then.
 #[derive(Clone, Copy, Debug)]
 struct Regression {
     incarnation: Incarnation,
@@ -116,7 +115,7 @@ impl Promises {
         let span = plan.lease * 102 / 100 + Duration::from_secs(1);
         Self {
             span,
-            // A process is stopped for two leases and a half at most, a message is late by twelve seconds.
+            // A process is stopped for at most two and a half leases, and a message is at most twelve seconds late.
             echo: plan.lease * 5 / 2 + Duration::from_secs(12) + span,
             waived: (Instant::ZERO, Excuse::ServerClocks),
             falsified: vec![(0, Excuse::Clock); count],
@@ -140,12 +139,12 @@ impl Promises {
         }
     }
 
-    /// Whether at most one of the candidates that are not excused may lead.
+    /// Whether at most one of the non-excused candidates may lead.
     pub(crate) fn one_leader(&self, now: Instant) -> bool {
         now >= self.waived.0
     }
 
-    /// Whether this candidate may lead beside another one.
+    /// Whether this candidate may lead at the same time as another.
     pub(crate) fn excuses(&self, now: Instant, node: usize) -> bool {
         self.falsified[node].0 > 0 || now < self.excused[node].0
     }
@@ -167,7 +166,7 @@ impl Promises {
         all.into_iter().flatten()
     }
 
-    /// Excuses a candidate until then, where it is not excused for longer.
+    /// Excuses a candidate until then, unless it is already excused for longer.
     fn excuse(&mut self, node: usize, until: Instant, by: Excuse) {
         if until > self.excused[node].0 {
             self.excused[node] = (until, by);
@@ -185,17 +184,18 @@ impl Promises {
         self.one_leader(now) && (0..self.excused.len()).all(|node| !self.excuses(now, node))
     }
 
-    /// Notes that a place was removed while its owner may lead: the next one that follows Go's rules does not wait.
+    /// Notes that a place was removed while its owner may lead: the next candidate that follows Go's rules does not
+    /// wait.
     pub(crate) fn place_removed(&mut self, now: Instant) {
         self.foreign = self.foreign.max(now + self.span);
     }
 
-    /// Whether a foreign candidate may lead beside one of ours.
+    /// Whether a foreign candidate may lead at the same time as one of ours.
     pub(crate) fn foreign_may_overlap(&self, now: Instant) -> bool {
         now < self.foreign || !self.excuses_none(now)
     }
 
-    /// Whether tokens must be in order, also after those that the store undid.
+    /// Whether tokens must be in order, including those that the store undid.
     pub(crate) fn tokens(&self, now: Instant) -> bool {
         now >= self.tokens_waived
     }
@@ -221,7 +221,7 @@ impl Promises {
         self.misled[node] = Instant::NEVER;
     }
 
-    /// Notes that a candidate knows the present incarnation again, and such answers are no longer under way.
+    /// Notes that a candidate knows the present incarnation again, and that no such answers are under way any more.
     pub(crate) fn undeceive(&mut self, now: Instant, node: usize) {
         self.rectify(now, node);
         self.misled[node] = now + self.span;
@@ -233,7 +233,7 @@ impl Promises {
         lately(Kind::Delay) || lately(Kind::SlowCommit)
     }
 
-    /// Whether a lease may last that such a message extended.
+    /// Whether a lease extended by such a message may still last.
     pub(crate) fn is_extended(&self, now: Instant) -> bool {
         self.happened.lately(Kind::Delay, now, DELAYED + self.span)
     }
@@ -243,7 +243,7 @@ impl Promises {
         now < self.misled[node]
     }
 
-    /// Ends such a fault; leases from its time last a lease longer.
+    /// Ends such a fault. Leases from its time last one lease longer.
     pub(crate) fn rectify(&mut self, now: Instant, node: usize) {
         let (faults, by) = self.falsified[node];
         self.falsified[node].0 = faults.saturating_sub(1);
@@ -266,10 +266,10 @@ impl Promises {
         self.waive_until(now + span, by);
     }
 
-    /// Notes an entry that vanished before its time. A leader may not know of it for as long as it counts on the entry.
+    /// Notes an entry that vanished early. A leader may not know this as long as it counts on the entry.
     pub(crate) fn vanished(&mut self, now: Instant, unaware: impl Iterator<Item = usize>) {
         let until = now + self.span;
-        // After the store went back, observations may be of the time that is undone.
+        // After the store went back, observations may be from the undone time.
         if self.regression.is_some() {
             self.waive_until(until, Excuse::WentBack);
         }
@@ -279,9 +279,9 @@ impl Promises {
         self.fragile = self.fragile.max(until);
     }
 
-    /// The store went back, and gives the revisions up to `highest` again. A candidate that saw only one of two entries
-    /// with the same revision cannot distinguish them: it may write over the present one, as its own or as a tombstone.
-    /// So this lasts until the key is beyond it.
+    /// The store went back, and reuses the revisions up to `highest`. A candidate that saw only one of two entries with
+    /// the same revision cannot tell them apart: it may write over the present one, believing it to be its own or a
+    /// tombstone. So this lasts until the key is beyond it.
     pub(crate) fn went_back(&mut self, incarnation: Incarnation, highest: u64, all_saw_it: bool) {
         let before = self.regression.filter(|regression| regression.incarnation == incarnation);
         self.regression = Some(Regression {
@@ -290,7 +290,7 @@ impl Promises {
         });
         self.tokens_fragile = Instant::NEVER;
         self.histories += 1;
-        // What was seen since the store went back once before may be of the time that was undone then.
+        // What was seen since the store last went back may be from the time that was undone then.
         if !all_saw_it || self.newcomers || before.is_some() {
             self.tokens_waived = Instant::NEVER;
         }
@@ -298,17 +298,17 @@ impl Promises {
         self.regressed = Instant::NEVER;
     }
 
-    /// The store began an incarnation that does not come after the last one.
+    /// The store began an incarnation that is not later than the last one.
     pub(crate) fn began_before(&mut self, now: Instant) {
         self.waive(now, self.echo * 2, Excuse::BeganBefore);
         self.tokens_fragile = Instant::NEVER;
         self.tokens_waived = Instant::NEVER;
         self.histories += 1;
-        // Revisions of two incarnations stay mixed, until there is one that comes after both.
+        // Revisions of two incarnations stay mixed until there is an incarnation later than both.
         self.began_before = true;
     }
 
-    /// The store began an incarnation that comes after every one before, and so do its tokens.
+    /// The store began an incarnation later than every earlier one, and so are its tokens.
     pub(crate) fn began_after(&mut self, now: Instant) {
         let until = now + self.echo * 2;
         if std::mem::take(&mut self.began_before) {
@@ -320,8 +320,8 @@ impl Promises {
         }
     }
 
-    /// The store undid what candidates may have seen, so that it gives tokens up to this sequence again. An operator's restore of an
-    /// etcd, or a topic without an id that is made again.
+    /// The store undid what candidates may have seen, and gives tokens up to this sequence again: an operator's restore
+    /// of an etcd, or a topic without an id that is made again.
     pub(crate) fn undid_tokens(&mut self, highest: u64) {
         let before = self.undone.unwrap_or_default();
         self.undone = Some(highest.max(before));
@@ -330,7 +330,7 @@ impl Promises {
         self.histories += 1;
     }
 
-    /// Notes the sequence of the store, which may be beyond what was undone: what was acquired meanwhile is reported before long.
+    /// Notes the store's sequence, which may be beyond what was undone: what was acquired meanwhile is reported soon.
     pub(crate) fn reached(&mut self, now: Instant, sequence: u64) {
         if self.undone.take_if(|highest| *highest < sequence).is_some() {
             self.tokens_waived = now + self.echo * 2;
@@ -351,9 +351,9 @@ impl Promises {
             self.regression = None;
             let until = now + self.echo;
             self.waived.0 = self.waived.0.min(until);
-            // What was written meanwhile is over twice a lease later.
+            // Anything written meanwhile is over two leases later.
             self.regressed = self.regressed.min(until + self.echo);
-            // Every token from now on is larger than those that were undone.
+            // Every token from now on is larger than the undone ones.
             if !self.began_before {
                 self.tokens_waived = self.tokens_waived.min(until + self.echo);
                 self.tokens_fragile = self.tokens_fragile.min(until + self.echo);

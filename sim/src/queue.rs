@@ -5,17 +5,17 @@ use std::collections::BinaryHeap;
 
 use incumbent_core::Instant;
 
-/// A queue of events; those of one instant come in the order in which they were put in.
+/// A queue of events. Events of one instant come in the order in which they were added.
 #[derive(Debug)]
 pub(crate) struct Queue<E> {
     heap: BinaryHeap<Reverse<Due>>,
     put: u64,
-    /// The events of the heap, which are large: the heap moves only their places.
+    /// The events. They are large, so the heap moves only their indices.
     events: Vec<Option<E>>,
     free: Vec<usize>,
 }
 
-/// The instant of an event and its number as one number, which is compared at once; and its place.
+/// An event's instant and number as one number, compared at once; and its index.
 type Due = (u128, usize);
 
 impl<E> Queue<E> {

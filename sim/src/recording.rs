@@ -1,4 +1,4 @@
-//! A recording of the inputs and outputs of a run's campaigns, so that another machine can be given the same.
+//! A recording of what goes into and out of a run's campaigns, to replay on another machine.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Input, Lease, Output, Settings};
@@ -12,11 +12,11 @@ use crate::plan::{Choice, Plan};
 /// An input or output of a campaign. Processes are numbered over the whole run.
 #[derive(Clone, Debug)]
 pub enum Recorded {
-    /// The campaign of a process is made.
+    /// A campaign is made for a process.
     Begins {
         /// The number of the process.
         process: u64,
-        /// The settings; boxed, being much larger than all else.
+        /// The settings; boxed, because they are much larger than everything else.
         settings: Box<Settings>,
         /// The capabilities of the store.
         store: Capabilities,

@@ -25,7 +25,7 @@ pub struct Tally {
     pub terms: u64,
     /// Terms of candidates of the Go library, by their `OnWon`.
     pub peer_terms: u64,
-    /// The number of times that two led at once, where the promise does not exclude it.
+    /// The number of times that two led at once although the promise did not forbid it.
     pub overlaps: u64,
     /// Writes that the store applied.
     pub writes: u64,
@@ -33,7 +33,7 @@ pub struct Tally {
     pub longest_vacancy: (Duration, Duration),
     /// Inputs that a candidate handled.
     pub steps: u64,
-    /// Of these, the ones in which less was promised, by the reason; one step may have several.
+    /// The steps in which less was promised, by reason; one step may have several.
     pub excused: [u64; Excuse::ALL.len()],
     led: Led,
 }
@@ -59,7 +59,7 @@ impl Default for Tally {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Led {
     until: Vec<Option<Instant>>,
-    /// The latest time at which a candidate led.
+    /// When a candidate last led.
     last: Option<Instant>,
     quiet: bool,
 }
@@ -107,7 +107,7 @@ impl Tally {
         if self.led.until.iter().flatten().filter(|until| **until > view.now).count() > 1 {
             self.overlaps += 1;
         }
-        // Leadership until now counts, no matter what comes.
+        // Leadership until now counts, whatever comes.
         self.led.last = self
             .led
             .until
@@ -119,7 +119,7 @@ impl Tally {
             .max(self.led.last.map(|last| last.min(view.now)));
     }
 
-    /// A candidate begins to lead, or the time is over: it was vacant since the last one stopped.
+    /// A candidate begins to lead, or the time is over. Until then it was vacant since the last leader.
     fn vacancy(&mut self, now: Instant) {
         let vacant = now.since(self.led.last.unwrap_or(START));
         let longest = if self.led.quiet { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };
@@ -145,7 +145,7 @@ impl Tally {
         self.longest_vacancy.1 = self.longest_vacancy.1.max(other.longest_vacancy.1);
     }
 
-    /// The number of excused steps by reason, in words; those alone that came.
+    /// The excused steps by reason, in words, without reasons that did not occur.
     pub fn excuses(&self) -> String {
         let counts = Excuse::ALL.iter().zip(self.excused).filter(|(_, count)| *count > 0);
         let words: Vec<_> = counts.map(|(excuse, count)| format!("{} {count}", excuse.name())).collect();
@@ -175,7 +175,7 @@ impl fmt::Display for Tally {
             faulty.as_secs_f64(),
             quiet.as_secs_f64()
         )?;
-        // Those of etcd alone are no news where none of them was simulated.
+        // Kinds that only etcd has are left out if none of them was simulated.
         let shown = |kind: Kind, count: u64| count > 0 || kind.is_of(Store::Nats);
         for (kind, count) in Kind::ALL.iter().zip(self.faults).filter(|(kind, count)| shown(**kind, *count)) {
             writeln!(f, "  {count:>8}  {:<14} {}", kind.name(), kind.says())?;

@@ -1,7 +1,7 @@
 //! A run that is written down: its candidates, their clocks and its faults, none of them drawn.
 //!
-//! A seed shows one interleaving until the drawing changes; a scenario goes on showing it. Events within
-//! milliseconds are still drawn, always in the same way.
+//! A seed shows one interleaving until drawing changes; a scenario keeps showing it. Events within milliseconds are
+//! still drawn, always in the same way.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::nats::Nats;
 use crate::plan::Plan;
 use crate::{Outcome, TracedRun, world};
 
-/// A run that is written down. Its store is new: a bucket of one server that keeps a lease for each record, or an etcd of
+/// A run that is written down. Its store is new: a one-server bucket that keeps a lease for each record, or an etcd of
 /// three members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
@@ -23,7 +23,7 @@ pub struct Scenario {
     pub max_age: Duration,
     /// The faults, in the order of time.
     pub faults: Vec<PlannedFault>,
-    /// The length of the phase with faults; then everything has to recover.
+    /// The length of the phase with faults; after it everything must recover.
     pub lasts: Duration,
 }
 
@@ -32,7 +32,7 @@ pub struct Scenario {
 pub struct Candidate {
     /// Its lease.
     pub lease: Duration,
-    /// The beginning of its process, from the run's beginning.
+    /// When its process begins, counted from the run's beginning.
     pub begins: Duration,
     /// Parts per million by which its clock runs fast.
     pub rate: i64,
@@ -43,9 +43,9 @@ pub struct Candidate {
 pub struct PlannedFault {
     /// The kind of the fault.
     pub kind: Kind,
-    /// The candidate it happens to, if to one.
+    /// The affected candidate, if it affects one.
     pub candidate: Option<usize>,
-    /// Its beginning, from the run's beginning.
+    /// When it begins, counted from the run's beginning.
     pub from: Duration,
     /// Its duration.
     pub lasts: Duration,
@@ -57,7 +57,7 @@ impl Scenario {
         self.run_traced().outcome
     }
 
-    /// Makes the run and writes down its events.
+    /// Makes the run and records its events.
     pub fn run_traced(&self) -> TracedRun {
         let plan = Plan::of(self);
         match self.store {

@@ -1,4 +1,4 @@
-//! A run in words: its world, its faults, and the command that shows it again.
+//! A run in words: its world, its faults, and the command that repeats it.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,9 +13,9 @@ pub struct Script {
     pub choice: Choice,
     /// Its world, in a line.
     pub world: String,
-    /// The faults of the run, in the order of time.
+    /// The run's faults, in the order of time.
     pub faults: Vec<ScriptedFault>,
-    /// The command that shows it again.
+    /// The command that repeats it.
     pub command: String,
 }
 
@@ -26,7 +26,7 @@ pub struct ScriptedFault {
     pub place: usize,
     /// The kind of the fault.
     pub kind: Kind,
-    /// Its beginning, from the run's beginning.
+    /// When it begins, counted from the run's beginning.
     pub from: Duration,
     /// Its duration.
     pub lasts: Duration,

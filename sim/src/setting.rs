@@ -1,4 +1,4 @@
-//! The settings of a run's candidates where they differ from the defaults and from each other.
+//! The settings of a run's candidates that differ from the defaults and from each other.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use incumbent_core::campaign::{Backoff, Settings, WinDelay};
 
 use crate::dice::Dice;
 
-/// The shortest lease that the standard preset takes.
+/// The shortest lease that the standard preset accepts.
 const SHORTEST: Duration = Duration::from_secs(5);
 
 /// The stream of the first candidate's random numbers, separate so that draws here change nothing else.
@@ -30,7 +30,7 @@ pub(crate) struct Setting {
 enum Wait {
     Standard,
     Fixed(Duration),
-    /// This much more after every failure, up to ten times.
+    /// Longer by this after every failure, up to ten times.
     Growing(Duration),
 }
 
@@ -53,7 +53,8 @@ impl Setting {
         Self { splays: false, ..Self::plain(lease) }
     }
 
-    /// Draws the settings of the candidate with this index; a lease other than `longest` only where records have their own.
+    /// Draws the settings of the candidate with this index. A lease may differ from `longest` only if records have
+    /// their own.
     pub(crate) fn drawn(
         seed: u64,
         place: usize,
@@ -65,7 +66,7 @@ impl Setting {
         let mut setting = Self::plain(longest);
         let shorter = dice.pick(&[SHORTEST, longest / 2, longest, longest]);
         if own_lease {
-            // A store keeps whole seconds where a lease is not its own maximum age.
+            // A store keeps whole seconds if a lease is not its own maximum age.
             let whole = Duration::from_secs(shorter.as_secs()).max(SHORTEST);
             setting.lease = if shorter == max_age { max_age } else { whole };
         }
@@ -94,7 +95,7 @@ impl Setting {
         setting
     }
 
-    /// The least time before a win is reported, beyond that of the rules.
+    /// The least time by which its settings delay a win beyond the rules.
     pub(crate) fn delay(&self) -> Duration {
         match self.win_delay {
             WinDelay::Automatic => Duration::ZERO,
@@ -112,15 +113,15 @@ impl Setting {
         }
     }
 
-    /// The skew in its settings; the default follows the lease, also where that is shortened later.
+    /// The skew in its settings; the default follows the lease, even if that is shortened later.
     pub(crate) fn own_skew(&self, skew: Duration) -> Option<Duration> {
         (skew != (self.lease / 20).min(Duration::from_secs(1))).then_some(skew)
     }
 
-    /// The settings as a campaign takes them. `skew` is the largest difference of the servers' clocks.
+    /// The settings as a campaign takes them. `skew` is the largest difference between the servers' clocks.
     pub(crate) fn settings(&self, name: String, skew: Duration) -> Settings {
         let mut settings = Settings::new(name);
-        // Explicit, so that no candidate comes with a shorter one while the maximum age is lowered.
+        // Explicit, so that no candidate gets a shorter one while the maximum age is lowered.
         settings.lease = Some(self.lease);
         settings.skew = self.own_skew(skew);
         settings.drain = self.drain;

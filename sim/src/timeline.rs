@@ -1,4 +1,4 @@
-//! A run as a picture: a row a candidate, the store's record above, faults shaded, tokens written in.
+//! A run as a picture: one row per candidate, the store's record above, faults shaded, tokens written in.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -26,7 +26,7 @@ enum Activity {
     Racing,
     Holding,
     Leading,
-    /// It leads, and no longer renews: it is draining, or cut off with a lease that is still proved.
+    /// It leads but no longer renews: it is draining, or cut off with a lease that is still proved.
     Leaving,
 }
 
@@ -144,7 +144,7 @@ impl Timeline {
         }
     }
 
-    /// Sets until when a candidate's `is_leader` answers yes.
+    /// Sets until when a candidate's `is_leader` returns true.
     fn lead(&mut self, node: usize, now: Instant, until: Option<Instant>) {
         let spans = &mut self.leads[node];
         match (spans.last_mut().filter(|span| span.until.is_some_and(|end| end > now)), until) {
@@ -162,7 +162,7 @@ impl Timeline {
     }
 }
 
-/// Ends the last span and begins one of this value, unless that is the same.
+/// Ends the last span and begins one with this value, unless they are equal.
 fn follow<T: PartialEq>(spans: &mut Vec<Span<T>>, now: Instant, what: T) {
     if let Some(last) = spans.last_mut() {
         if last.what == what && last.until.is_none() {
@@ -179,7 +179,7 @@ struct Picture {
     rows: usize,
 }
 
-/// Plain colours and an override, for renderers that know no variables.
+/// Plain colours and an override, for renderers that do not support variables.
 const STYLE: &str = "
 svg{font:13px system-ui,sans-serif}.paper{fill:#fff}text{fill:#1c2330}.soft{fill:#667085}
 .title{font-size:16px;font-weight:600}.grid{stroke:#e4e7ec}.racing{fill:#d0d7e2}.holding{fill:#f2b544}
@@ -258,7 +258,7 @@ impl Picture {
             self.bar(span, y, height, "fault", kind.name())?;
             let x = self.x(span.from);
             let wide = 6.0 * kind.name().len() as f64 + 6.0;
-            // Where a name does not fit, the shade is enough.
+            // If a name does not fit, the shade is enough.
             if let Some(lane) = free.iter().position(|free| *free <= x) {
                 free[lane] = x + wide;
                 let y = 56.0 + 12.0 * lane as f64;

@@ -1,7 +1,7 @@
-//! The same seed gives the same run on every machine and in every build: the digests of traces are written down.
+//! The same seed gives the same run on every machine and in every build: the digests of traces are recorded.
 //!
-//! Where the rules, the model or the drawing were changed on purpose, the test prints the new file; otherwise a
-//! difference is a bug.
+//! If the rules, the model or the drawing were changed on purpose, the test prints the new file; otherwise a difference
+//! is a bug.
 
 use incumbent_sim::{Choice, Kind, Store, run_traced};
 
@@ -12,8 +12,8 @@ fn digest(text: &str) -> u64 {
     })
 }
 
-/// A line for each run: its seed, the number of candidates, whether they have the default settings, and the length
-/// and the digest of the trace.
+/// One line per run: its seed, the number of candidates, whether they have the default settings, and the length and
+/// digest of the trace.
 fn line(choice: &Choice) -> String {
     let trace = run_traced(choice, true, false).trace;
     let settings = if choice.plain { "plain" } else { "drawn" };
@@ -46,7 +46,7 @@ fn the_traces_of_some_seeds_are_those_written_down() {
     assert!(came == written, "sim/tests/digests.txt would be:\n{came}");
 }
 
-/// The lines of some seeds on a store.
+/// The lines of some seeds on one store.
 fn lines_on(store: Store) -> String {
     let plain = (0..12).map(|seed| Choice { plain: true, ..Choice::of_seed(seed) });
     let drawn = (0..24).map(Choice::of_seed);

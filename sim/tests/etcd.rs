@@ -8,7 +8,7 @@ fn choice(seed: u64) -> Choice {
     Choice { store: Store::Etcd, ..Choice::of_seed(seed) }
 }
 
-/// Runs a choice; a failure prints the command that shows it again.
+/// Runs a choice. A failure prints the command that repeats it.
 fn holds(choice: &Choice) -> Tally {
     let outcome = run(choice);
     if let Some(violation) = outcome.violation {
@@ -93,7 +93,7 @@ fn a_store_that_is_wiped_or_restored_leads_to_one_leader_again() {
 }
 
 #[test]
-fn foreign_candidates_lead_in_turn_and_never_beside_ours() {
+fn foreign_candidates_lead_alternately_and_never_together_with_ours() {
     let mut total = Tally::default();
     for seed in 0..60 {
         total.add(&holds(&Choice { peers: 2, ..choice(seed) }));
@@ -106,14 +106,14 @@ fn the_same_seed_gives_the_same_trace() {
     for seed in [3, 8] {
         let trace = || run_traced(&choice(seed), true, false).trace;
         let (first, again) = (trace(), trace());
-        assert!(first.len() > 10_000, "the trace says what happens");
+        assert!(first.len() > 10_000, "the trace shows what happens");
         assert!(first == again, "seed {seed}");
     }
 }
 
 #[test]
 fn without_a_promise_two_do_lead_at_once() {
-    // The oracle can fail: it sees two leaders where a clock that stands still excuses them.
+    // The oracle can fail: it sees two leaders when a stopped clock excuses them.
     let outcomes = (0..60).map(|seed| {
         run(&Choice { faults: Some(vec![Kind::Freeze, Kind::Delete]), ..choice(seed) }).tally.overlaps
     });

@@ -8,7 +8,7 @@ fn choice(seed: u64) -> Choice {
     Choice { store: Store::Kafka, ..Choice::of_seed(seed) }
 }
 
-/// Runs a choice; a failure prints the command that shows it again.
+/// Runs a choice. A failure prints the command that repeats it.
 fn holds(choice: &Choice) -> Tally {
     let outcome = run(choice);
     if let Some(violation) = outcome.violation {
@@ -82,14 +82,14 @@ fn the_same_seed_gives_the_same_trace() {
     for seed in [3, 8] {
         let trace = || run_traced(&choice(seed), true, false).trace;
         let (first, again) = (trace(), trace());
-        assert!(first.len() > 10_000, "the trace says what happens");
+        assert!(first.len() > 10_000, "the trace shows what happens");
         assert!(first == again, "seed {seed}");
     }
 }
 
 #[test]
 fn without_a_promise_two_do_lead_at_once() {
-    // The oracle can fail: it sees two leaders where a clock that stands still excuses them.
+    // The oracle can fail: it sees two leaders when a stopped clock excuses them.
     let outcomes = (0..60).map(|seed| {
         run(&Choice { faults: Some(vec![Kind::Freeze, Kind::Removal]), ..choice(seed) }).tally.overlaps
     });

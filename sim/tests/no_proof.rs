@@ -1,4 +1,4 @@
-//! One candidate that cannot prove, while the other candidates and the store are well.
+//! One candidate that cannot prove, while other candidates and the store are well.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -26,7 +26,7 @@ fn so_it_does_where_leaders_resign_and_it_is_elected_again_and_again() {
 }
 
 #[test]
-fn beside_other_faults_what_is_promised_holds() {
+fn with_other_faults_what_is_promised_holds() {
     all_hold(Store::Nats, 0..40, &[Kind::NoProof, Kind::Crash, Kind::Loss, Kind::Delete]);
     all_hold(Store::Nats, 0..40, &[Kind::NoProof, Kind::Quorum, Kind::Isolate, Kind::Pause]);
 }
@@ -38,7 +38,7 @@ fn in_an_etcd_one_place_that_cannot_be_proved_is_left_to_another_within_three_le
 }
 
 #[test]
-fn beside_other_faults_of_an_etcd_what_is_promised_holds() {
+fn with_other_faults_of_an_etcd_what_is_promised_holds() {
     all_hold(Store::Etcd, 0..30, &[Kind::NoProof, Kind::Crash, Kind::Loss, Kind::Delete, Kind::Revoke]);
     all_hold(Store::Etcd, 0..30, &[Kind::NoProof, Kind::Quorum, Kind::PausedLeader, Kind::Pause]);
 }

@@ -1,7 +1,7 @@
-//! The runs that a hunt found to fail: each holds since its defect was mended, and says what that was.
+//! The runs that a hunt found to fail: each holds since its defect was fixed, and states what that was.
 //!
-//! `cargo xtask hunt` writes a file of `sim/red/` for each. It stays there, red, until the defect is mended, and then as a
-//! test of the mend.
+//! `cargo xtask hunt` writes a file in `sim/red/` for each. The file fails until the defect is fixed, and then remains
+//! as a test of the fix.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Interleavings that once made two leaders, written down: the seeds' drawing does not matter for them any more.
+//! Interleavings that once made two leaders, written down so that a seed's drawing no longer matters.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -30,8 +30,8 @@ fn first(trace: &str, what: &str) -> usize {
     trace.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("no {what:?} in\n{trace}"))
 }
 
-/// A leader with a long lease is deleted and does not learn of it; its successor, with a short one, waits, and is
-/// cut off; then comes a candidate that last observed the leader's record.
+/// A leader with a long lease is deleted and does not learn of it. Its successor, with a short one, waits and is cut
+/// off. Then comes a candidate that last observed the leader's record.
 fn a_short_record_over_a_deletion(deleted_at: u64) -> Scenario {
     Scenario {
         store: Store::Nats,
@@ -50,7 +50,7 @@ fn a_short_record_over_a_deletion(deleted_at: u64) -> Scenario {
 
 #[test]
 fn a_record_does_not_expire_before_the_wait_that_its_holder_owes_is_over() {
-    // The deletion at any time between two renewals.
+    // The deletion may come at any time between two renewals.
     for deleted_at in (30_500..33_800).step_by(300) {
         let trace = holds(&a_short_record_over_a_deletion(deleted_at));
         let deleted = first(&trace, "deleted");
@@ -88,7 +88,8 @@ fn a_candidate_that_knew_a_leader_does_not_believe_that_the_name_was_never_used(
         candidates: vec![candidate(30, 0), candidate(30, 2)],
         max_age: Duration::from_secs(30),
         faults: vec![
-            // The other candidate inspects the store over a new connection, for it has received nothing for a lease.
+            // The other candidate inspects the store over a new connection, because it has received nothing for a
+            // lease.
             fault(Kind::CutReplies, Some(1), 5_000, 33_000),
             fault(Kind::Cut, Some(0), 30_300, 90_000),
             fault(Kind::RecreateNew, None, 30_500, 31_000),

@@ -4,7 +4,7 @@
 
 use incumbent_sim::{Choice, Handled, Kind, Script, Tally, run, run_handlers, run_traced, shrink};
 
-/// Runs a choice; a failure prints the command that shows it again.
+/// Runs a choice. A failure prints the command that repeats it.
 fn holds(choice: &Choice) {
     if let Some(violation) = run(choice).violation {
         let (shrunk, shorter) = shrink(choice, &violation);
@@ -18,7 +18,7 @@ fn all_hold(seeds: std::ops::Range<u64>, faults: Option<&[Kind]>) {
     }
 }
 
-/// Runs a seed that once failed, in the world in which it did.
+/// Runs a seed that once failed, in the world in which it failed.
 fn still_holds(seed: u64, faults: Option<&[Kind]>) {
     holds(&Choice { faults: faults.map(<[Kind]>::to_vec), plain: true, ..Choice::of_seed(seed) });
 }
@@ -156,15 +156,15 @@ fn the_same_seed_gives_the_same_trace() {
     for seed in [3, 8] {
         let choice = Choice::of_seed(seed);
         let (first, again) = (run_traced(&choice, true, false).trace, run_traced(&choice, true, false).trace);
-        assert!(first.len() > 10_000, "the trace says what happens");
+        assert!(first.len() > 10_000, "the trace shows what happens");
         assert!(first == again, "seed {seed}");
     }
 }
 
 #[test]
 fn without_a_promise_two_do_lead_at_once() {
-    // The oracle can fail: a clock that stands still while its machine is paused breaks the promise, and the
-    // oracle reports it where that is not excused.
+    // The oracle can fail: a clock that stops while its machine is paused breaks the promise, and the oracle reports it
+    // when that is not excused.
     let outcomes = (0..60).map(|seed| {
         run(&Choice { faults: Some(vec![Kind::Freeze]), ..Choice::of_seed(seed) }).tally.overlaps
     });

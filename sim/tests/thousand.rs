@@ -10,7 +10,7 @@ fn trace(seed: u64, faults: &[Kind]) -> String {
     assert_eq!(traced.outcome.violation, None);
     // Once the faults are over, leaders are asked to leave, and their successors lead.
     let before = traced.trace.split(" no more faults\n").next().unwrap_or_default();
-    assert_ne!(before, traced.trace, "the trace says where the faults end");
+    assert_ne!(before, traced.trace, "the trace shows where the faults end");
     before.to_owned()
 }
 
@@ -23,7 +23,7 @@ fn a_few_candidates_write_at_first_and_then_only_the_leader() {
     for seed in 0..2 {
         let trace = trace(seed, &[]);
         let (before, after) = trace.split_once("> Event(Won(").unwrap();
-        // The splay is a second long, and the first write reaches all candidates within some milliseconds.
+        // The splay lasts a second, and the first write reaches all candidates within milliseconds.
         let at_first = before.lines().filter(|line| is_write(line)).count();
         assert!(at_first <= 10, "{at_first} writes before a candidate led");
         let leader = before.lines().last().unwrap().split_whitespace().nth(1).unwrap();
@@ -43,7 +43,7 @@ fn rushes(trace: &str) -> Vec<usize> {
     let mut rushes = Vec::new();
     for vacancy in trace.split(" released, 0ns owed").skip(1) {
         let acquires = vacancy.lines().filter(|line| is_write(line) && line.contains("Acquire(")).count();
-        // Where a successor is named, one is enough.
+        // If a successor is named, one is enough.
         if acquires > 1 {
             rushes.push(acquires);
         }
@@ -55,7 +55,7 @@ fn rushes(trace: &str) -> Vec<usize> {
 fn a_release_makes_no_stampede_of_those_who_have_met_before() {
     let rushes = rushes(&trace(21, &[Kind::Resign]));
     assert!(rushes.len() > 40, "{rushes:?}");
-    // No candidate knows of another before the first release; every race lost doubles the span that is waited.
+    // No candidate knows of another before the first release; every lost race doubles the span of the wait.
     for (met, most) in [(0, 999), (1, 500), (4, 300), (10, 210), (20, 130)] {
         assert!(rushes[met..].iter().all(|rush| *rush <= most), "after {met} races: {rushes:?}");
     }

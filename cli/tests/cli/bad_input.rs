@@ -98,7 +98,7 @@ fn a_key_in_quotes_is_warned_about_with_the_remedy() {
     command.env("INCUMBENT_STORE", &scratch.url).env("INCUMBENT_KEY", "\"jobs\"");
     let ended = Running::start(command).wait();
     assert_eq!(ended.code, Some(0), "{ended:#?}");
-    let warning = "key is \"jobs\", in quotes that belong to it: without them it selects another election";
+    let warning = "key is \"jobs\", quotes included: without them it selects another election";
     assert!(ended.stderr.contains(warning) && ended.stderr.contains("`docker --env-file`"), "{ended:#?}");
 }
 

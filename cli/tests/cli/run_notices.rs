@@ -41,8 +41,8 @@ fn a_candidate_in_a_new_store_says_how_long_it_waits_and_what_would_shorten_that
     let scratch = Scratch::new();
     let mut ada = started(&scratch, "ada", &[], WORK);
     let said = ada.until_reported("the wait", |line| line.contains("the store is new"));
-    assert!(said.contains("so this candidate does not lead for "), "{said}");
-    assert!(said.contains("`incumbent init --new` lifts that"), "{said}");
+    assert!(said.contains("the store is new: waiting "), "{said}");
+    assert!(said.contains("`incumbent init --new` skips the wait"), "{said}");
     let fresh = Scratch::new();
     let mut ben = Running::start(incumbent(&command(&fresh, "ben", &["--json"], WORK)));
     let warning = json(&ben.until_reported("the wait", |_| true));

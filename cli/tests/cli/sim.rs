@@ -109,7 +109,7 @@ fn the_faults_are_listed_with_what_is_promised_under_them() {
     );
     assert!(
         said.contains(
-            "freeze         A machine is paused and its clock does not count it. Only tokens still"
+            "freeze         A machine is paused, and its clock stops meanwhile. Only tokens still"
         )
     );
     let first = json(well(&["--faults", "help", "--json"]).stdout.lines().next().unwrap());

@@ -1,4 +1,4 @@
-//! The writes that a campaign has sent, in flight or answered, and what each of them would mean if it were applied.
+//! The writes that a campaign has sent, in flight or answered, and what each would mean if it were applied.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -9,12 +9,12 @@ use crate::store::{Expect, Outcome};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// The number of attempts that are remembered. An older one that turns out to have been applied counts as a record of ours of
-/// an unknown attempt, which is safe and only slower.
+/// The number of attempts that are remembered. If an older one turns out to have been applied, its record counts as
+/// ours from an unknown attempt: safe, only slower.
 const REMEMBERED: usize = 128;
-/// The number of those that are answered, and that a newer acknowledged write has overtaken; their times serve a watch that
-/// lags behind, for as long as a lease. None of them is the present record. A copy of one that expected no key may be
-/// applied once the key was deleted: then it counts as foreign, which is safe and only slower.
+/// The number of answered attempts that are kept after a newer acknowledged write has overtaken them. Their times serve
+/// a watch that lags behind, for up to a lease. None of them is the present record. A copy of one that expected no key
+/// may be applied after the key was deleted: it then counts as foreign, which is safe, only slower.
 const OVERTAKEN: usize = 2;
 
 /// The purpose of a write.
@@ -33,10 +33,10 @@ pub(super) struct Sent {
     pub(super) expect: Expect,
     /// `c0`: the clock before the write was handed out.
     pub(super) at: Instant,
-    /// The win delay that goes with a record of this attempt.
+    /// The win delay owed for a record of this attempt.
     pub(super) wait: Wait,
-    /// The time for which other candidates wait from their first observation of its record, and the store keeps
-    /// it at least.
+    /// The time for which other candidates wait after first observing its record. The store keeps the record at least
+    /// that long.
     pub(super) stated_lease: Duration,
     /// The highest revision known when it was sent; an acknowledgement must be above it.
     pub(super) mark: Revision,
@@ -44,14 +44,14 @@ pub(super) struct Sent {
     pub(super) counts_before: Instant,
     /// The incarnation it was meant for.
     pub(super) incarnation: Incarnation,
-    /// Whether its outcome is still open, awaited or not.
+    /// Whether its outcome is still open, even if its answer is no longer awaited.
     pub(super) open: bool,
     /// The store's answer to this very write.
     pub(super) answered: Answered,
 }
 
 impl Sent {
-    /// The revision that it replaces; that of an absent key is zero.
+    /// The revision that it replaces; zero for an absent key.
     fn expected(&self) -> Revision {
         match self.expect {
             Expect::Absent => Revision(0),
@@ -63,9 +63,9 @@ impl Sent {
 /// The store's answer to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answered {
-    /// Nothing that says whether it was applied.
+    /// Nothing yet that tells whether it was applied.
     Open {
-        /// From then on its answer would say nothing any more; never, unless a later acknowledged attempt has overtaken it.
+        /// After this instant an answer would prove nothing. `NEVER` until a later acknowledged attempt overtakes it.
         until: Instant,
     },
     /// It was applied, and is this revision.
@@ -74,7 +74,7 @@ pub(super) enum Answered {
     Never,
 }
 
-/// The writes of a campaign that were sent, under one nonce.
+/// The writes that a campaign has sent under one nonce.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Attempts {
     last: Attempt,
@@ -85,7 +85,7 @@ pub(super) struct Attempts {
 }
 
 impl Answered {
-    /// As a write is sent.
+    /// The state of a write when it is sent.
     pub(super) const NOT: Self = Self::Open { until: Instant::NEVER };
 }
 
@@ -105,7 +105,7 @@ impl Attempts {
             self.lost = oldest.attempt;
         }
         self.awaited = Some(sent.attempt);
-        // Where all are answered, one that leads remembers these, its newest, and the one that it sends.
+        // If all are answered, a leader remembers these, its newest one, and the one it is sending.
         match self.sent.len() {
             0 => self.sent.reserve_exact(1),
             1 => self.sent.reserve_exact(OVERTAKEN + 1),
@@ -133,13 +133,13 @@ impl Attempts {
         self.find(awaited).map(|sent| sent.purpose)
     }
 
-    /// Stops waiting for the answer; the write stays open.
+    /// Stops waiting for the answer; the write remains open.
     pub(super) fn stop_waiting(&mut self) {
         self.awaited = None;
     }
 
-    /// Notes that `attempt` was answered, and whether that settles it. Returns the attempt as it was before, unless it is
-    /// forgotten, and whether its answer was the awaited one.
+    /// Notes an answer to `attempt`, and whether it settles the attempt. Returns the attempt as it was before, unless
+    /// it is forgotten, and whether this answer was the awaited one.
     pub(super) fn answer(&mut self, attempt: Attempt, settled: bool) -> (Option<Sent>, bool) {
         let was_awaited = self.awaited == Some(attempt);
         if was_awaited {
@@ -155,8 +155,8 @@ impl Attempts {
 
     /// Remembers the answer to a write. Once a write is known to be applied, no later answer changes that.
     ///
-    /// A request that arrives twice is answered twice, perhaps by a server that is isolated or lags: only a refusal for a
-    /// newer revision, or for an absent key, says that the write was not applied.
+    /// A request that arrives twice is answered twice, perhaps by a server that is isolated or lags. Only a refusal
+    /// that names a newer revision, or an absent key, proves that the write was not applied.
     pub(super) fn remember(&mut self, attempt: Attempt, outcome: &Outcome) {
         let Some(sent) = self.find_mut(attempt) else { return };
         let expected = sent.expected();
@@ -173,11 +173,11 @@ impl Attempts {
         };
     }
 
-    /// The attempts that `acknowledged`, which is `revision` and observed at `now`, has overtaken: forgets all but the
-    /// newest of those that are answered.
+    /// Forgets what the attempt `acknowledged`, applied as `revision` and observed at `now`, has overtaken. Keeps the
+    /// newest of the answered attempts.
     ///
-    /// One that is not answered is kept for a `lease`: its late acknowledgement, below what was known when it was sent, is
-    /// the only sign of a store that went back. By then every lease that was undone is over.
+    /// An unanswered attempt is kept for a `lease`: its late acknowledgement, below what was known when it was sent, is
+    /// the only sign that the store went back. After a lease, every lease that was undone is over.
     pub(super) fn forget_overtaken(
         &mut self,
         acknowledged: Attempt,
@@ -208,10 +208,10 @@ impl Attempts {
 
     /// Whether this attempt may have written a live record, in the incarnation `present`.
     ///
-    /// Another process may have the same nonce where random numbers repeat; the answers of the store are this campaign's
-    /// alone. A forgotten attempt that was overtaken may have written a record of an earlier incarnation, which a restored
-    /// store shows again, or one that names an earlier incarnation: it arrived after the store was made again, at a revision
-    /// that happened to match. Any other may have written any record.
+    /// If random numbers repeat, another process may have the same nonce; but the store's answers belong to this
+    /// campaign alone. A forgotten attempt that was overtaken may have written a record of an earlier incarnation
+    /// (which a restored store shows again), or a record that names an earlier incarnation (it arrived after the store
+    /// was made again, at a revision that happened to match). Any other forgotten attempt may have written any record.
     pub(super) fn may_have_written(&self, attempt: Attempt, record: &Record, present: Incarnation) -> bool {
         let Some(sent) = self.find(attempt) else {
             let meant_for = record.term_info.as_ref().map(|info| info.token.incarnation);
@@ -235,18 +235,18 @@ impl Attempts {
         self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt)
     }
 
-    /// Whether some write that would make a live record may have been applied, or may be later.
+    /// Whether any write that makes a live record may have been applied, or may still be.
     pub(super) fn may_hold(&self) -> bool {
         self.newest_open().is_some()
     }
 
-    /// The latest write that would make a live record and whose outcome is open.
+    /// The latest open write that would make a live record.
     pub(super) fn newest_open(&self) -> Option<Sent> {
         self.sent.iter().rev().find(|sent| sent.open && sent.purpose != Purpose::Release).copied()
     }
 
-    /// Closes every write that expected an older revision than `revision`, which is now known to be there: its
-    /// compare can never hold again.
+    /// Closes every write that expected a revision older than `revision`, which is now known to exist: its compare can
+    /// never succeed again.
     pub(super) fn close_outdated(&mut self, revision: Revision) {
         for sent in &mut self.sent {
             if sent.expected() < revision && Some(sent.attempt) != self.awaited {
@@ -373,7 +373,7 @@ mod tests {
         attempts.sent.iter().map(|sent| sent.attempt.0).collect()
     }
 
-    /// Renews over the revision of the same number as the attempt before, as an undisturbed leader does, ten seconds later.
+    /// Renews after ten seconds over the revision with the previous attempt's number, as an undisturbed leader does.
     fn renew(attempts: &mut Attempts, present: u64) {
         let attempt = send(attempts, Purpose::Renew, Expect::Revision(Revision(present)));
         attempts.answer(attempt, true);

@@ -8,23 +8,23 @@ use oorandom::Rand64;
 
 use crate::time::nanos;
 
-/// The first wait after a failure; each further one is twice as long, up to [`LONGEST`].
+/// The first wait after a failure. Each further wait is twice as long, up to [`LONGEST`].
 pub(crate) const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait of the default back-off.
 pub(super) const LONGEST: Duration = Duration::from_secs(1);
-/// The deviation of a wait from its mean, in percent, so that retries of many do not fall together.
+/// The deviation of a wait from its mean, in percent, so that many candidates do not retry together.
 pub(super) const STRAY_PERCENT: u32 = 20;
 
 /// The wait of a *candidate* after its n-th failure in a row, counting from one.
 ///
-/// A leader does not ask it: it repeats a failed renewal as fast as its deadline demands.
+/// A leader does not use it: it repeats a failed renewal as fast as its deadline demands.
 #[derive(Clone)]
 pub enum Backoff {
     /// 100 ms, doubled with every failure up to 1 s, ±20 %.
     Standard,
     /// Always the same wait.
     Fixed(Duration),
-    /// A rule of the user's own, from the number of failures to a wait.
+    /// A rule of the user's own: the number of failures gives the wait.
     Custom(Arc<dyn Fn(u32) -> Duration + Send + Sync>),
 }
 
@@ -38,7 +38,7 @@ impl Backoff {
     }
 }
 
-/// Rules of the user's own are the same where they are one object.
+/// Two custom rules are equal if they are the same object.
 impl PartialEq for Backoff {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -60,7 +60,7 @@ impl fmt::Debug for Backoff {
     }
 }
 
-/// The default back-off, and the only one of a holder.
+/// The default back-off, and the only one for a holder.
 pub(crate) fn standard(failures: u32, rng: &mut Rand64) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     let mean = FIRST.saturating_mul(1 << doublings).min(LONGEST);

@@ -1,10 +1,10 @@
-//! Tokens only grow: what a candidate does whose next token would not be above every token observed.
+//! Tokens only grow: what a candidate does if its next token would not be above every token observed.
 //!
-//! A store that was restored, or lost what it had acknowledged, numbers its revisions from an earlier one on. A term won
-//! there would have a token that was given before. Where few numbers are missing, the candidate uses them up: it
-//! acquires, reports nothing, and releases, until the next token is larger. To other candidates such a record is like any
-//! record of a holder whose win is not reported yet. Where many are missing, the candidate stays out until the store has
-//! given them, or an operator accepts that tokens start again.
+//! A store that was restored, or that lost acknowledged writes, reuses revision numbers. A term won there could repeat
+//! a token. If few numbers are missing, the candidate uses them up: it acquires, reports nothing, and releases, until
+//! the next token is larger. To other candidates its record looks like that of any holder whose win is not reported
+//! yet. If many are missing, the candidate stays out until the store has passed them, or until an operator accepts that
+//! tokens start again.
 
 use super::KeyLease;
 use super::backoff::FIRST;
@@ -13,16 +13,16 @@ use crate::candidacy::Candidacy;
 use crate::record::Entry;
 use crate::token::Token;
 
-/// The largest number of acquires that use up a gap: as many as an election writes in the two minutes for which a
-/// NATS server leaves its writes unsynced by default, at a renewal every third of a second. More is no power cut.
+/// The largest gap that acquires use up: as many writes as an election makes in two minutes at three renewals a second.
+/// A NATS server leaves writes unsynced for at most two minutes by default, so a larger gap is no power cut.
 const SMALL_GAP: u64 = 2 * 60 * 3;
 
 impl Candidacy<KeyLease> {
-    /// Observes the token that a foreign record of the incarnation known may be about, however old the record is: that it is
-    /// stale says nothing about whether its token was given.
+    /// Observes the token in a foreign record of the known incarnation, however old the record is. A stale record's
+    /// token may still have been given.
     ///
-    /// A renewal states the token of its term, so that the loss of renewals bars no candidate. A record without a token
-    /// may be the one that won its term. A token above the record's own revision is the token of no term.
+    /// A renewal states the token of its term, so losing renewals bars no candidate. A record without a token may be
+    /// the one that won its term. A token above the record's own revision belongs to no term.
     pub(super) fn observe_token_in(&mut self, entry: &Entry) {
         let Some(record) = entry.live().filter(|record| !self.is_ours(record)) else { return };
         let own = Token { incarnation: self.own.store.incarnation(), sequence: record.revision };
@@ -35,12 +35,12 @@ impl Candidacy<KeyLease> {
         self.own.store.largest_token().is_some_and(|largest| token <= largest)
     }
 
-    /// Whether the next write would have a token that is not above every token observed.
+    /// Whether the next write's token would not be above every token observed.
     pub(super) fn is_barred(&self) -> bool {
         self.own.store.missing_revisions() != Some(0)
     }
 
-    /// Whether it is barred, and does nothing about it by itself.
+    /// Whether it is barred and can only wait.
     pub(super) fn stays_out(&self) -> bool {
         let small = |missing: u64| missing <= SMALL_GAP;
         self.is_barred()
@@ -48,7 +48,7 @@ impl Candidacy<KeyLease> {
                 && self.own.setbacks.tokens_used_up() < SMALL_GAP)
     }
 
-    /// Gives up a win with this token without a report, because the token is not above every token observed.
+    /// Gives up a win without reporting it, because its token is not above every token observed.
     pub(super) fn give_up_small_token(&mut self, token: Token) {
         self.used_up();
         self.own.store.assigned(token.sequence);
@@ -58,13 +58,14 @@ impl Candidacy<KeyLease> {
         self.give_up(None, false);
     }
 
-    /// An acquire was applied that leads to no term. Several candidates may do so at a time, each after the other's release.
+    /// An acquire that leads to no term was applied. Several candidates may do this in turns, each after another's
+    /// release.
     pub(super) fn used_up(&mut self) {
         self.own.setbacks.token_used_up();
         self.own.setbacks.wait_at_least_until(self.now + FIRST);
     }
 
-    /// Warns that the store is another one, and says whether that keeps this candidate out.
+    /// Warns that the store was reset, and whether that keeps this candidate out.
     pub(super) fn report_reset(&mut self) {
         let (seen, next) = (self.own.store.largest_token(), Some(self.own.store.next_token()));
         let barred = self.stays_out();
@@ -72,8 +73,8 @@ impl Candidacy<KeyLease> {
         self.warn(Warning::StoreReset { seen, next, barred });
     }
 
-    /// An operator accepts that tokens start again. Only where they keep this candidate out: a request that comes late, or
-    /// twice, is about no other reset.
+    /// An operator accepts that tokens start again. Ignored unless tokens keep this candidate out: a request that comes
+    /// late or twice must not apply to another reset.
     pub(super) fn accept(&mut self) {
         if self.is_barred() {
             self.own.store.forget_tokens();

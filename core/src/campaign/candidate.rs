@@ -22,7 +22,7 @@ use crate::time::Instant;
 /// What went wrong before, and how long that holds this candidate back.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Setbacks {
-    /// A candidate that failed does nothing before this.
+    /// The candidate does nothing before this, because something failed.
     not_before: Instant,
     /// Acquires in a row that led to no term because their tokens were too small.
     tokens_used_up: u64,
@@ -65,7 +65,7 @@ impl Setbacks {
         self.races_lost = self.races_lost.saturating_sub(1);
     }
 
-    /// The wait after a vacancy was first observed; drawn once for each vacancy.
+    /// The random wait after a vacancy was first observed; drawn once per vacancy.
     fn jitter(&mut self, vacancy: Instant, lease: Duration, rng: &mut Rand64) -> Duration {
         match self.jitter {
             Some((drawn_for, jitter)) if drawn_for == vacancy => jitter,
@@ -77,8 +77,8 @@ impl Setbacks {
         }
     }
 
-    /// Feeds a hasher with all that decides what comes after `now`: what is over holds nothing back any more, whenever it
-    /// was.
+    /// Hashes everything that decides what happens after `now`. A wait that is over is hashed as none, whenever it
+    /// ended.
     #[cfg(feature = "testing")]
     pub(super) fn hash_at(&self, now: Instant, hasher: &mut impl Hasher) {
         let ahead = |at: Instant| if at <= now { Instant::ZERO } else { at };
@@ -88,7 +88,7 @@ impl Setbacks {
 }
 
 impl Candidacy<KeyLease> {
-    /// Warns where a term does not outlast an election of the store's own leader.
+    /// Warns if a term does not outlast an election of the store's own leader.
     pub(super) fn warn_of_a_short_lease(&mut self) {
         let survives = self.rules.survives();
         let fail_over = self.rules.own.store.fail_over;
@@ -131,7 +131,7 @@ impl Candidacy<KeyLease> {
                 },
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
-                    // Using up a number leads to no term, so there is no reason to let other candidates go first.
+                    // Using up a number leads to no term, so other candidates need not go first.
                     let uses_up = self.is_our_release(release) && self.is_barred();
                     let back = if uses_up { FIRST } else { pace::hold_back(self.lease) };
                     (Timer::Acquire, self.own.key.first_observed() + back + self.jitter())
@@ -157,7 +157,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The earliest time for what `timer` starts.
+    /// The earliest time at which `timer` may fire.
     pub(super) fn earliest(&self, timer: Timer) -> Instant {
         let rested = if timer == Timer::Acquire { self.past.rest_until } else { Instant::ZERO };
         self.own.setbacks.not_before.max(rested)
@@ -167,7 +167,7 @@ impl Candidacy<KeyLease> {
         self.own.setbacks.jitter(self.own.key.first_observed(), self.lease, &mut self.rng)
     }
 
-    /// The time to read the key although the watch is silent: when the record observed last should be gone.
+    /// When to read the key if the watch stays silent: when the last observed record should be gone.
     fn next_poll(&self) -> Instant {
         let due = self.own.key.first_observed()
             + self.own.key.entry_lease(self.lease)
@@ -180,7 +180,7 @@ impl Candidacy<KeyLease> {
             .map_or(at, |interval| at.min(read.max(self.own.key.first_observed()) + interval))
     }
 
-    /// Reads the key, or asks whether a larger token has become possible, or what failed works again.
+    /// Reads the key, or checks whether a larger token has become possible, or whether what failed works again.
     pub(super) fn poll_key(&mut self) {
         if self.giving_way.rests(self.now) {
             self.probe();
@@ -192,7 +192,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Sends an acquire over what is observed, if it may be sent.
+    /// Sends an acquire over the observed entry, if allowed.
     pub(super) fn acquire(&mut self) {
         let waits = self.own.attempts.is_awaiting() || self.stays_out() || self.giving_way.rests(self.now);
         if waits || !matches!(self.stage, Stage::Racing(Race::Candidate)) {
@@ -229,24 +229,24 @@ impl Candidacy<KeyLease> {
         wait
     }
 
-    /// The time that the settings add to a win delay.
+    /// The minimum win delay that the settings demand.
     pub(super) fn least_delay(&self) -> Duration {
         self.rules.win_delay.least(self.lease)
     }
 
-    /// The wait from the first observation of a record of ours whose attempt is forgotten.
+    /// The wait, from its first observation, for a record of ours whose attempt is forgotten.
     pub(super) fn unknown_wait(&self) -> Duration {
         self.longest_lease().max(self.least_delay())
     }
 
-    /// The wait of a retake of our own live record outside a term, and the time before which it may be sent; `None` where
-    /// the store's marker may be on its way, because that time is over or not known.
+    /// The wait after retaking our own live record outside a term, and the time before which the retake must be
+    /// sent. `None` if that time is over or unknown: the store's marker may be on its way.
     fn retake(&self) -> Option<(Wait, Instant)> {
         let record = self.own.key.record()?;
         let sent = self.sent_as(record);
         let wait = self.wait_of(sent, self.own.key.first_observed());
         let before = if self.rules.own.store.expiry_pushed {
-            // Nor may an orphan be retaken that is itself a retake of one whose time is over.
+            // The same limit applies to an orphan that is itself a retake.
             sent.map(|sent| self.lease_end(sent.at).min(sent.counts_before))?
         } else {
             Instant::NEVER
@@ -254,18 +254,18 @@ impl Candidacy<KeyLease> {
         (self.now < before).then_some((wait, before))
     }
 
-    /// The wait that goes with a record of ours; a whole lease from its first observation, or the settings' longer delay,
-    /// where nothing is known of the attempt that wrote it.
+    /// The wait owed for a record of ours. If its attempt is unknown: a whole lease from its first observation, or the
+    /// settings' delay if that is longer.
     ///
-    /// An attempt that was under way for long may have found the key free after another candidate held it meanwhile
-    /// and vanished: what was observed since the attempt was sent counts too.
+    /// While an attempt was under way for long, another candidate may have held the key and vanished before the attempt
+    /// was applied. So what was observed since the attempt was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_observed: Instant) -> Wait {
         sent.map_or(Wait::new(first_observed + self.unknown_wait(), true), |sent| {
             sent.wait.and(self.own.key.wait())
         })
     }
 
-    /// Whether this campaign gave the lease up by this release. It holds back then; nothing else depends on it.
+    /// Whether this release is our own. The candidate then holds back; nothing else depends on it.
     fn is_our_release(&self, release: &Release) -> bool {
         let write_id = release.write_id.filter(|write_id| write_id.nonce == self.nonce);
         let sent = write_id.and_then(|write_id| self.own.attempts.find(write_id.attempt));

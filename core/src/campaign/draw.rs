@@ -1,8 +1,8 @@
-//! The nonce and the seed of a campaign, made of what its caller drew.
+//! A campaign's nonce and seed, made from what its caller drew.
 //!
-//! A nonce that two campaigns share makes each count the other's record as its own, as far as names and attempts
-//! allow. So three numbers that cannot be random are refused, and everything else that distinguishes two campaigns is mixed in: a
-//! cloned machine, a restored snapshot or a stub may repeat its random numbers, and hardly repeats its clock as well.
+//! Two campaigns with the same nonce count each other's records as their own, as far as names and attempts allow. So
+//! three numbers that cannot be random are refused, and everything else that tells two campaigns apart is mixed in: a
+//! cloned machine, a restored snapshot or a stub may repeat its random numbers, but hardly its clock as well.
 
 use alloc::format;
 
@@ -11,7 +11,7 @@ use crate::record::Nonce;
 use crate::refusals;
 use crate::time::Instant;
 
-/// Distinguishes two campaigns whose random numbers are the same.
+/// Tells apart two campaigns whose random numbers are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity<'a> {
     /// The candidate's name.
@@ -24,11 +24,11 @@ pub struct Identity<'a> {
     pub process: &'a [u64],
 }
 
-/// A campaign's nonce and seed, from three numbers that were drawn from the operating system.
+/// A campaign's nonce and seed, from three numbers drawn from the operating system.
 ///
 /// # Errors
-/// The setting `random` is refused where a number is zero or two are equal. Of numbers that are random, one in
-/// 10^18 draws would be.
+/// Refuses the setting `random` if a number is zero or two are equal. That happens to truly random numbers in one of
+/// 10^18 draws.
 pub fn draw([high, low, seed]: [u64; 3], identity: Identity<'_>) -> Result<(Nonce, u64), InvalidSettings> {
     if [high, low, seed].contains(&0) || high == low || low == seed || seed == high {
         return Err(refusals::random(&format!("{high:#018x}, {low:#018x}, {seed:#018x}")));
@@ -39,7 +39,7 @@ pub fn draw([high, low, seed]: [u64; 3], identity: Identity<'_>) -> Result<(Nonc
 }
 
 impl Identity<'_> {
-    /// All of it in one number, and in another for every `lane`.
+    /// A hash of all fields, different for every `lane`.
     fn mixed(&self, lane: u64) -> u64 {
         let mut state = absorb(0, lane);
         for text in [self.name, self.key] {
@@ -54,8 +54,8 @@ impl Identity<'_> {
     }
 }
 
-/// One step of SplitMix64 with a word put in: G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014; the constants are those of its published code.
+/// One step of SplitMix64 that mixes a word in: G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014; the constants are from its published code.
 fn absorb(state: u64, word: u64) -> u64 {
     let state = (state ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

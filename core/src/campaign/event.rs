@@ -1,4 +1,4 @@
-//! The reports of a campaign to its user.
+//! What a campaign reports to its user.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,33 +13,33 @@ use crate::token::{Revision, Token};
 
 /// A report to the user of a campaign.
 ///
-/// `T` is the term: its plain numbers here, a handle of it where a runtime passes the event on.
+/// `T` is the term: plain numbers here, a handle once a runtime passes the event on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<T = Term> {
     /// This candidate leads, from now until `Lost`.
     Won(T),
-    /// This leader leaves of its own will. It still leads, its lease is renewed, and it has until
-    /// `until` to finish its work.
+    /// This leader is leaving by its own choice. It still leads and its lease is renewed; it has until `until` to
+    /// finish its work.
     Draining {
         /// The term that is ending.
         term: T,
-        /// When it ends at the latest.
+        /// The latest time at which it ends.
         until: Instant,
         /// Why.
         reason: Reason,
     },
-    /// This candidate leads no more. Reported exactly once for every `Won`.
+    /// This candidate no longer leads. Reported exactly once for every `Won`.
     Lost {
         /// The term that ended.
         term: T,
         /// Why.
         reason: Reason,
     },
-    /// Another holder is known than before, or none.
+    /// The known leader changed, or there is none now.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
     StateChanged(State),
-    /// A problem that a person should know.
+    /// A problem that a person should know about.
     Warning(Warning),
 }
 
@@ -128,8 +128,8 @@ impl Reason {
         Self::Closed,
     ];
 
-    /// Returns true if the work may be brought to an end while the lease is still held; otherwise it must stop at once,
-    /// because another candidate may lead any moment.
+    /// Returns true if the work may finish while the lease is still held. If not, it must stop at once: another
+    /// candidate may lead at any moment.
     pub const fn may_drain(self) -> bool {
         match self {
             Self::Resigned => true,
@@ -235,14 +235,14 @@ impl State {
 }
 // end of states
 
-/// The holder of a record, as far as a candidate has observed.
+/// The holder of a record, as far as this candidate knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
     /// Its name.
     pub name: String,
     /// Its campaign; `None` for other software.
     pub nonce: Option<Nonce>,
-    /// The revision of its newest record when it was first observed.
+    /// The revision of its newest record when this candidate first observed it.
     pub revision: Revision,
     /// Its published metadata.
     pub metadata: Vec<(String, String)>,
@@ -259,37 +259,37 @@ impl Leader {
         }
     }
 
-    /// Whether `record` is of the same candidate.
+    /// Whether the same candidate wrote `record`.
     pub(super) fn wrote(&self, record: &Record) -> bool {
         self.name == record.candidate && self.nonce == record.write_id.map(|write_id| write_id.nonce)
     }
 }
 
-/// A problem that a person should know. Reported once when it begins, not again while it lasts.
+/// A problem that a person should know about. Reported once when it begins, not again while it lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// The store does not answer, refuses, or cannot serve.
     Store(Fault),
     /// The store was replaced, restored, or lost writes that it had acknowledged.
     StoreReset {
-        /// The largest token observed before; `None` where none was.
+        /// The largest token observed before; `None` if there was none.
         seen: Option<Token>,
-        /// The smallest token that the next write could have; `None` where that is not known. While it is not above `seen`,
-        /// no term is won.
+        /// The smallest token that the next write could have; `None` if unknown. No term can be won while it is not
+        /// above `seen`.
         next: Option<Token>,
         /// This candidate stays out until a larger token is possible, or an operator accepts
-        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. Otherwise it uses the missing numbers up
-        /// where there are any, by acquires that lead to no term.
+        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. If false, it uses up the missing numbers,
+        /// if there are any, with acquires that lead to no term.
         barred: bool,
     },
     /// A record outlived its lease: the store does not remove it, so no candidate can be elected.
     NotExpiring {
         /// The record's revision.
         revision: Revision,
-        /// For how long it has not changed.
+        /// The time for which it has not changed.
         unchanged: Duration,
     },
-    /// The election's key holds an entry that is longer than a candidate's record; candidates wait for it as for any
+    /// The election's key holds an entry that is too long for a candidate's record. Candidates wait for it as for any
     /// foreign record.
     NotARecord {
         /// Its revision.
@@ -302,7 +302,7 @@ pub enum Warning {
         /// Its nonce.
         nonce: Nonce,
     },
-    /// A record has this candidate's nonce, and this candidate did not write it: random numbers repeat.
+    /// A record that this candidate did not write has its nonce: random numbers repeat.
     SameNonce {
         /// The name in that record.
         name: String,
@@ -318,55 +318,55 @@ pub enum Warning {
     MaxAgeChanged {
         /// The former value.
         from: Option<Duration>,
-        /// The present value; `None`: records never expire, and no candidate succeeds a leader that crashes.
+        /// The present value. `None`: records never expire, so no candidate can succeed a leader that crashes.
         to: Option<Duration>,
     },
-    /// Software that takes expiry markers for live records shares an election in a store that writes them.
+    /// The store writes expiry markers, and other software in this election takes them for live records.
     MarkersMislead,
-    /// This candidate held its claim for a lease and could not prove it. It left the election to others, and rests: it
-    /// makes no claim meanwhile.
+    /// This candidate held its claim for a lease and could not prove it. It has given way and now rests: until the rest
+    /// is over it makes no claim.
     GaveWay {
         /// The steps of the proof that failed.
         failing: Steps,
-        /// The last fault that one of them was answered with; `None` where none was answered.
+        /// The last fault that one of them was answered with; `None` if none was answered.
         fault: Option<Fault>,
-        /// How long it rests, unless these steps succeed before, or no one else claims the election.
+        /// The length of its rest, unless these steps succeed first, or no other candidate claims the election.
         rest: Duration,
     },
-    /// A text that selects the election is in quotes, which belong to it: without them it selects another election.
+    /// A text that selects the election includes a pair of quotes. Without them it would select another election.
     ///
-    /// A session reports it, once for each campaign.
+    /// Reported by the session, once for each campaign.
     Quoted {
         /// The setting that holds the text.
         setting: String,
         /// The text, with its quotes.
         text: String,
     },
-    /// This candidate holds the election and does not lead yet: the store is new, or replaces another, and nothing is
-    /// known of a leader before, who may still lead.
+    /// This candidate holds the election but does not lead yet: the store is new, or replaces another, and an unknown
+    /// earlier leader may still lead.
     YoungStore {
-        /// The time for which this candidate does not lead.
+        /// The wait before this candidate leads.
         left: Duration,
-        /// `init --new` can state that no election was ever held there, and so spare the wait.
+        /// `init --new` can state that no election was ever held there, which skips the wait.
         can_be_stated: bool,
     },
-    /// Requests wait for longer than a third of their lease, because the store or this process is too slow for all of
-    /// its elections.
+    /// Requests wait longer than a third of their lease, because the store or this process is too slow for all its
+    /// elections.
     ///
-    /// A session reports it to candidates whose requests wait, once until none waits any more.
+    /// Reported by the session to candidates whose requests wait: once, until no request waits any more.
     Overloaded {
-        /// The requests that wait.
+        /// The number of requests that wait.
         waiting: u64,
-        /// The time for which the one that waits longest does.
+        /// The wait of the oldest of them.
         waited: Duration,
-        /// The time that the latest answer of the store took; zero where it has answered nothing.
+        /// The time that the store's latest answer took; zero if it has not answered yet.
         answer_time: Duration,
     },
-    /// No candidate has been seen to lead for longer than the worst fail-over.
+    /// This candidate has seen no leader for longer than the worst fail-over.
     ///
     /// Reported once, until a leader is seen.
     NoLeader {
-        /// Since when this candidate is in the race and has seen no leader.
+        /// The time for which this candidate has been in the race without seeing a leader.
         lasted: Duration,
         /// What this candidate waits for.
         because: Obstacle,
@@ -418,10 +418,11 @@ impl fmt::Display for Warning {
                 }
                 f.write_str(match (barred, next) {
                     (true, _) => {
-                        "; staying out until a larger token is possible. Where nothing remembers the larger tokens, \
-                         `incumbent accept-reset` lets them start again; otherwise use a new bucket, whose tokens are larger"
+                        "; this candidate stays out until a larger token is possible. If nothing remembers the larger \
+                         tokens, `incumbent accept-reset` lets them start again; otherwise use a new bucket, whose tokens \
+                         are larger"
                     }
-                    (false, Some(_)) => "; the numbers between are used up first",
+                    (false, Some(_)) => "; this candidate first uses up the numbers in between",
                     (false, None) => "",
                 })
             }
@@ -434,8 +435,8 @@ impl fmt::Display for Warning {
             ),
             Self::NotARecord { revision, bytes } => write!(
                 f,
-                "the election's key holds {bytes} bytes (revision {}), and a candidate's record has {LONGEST} at most, \
-                 {LONGEST_VALUE} of them its value: other software writes there, and no candidate leads before it is gone; \
+                "the election's key holds {bytes} bytes (revision {}), too many for a candidate's record (at most {LONGEST}, \
+                 {LONGEST_VALUE} of them its value): other software writes there, and no candidate leads until it is gone; \
                  delete it (incumbent evict), and give the election its own key",
                 revision.0
             ),
@@ -445,9 +446,9 @@ impl fmt::Display for Warning {
             ),
             Self::SameNonce { name } => write!(
                 f,
-                "a record of {name:?} has this candidate's nonce, and this candidate did not write it: two \
+                "a record of {name:?} has this candidate's nonce, but this candidate did not write it: either two \
                  processes draw the same random numbers (a clone, a stub, a fixed seed), or the store applied a write \
-                 that it had refused; restart one with random numbers of the operating system"
+                 that it had refused; restart one of them with random numbers from the operating system"
             ),
             Self::ShortLease { survives, fail_over } => write!(
                 f,
@@ -460,20 +461,19 @@ impl fmt::Display for Warning {
                 write!(f, "the store's maximum age changed from {from:?} to {to:?}")
             }
             Self::MaxAgeChanged { from: None, to: Some(to) } => {
-                write!(f, "the store got a maximum age of {to:?}")
+                write!(f, "the store now has a maximum age of {to:?}")
             }
             Self::MaxAgeChanged { to: None, .. } => f.write_str(
-                "the store's maximum age was removed: records never expire, and no candidate follows a leader that crashes",
+                "the store's maximum age was removed: records never expire, so no candidate can succeed a leader that crashes",
             ),
             Self::MarkersMislead => f.write_str(
-                "the store writes expiry markers, which other software of this election may take for live records: \
+                "the store writes expiry markers, which other software in this election may take for live records: \
                  switch the markers off for this bucket",
             ),
             Self::GaveWay { failing, fault, rest } => {
                 write!(
                     f,
-                    "this candidate left the election to others, because for a lease it could not {failing}, and rests for \
-                     {:?} at most",
+                    "this candidate gave way, because for a whole lease it could not {failing}; it rests for {:?} at most",
                     rounded(*rest)
                 )?;
                 match fault {
@@ -483,28 +483,28 @@ impl fmt::Display for Warning {
             }
             Self::Quoted { setting, text } => write!(
                 f,
-                "{setting} is {text}, in quotes that belong to it: without them it selects another election, with a leader \
-                 of its own; remove them where they are not meant (`docker --env-file` keeps quotes)"
+                "{setting} is {text}, quotes included: without them it selects another election, with its own leader; \
+                 remove them unless they are meant (`docker --env-file` keeps quotes)"
             ),
             Self::YoungStore { left, can_be_stated: true } => write!(
                 f,
-                "the store is new, so this candidate does not lead for {left:?}; `incumbent init --new` lifts that where \
-                 no election was ever held"
+                "the store is new: waiting {left:?} before leading; if no election ever ran here, `incumbent init --new` \
+                 skips the wait"
             ),
             Self::YoungStore { left, can_be_stated: false } => write!(
                 f,
-                "nothing is known here of a leader before, who may still lead, so this candidate does not lead for {left:?}"
+                "an earlier leader, unknown to this candidate, may still lead: waiting {left:?} before leading"
             ),
             Self::Overloaded { waiting, waited, answer_time } => write!(
                 f,
-                "the store or this process is too slow for all of its elections: {waiting} requests wait, the oldest for {:?}, \
+                "the store or this process cannot keep up with its elections: {waiting} requests wait, the oldest for {:?}, \
                  and the latest answer took {:?}; give it more processor time, fewer elections or a longer lease",
                 rounded(*waited),
                 rounded(*answer_time)
             ),
             Self::NoLeader { lasted, because } => write!(
                 f,
-                "no candidate has been seen to lead for {:?}, which is longer than the worst fail-over: {because}",
+                "no leader has been seen for {:?}, longer than the worst fail-over: {because}",
                 rounded(*lasted)
             ),
         }

@@ -1,4 +1,4 @@
-//! The numbers that settings give on a store, without a campaign.
+//! The timing that settings give on a store, without a campaign.
 
 use core::time::Duration;
 
@@ -6,29 +6,29 @@ use super::pace;
 use super::settings::{InvalidSettings, Rules, Settings, rules};
 use crate::store::{Capabilities, StoreInfo};
 
-/// The numbers that settings give on a store.
+/// The timing that settings give on a store.
 ///
-/// Computed from the same rules a campaign follows, so that what is foretold is what happens.
+/// Computed by the rules that a campaign follows, so the forecast matches what happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Forecast {
     /// The lease in force.
     pub lease: Duration,
-    /// The time kept clear between a leader's deadline and the end of its lease, as other candidates count it.
+    /// The time from a leader's deadline to the end of its lease, as other candidates count it.
     pub margin: Duration,
     /// The time from one renewal to the next.
     pub renew_every: Duration,
     /// The time limit of an answer.
     pub attempt: Duration,
-    /// For how long the store may be silent before a leader loses its term, at worst: the silence begins just
+    /// The longest silence of the store before a leader loses its term, in the worst case: the silence begins just
     /// before a renewal.
     pub survives: Duration,
     /// The longest silence of the store when one of its servers fails.
     pub store_fail_over: Duration,
-    /// The longest vacancy after a crash of the leader, with a candidate waiting and a store that answers
-    /// each attempt in its time: the leader crashed just after a renewal.
+    /// The longest vacancy after the leader crashes, if a candidate waits and the store answers each attempt in time.
+    /// In the worst case the leader crashed just after a renewal.
     pub after_a_crash: Duration,
-    /// The longest vacancy after an operator's deletion, likewise: a leader that does not hear of it leads until
-    /// its deadline, so the next one waits for the longest lease there may be.
+    /// The longest vacancy after an operator's deletion, under the same conditions. A leader that does not hear of the
+    /// deletion leads until its deadline, so the next one waits for the longest possible lease.
     pub after_a_deletion: Duration,
 }
 
@@ -63,25 +63,25 @@ impl Forecast {
         self.survives >= self.store_fail_over
     }
 
-    /// The number of writes of one leader in a day.
+    /// The number of writes that one leader makes in a day.
     pub fn writes_a_day(&self) -> u64 {
         let day = Duration::from_secs(24 * 3600);
         u64::try_from(day.as_nanos() / self.renew_every.as_nanos().max(1)).unwrap_or(u64::MAX)
     }
 }
 
-/// The longest vacancies, with a candidate waiting and a store that answers each attempt in its time.
+/// The longest vacancies, if a candidate waits and the store answers each attempt in time.
 pub(super) struct Vacant {
     after_a_crash: Duration,
     after_a_deletion: Duration,
 }
 
 impl Vacant {
-    /// Where no leader has a lease longer than `longest`.
+    /// If no leader has a lease longer than `longest`.
     pub(super) fn at_most(rules: &Rules, longest: Duration) -> Self {
         let (lease, store) = (rules.lease, rules.own.store);
         let attempt = pace::attempt_limit(lease);
-        // Where the store does not push an expiry, the read that finds it may come just too early.
+        // If the store does not push an expiry, the read that would find it may come just too early.
         let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
         Self {
             after_a_crash: lease + store.granularity + looking + attempt,

@@ -30,7 +30,7 @@ pub struct Holder {
     pub(super) acknowledged: Instant,
     /// The attempt that was the acquire.
     attempt: Attempt,
-    /// Whether the watch showed that the acquire was applied in the incarnation that is known.
+    /// Whether a read has to explain a refusal before the next write.
     confirmed: bool,
     /// Whether a read has to explain a refusal before the next write.
     pub(super) must_read: bool,
@@ -55,7 +55,7 @@ impl Holder {
         }
     }
 
-    /// Another write of ours was applied; the token stays that of the acquire.
+    /// Another write of ours was applied. The token remains that of the acquire.
     pub(super) fn extend(&mut self, revision: Revision, sent_at: Instant) {
         self.revision = self.revision.max(revision);
         self.proven = self.proven.max(sent_at);
@@ -73,13 +73,13 @@ impl Holder {
         self.confirmed |= (attempt, revision) == (self.attempt, self.sequence);
     }
 
-    /// Whether the newest record known to be ours was known, and expected, when `sent` was sent: an attempt of this term
-    /// that `expected` that record.
+    /// Whether `sent` expected our newest known record: an attempt of this term, sent when that record was known, that
+    /// `expected` it.
     pub(super) fn knew(&self, sent: &Sent, expected: Revision) -> bool {
         sent.attempt > self.attempt && sent.incarnation == self.incarnation && expected >= self.revision
     }
 
-    /// Whether the acquire is known to be of the incarnation that is known: the watch showed it there, or an inspection
+    /// Whether the acquire is known to belong to the known incarnation: the watch showed it there, or an inspection
     /// showed that incarnation after the acquire was acknowledged.
     pub(super) fn is_confirmed(&self, verified_at: Instant) -> bool {
         self.confirmed || verified_at >= self.acknowledged
@@ -87,12 +87,12 @@ impl Holder {
 }
 
 impl Candidacy<KeyLease> {
-    /// `sent + T − M`: until when a lease that was sent at `sent` is certainly there.
+    /// `sent + T − M`: a lease sent at `sent` certainly lasts until then.
     pub(super) fn lease_end(&self, sent: Instant) -> Instant {
         (sent + self.lease).before(self.rules.margin.of(self.lease))
     }
 
-    /// The deadline `D`. A reported term also needs the store to have been shown to be of the term's incarnation.
+    /// The deadline `D`. For a reported term, the store must also have been shown to be of the term's incarnation.
     pub(super) fn deadline_of(&self, holder: &Holder) -> Instant {
         let proven =
             if self.term.is_some() { holder.proven.min(self.own.store.verified_at()) } else { holder.proven };
@@ -118,7 +118,8 @@ impl Candidacy<KeyLease> {
         self.renew_later();
     }
 
-    /// Sets the next renewal, a third of the lease after the newest proven write was sent; among many, up to that.
+    /// Sets the next renewal: a third of the lease after the newest proven write was sent, or earlier if the connection
+    /// has many campaigns.
     pub(super) fn renew_later(&mut self) {
         if let Some(holder) = self.holder() {
             let mut due = holder.proven + pace::renew_every(self.lease);
@@ -130,7 +131,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Sends a renewal, and asks for the incarnation where acknowledgements do not carry it.
+    /// Sends a renewal. Also asks for the incarnation, if acknowledgements do not carry it.
     pub(super) fn renew(&mut self) {
         if self.own.attempts.is_awaiting() {
             return;
@@ -147,7 +148,7 @@ impl Candidacy<KeyLease> {
         self.write(Purpose::Renew, Expect::Revision(revision), wait, Instant::NEVER, None);
     }
 
-    /// Reports the win as soon as no other candidate can believe that it leads.
+    /// Reports the win once no other candidate can believe that it leads.
     pub(super) fn win(&mut self) {
         self.timers.stop(Timer::Win);
         let Some(holder) = self.holder().filter(|_| self.term.is_none()) else { return };
@@ -165,7 +166,7 @@ impl Candidacy<KeyLease> {
             return self.timers.set(Timer::Win, at);
         }
         if !confirmed || !renewed || !lasts {
-            // A later answer shows it; where none comes, this candidate gives way.
+            // A later answer shows it. If none comes, this candidate gives way.
             return;
         }
         self.own.store.observe_token(token);
@@ -181,7 +182,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The holder, if this campaign is one, loses the lease.
+    /// Loses the lease, if this campaign holds it.
     pub(super) fn lose(&mut self, reason: Reason) {
         let holder = match core::mem::replace(&mut self.stage, Stage::Racing(Race::Candidate)) {
             Stage::Racing(Race::Holder(holder)) => holder,

@@ -156,12 +156,12 @@ impl Rule for KeyLease {
             Timer::Renew | Timer::Retry => campaign.act(),
             Timer::Acquire => campaign.acquire(),
             Timer::Poll => campaign.poll_key(),
-            // Whether the win can be reported is checked after every input; the rest are every candidate's.
+            // Every input already checks whether the win can be reported. The other timers are the same for every rule.
             Timer::Win | Timer::Deadline | Timer::Close | Timer::Drain | Timer::Splay => {}
         }
     }
 
-    /// Gives way or reports a win where that is due.
+    /// Gives way or reports a win when due.
     fn conclude(campaign: &mut Campaign) {
         campaign.settle_claim();
         campaign.win();
@@ -173,7 +173,7 @@ impl Rule for KeyLease {
             campaign.own.attempts.is_bounded(),
             "bound: the attempts that are remembered have a bound"
         );
-        // A candidate that waits for a record with a lease without end has only the watch.
+        // A candidate that waits for a record with an endless lease relies on the watch alone.
         debug_assert!(
             !matches!(campaign.stage, Stage::Racing(Race::Holder(_)) | Stage::Releasing(_))
                 || campaign.has_something_to_come(),
@@ -181,7 +181,7 @@ impl Rule for KeyLease {
         );
     }
 
-    /// A record says whether its holder's win was reported; a bare one is other software's, which leads by it.
+    /// A record shows whether its holder's win was reported. A bare value is from other software, which leads by it.
     fn knows_a_leader(campaign: &Campaign) -> bool {
         if campaign.holder().is_some() {
             return false;
@@ -224,8 +224,8 @@ impl Rule for KeyLease {
         }
     }
 
-    /// After a crash or an operator's deletion, whichever takes longer; a renewal later, others hear of the win. In a new
-    /// store no candidate leads before the store may be trusted.
+    /// The longer of two times: after a crash, or after an operator's deletion. Others hear of the win one renewal
+    /// later. In a new store no candidate leads until the store may be trusted.
     fn worst_fail_over(campaign: &Campaign, since: Instant) -> Duration {
         let longest = campaign.longest_lease();
         let new_store = campaign.own.store.trusted_at().since(since).min(longest);
@@ -283,7 +283,7 @@ impl Rule for KeyLease {
         })
     }
 
-    /// The answer to a write can matter for its lease.
+    /// When the answer to a write can still matter for its lease.
     fn limit(_: &Campaign, request: &Request, before: Duration) -> Duration {
         match request {
             Request::Write(write) => match &write.action {
@@ -298,7 +298,7 @@ impl Rule for KeyLease {
     fn fingerprint(campaign: &Campaign, hasher: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
 
-        // All fields by name, so that a new one is not forgotten.
+        // Names every field, so that a new one is not forgotten.
         let Self { setbacks, store, key, attempts, reported: _, is_one_of_many, turns } = &campaign.own;
         (store, key, attempts, is_one_of_many, turns).hash(hasher);
         setbacks.hash_at(campaign.now, hasher);

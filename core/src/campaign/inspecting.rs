@@ -1,4 +1,4 @@
-//! Inspections and connections: the campaign observes the store, and how it is reached.
+//! Inspections and connections: how the campaign observes the store and reconnects to it.
 
 use core::time::Duration;
 
@@ -21,7 +21,7 @@ impl Candidacy<KeyLease> {
         self.ask_inspection(since);
     }
 
-    /// The inspection got no answer, or one that is too old; or it failed a while ago.
+    /// The inspection got no answer or an outdated one, or it failed a while ago.
     pub(super) fn inspect_again(&mut self) {
         self.inspection_failed(None);
         if let Some(since) = self.own.store.wanted_inspection() {
@@ -34,7 +34,7 @@ impl Candidacy<KeyLease> {
             Ok(info) => info,
             Err(fault) => {
                 self.inspection_failed(Some(&fault));
-                // Writes may work meanwhile: they do not end this fault.
+                // Writes may work meanwhile; they do not end this fault.
                 if self.own.reported.inspection != Some(fault.kind) {
                     self.own.reported.inspection = Some(fault.kind);
                     self.report_fault(fault);
@@ -69,7 +69,7 @@ impl Candidacy<KeyLease> {
             self.lose(Reason::StoreReset);
             self.report_reset();
             if matches!(self.stage, Stage::Releasing(_)) {
-                // The record to release went with the old incarnation.
+                // The record to release vanished with the old incarnation.
                 self.end_release();
             }
         }
@@ -80,27 +80,27 @@ impl Candidacy<KeyLease> {
         let connection = self.own.store.connection.number();
         let absent = self.holder().and_then(|holder| holder.absent);
         if absent.is_some_and(|before| before < connection) && self.own.store.wanted_inspection().is_none() {
-            // The store was not replaced: read once more whether the key is absent.
+            // The store was not replaced, so read again to check that the key is absent.
             self.read();
         }
         self.plan();
     }
 
-    /// The inspection asked for last failed, where it is not known yet. Where acknowledgements carry the incarnation, no proof
-    /// depends on it.
+    /// The last inspection failed, if that is not noted yet. If acknowledgements carry the incarnation, no proof
+    /// depends on inspections.
     fn inspection_failed(&mut self, fault: Option<&Fault>) {
         let asked = self.own.store.end_inspection();
         if let Some(asked) = asked.filter(|_| !self.rules.own.store.incarnation_acked) {
             self.step_failed(Step::Inspect, asked, fault);
         }
         if self.giving_way.rests(self.now) {
-            // The next probe repeats it, and what a win needs is asked for again then.
+            // The next probe repeats it and asks again for what a win needs.
             self.own.store.forget_wanted_inspection();
             self.timers.stop(Timer::Inspect);
         }
     }
 
-    /// Handles that a new watch is ready. An inspection asked for later shows the incarnation that it watches.
+    /// A new watch is ready. An inspection asked for later shows the incarnation that it watches.
     pub(super) fn watch_began(&mut self, since: Instant) {
         self.own.store.watch_began(since);
         if self.own.store.verified_at() < since && !self.rules.own.store.incarnation_acked {
@@ -108,33 +108,33 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A deleted holder that only its tombstone revealed may have learned of a raised maximum age before this candidate did,
-    /// and have as long a lease.
+    /// A deleted holder that left only its tombstone to see may have learned of a raised maximum age before this
+    /// candidate, and have a lease that long.
     fn wait_for_raised_age(&mut self, age: Duration) {
         self.own.key.wait_for_raised_age(age);
         let leads = self.term.is_some();
         if let Some(holder) = self.holder_mut().filter(|holder| !leads && holder.wait.renewal) {
-            // Acknowledged later than the tombstone was first observed.
+            // The holder was acknowledged after the tombstone was first observed.
             holder.wait.until = holder.wait.until.max(holder.acknowledged + age);
         }
     }
 
-    /// Keeps the lease no longer than the store keeps records. A longer one starts with the next acquire.
+    /// Keeps the lease no longer than the store keeps records. A longer lease starts with the next acquire.
     pub(super) fn adjust_lease(&mut self) {
         let lease = self.own.store.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
         if self.holder().is_none() || lease < self.lease {
             self.lease = lease;
         }
-        // A third of a shorter lease is over sooner. A failed renewal is repeated sooner still.
+        // A shorter lease needs an earlier renewal. A failed renewal is repeated even sooner.
         let goes_on = self.holder().is_some_and(|holder| self.deadline_of(holder) > self.now);
         if goes_on && self.timers.is_set(Timer::Renew) {
             self.renew_later();
         }
     }
 
-    /// The longest lease of any leader in an incarnation that is over, observed or not: candidates may have different
-    /// leases, and none is longer than the store's maximum age was. Where that was lowered, a leader that does not know
-    /// yet still counts on the longer lease.
+    /// The longest lease that any leader, observed or not, may have in an incarnation that is over. Candidates may have
+    /// different leases, but none exceeds the store's maximum age at the time. If that age was lowered, a leader that
+    /// does not know yet still counts on the longer lease.
     pub(super) fn longest_lease(&self) -> Duration {
         let observed = self.own.key.holder_lease(self.rules.lease);
         self.rules.lease.max(observed).max(self.own.store.longest_max_age())
@@ -147,17 +147,17 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Repeats over the new connection what the old one left without an answer.
+    /// Repeats over the new connection what the old one left unanswered.
     pub(super) fn reconnected(&mut self) {
         self.own.store.connection.is_new();
         self.inspect(self.now);
         let read = self.own.key.abandon_read().is_some();
         self.timers.stop(Timer::Read);
-        // Nothing else is repeated early: where answers are stale over one connection after another, only the back-off
-        // keeps the load on the store low.
+        // Nothing else is repeated early. If connection after connection gives stale answers, only the back-off keeps
+        // the load on the store low.
         if self.holder().is_some_and(|holder| holder.absent.is_some()) {
-            // The absence is confirmed once the store is known to be the same; or a while later, where no inspection
-            // is answered.
+            // The absence is confirmed once the store is known to be the same, or a while later if no inspection is
+            // answered.
             self.timers.set(Timer::Retry, self.now + pace::attempt_limit(self.lease));
         } else if read {
             self.read();

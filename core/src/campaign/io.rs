@@ -10,7 +10,7 @@ use crate::store::{Fault, Outcome, Write};
 /// What happens to a campaign.
 pub type Input = candidacy::Input<Answer, Entry>;
 
-/// The operations that a campaign asks for, in order.
+/// What a campaign asks for, in order.
 pub type Output = candidacy::Output<Request, Timer>;
 
 /// The number of a read.
@@ -58,7 +58,7 @@ pub enum Misuse {
     UnknownAttempt(Attempt),
     /// An answer to a read that was never asked for.
     UnknownRead(ReadId),
-    /// A successor whose name no candidate can have; see [`Settings::name`](super::Settings::name).
+    /// The successor's name is not a valid candidate name; see [`Settings::name`](super::Settings::name).
     NotAName,
 }
 

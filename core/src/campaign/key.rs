@@ -1,5 +1,5 @@
-//! The key as one campaign knows it: the observed entry, its first observation, the win delay that follows from both, and
-//! the read under way.
+//! The key as one campaign knows it: the observed entry, when it was first observed, the win delay that follows from
+//! both, and the read under way.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -12,16 +12,16 @@ use crate::token::{Incarnation, Revision};
 
 /// The instant before which the win of a new holder is not reported.
 ///
-/// It is an instant on our own clock, attached to every write that acquires or keeps the lease: it goes with the record,
-/// through retakes, and into the release of a holder that never got to lead.
+/// An instant on our own clock, attached to every write that acquires or keeps the lease. It follows the record through
+/// retakes, and into the release of a holder that never led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Wait {
     pub(super) until: Instant,
-    /// And not before a renewal later than the acquire is acknowledged: over a foreign tombstone the server's own clean-up
-    /// may erase a write that it has just acknowledged.
+    /// Also wait until a renewal later than the acquire is acknowledged: over a foreign tombstone, the server's
+    /// clean-up may erase a write that it has just acknowledged.
     pub(super) renewal: bool,
-    /// And not before the settings' delay is over since our record was first observed. Until the store applies an acquire, a
-    /// leader that this candidate never observed may renew.
+    /// Also wait for the settings' delay from the first observation of our record. Until the store applies the acquire,
+    /// a leader that this candidate never observed may renew.
     pub(super) delayed: bool,
 }
 
@@ -30,7 +30,7 @@ impl Wait {
         Self { until, renewal, delayed: false }
     }
 
-    /// The wait of a record that was observed; that of the key includes its delay.
+    /// Combines the wait for an observed record with the wait for the key, whose delay is kept.
     pub(super) fn and(self, of_the_key: Self) -> Self {
         Self::new(self.until.max(of_the_key.until), self.renewal || of_the_key.renewal)
     }
@@ -48,7 +48,7 @@ pub(super) struct PendingRead {
     pub(super) sent: Instant,
     /// The highest revision known when the read was sent; a lower answer is stale.
     pub(super) mark: Revision,
-    /// The incarnation known when the read was sent; an answer counts for no other.
+    /// The incarnation known when the read was sent; the answer counts for no other.
     pub(super) incarnation: Incarnation,
 }
 
@@ -56,18 +56,18 @@ pub(super) struct PendingRead {
 #[derive(Clone, Debug, Hash, Default)]
 pub(super) struct KeyView {
     entry: Option<Entry>,
-    /// The first observation of this very revision, or of this absence.
+    /// When this exact revision, or this absence, was first observed.
     since: Instant,
-    /// The wait of a campaign that acquires from what is observed.
+    /// The wait owed by an acquire over the observed entry.
     wait: Wait,
     /// The lease of the last holder observed.
     holder: Option<Duration>,
     /// The number of the last read.
     reads: ReadId,
     pending: Option<Box<PendingRead>>,
-    /// A read that is awaited no longer, because its time was over. Its answer counts as long as the connection is the same.
+    /// A read that is no longer awaited because its time ran out. Its answer still counts on the same connection.
     late: Option<Box<PendingRead>>,
-    /// The time of the last answer to a read.
+    /// When a read was last answered.
     last_read: Instant,
 }
 
@@ -88,7 +88,7 @@ impl KeyView {
         self.since
     }
 
-    /// The wait of an acquire over what is observed now.
+    /// The wait owed by an acquire over what is observed now.
     pub(super) fn wait(&self) -> Wait {
         self.wait
     }
@@ -98,7 +98,7 @@ impl KeyView {
         self.entry.is_some() || !self.saw_no_holder()
     }
 
-    /// Whether no record was ever observed, so that nothing is known of a previous leader.
+    /// Whether no record was ever observed, so no previous leader is known.
     pub(super) fn saw_no_holder(&self) -> bool {
         self.holder.is_none()
     }
@@ -108,14 +108,15 @@ impl KeyView {
         self.holder.unwrap_or(default)
     }
 
-    /// The time that the observed record may stand unchanged, where it states one; else the lease of the last holder
-    /// observed, or `default`.
+    /// The time for which the observed record may remain unchanged: the lease that it states, else the lease of the
+    /// last holder observed, else `default`.
     pub(super) fn entry_lease(&self, default: Duration) -> Duration {
         self.record().and_then(|record| record.lease).unwrap_or_else(|| self.holder_lease(default))
     }
 
-    /// Forgets every observation: the store is another one. A read under way stays, and so does the wait: the watch may
-    /// have shown the other store before an inspection did, and what it showed may vanish before it is shown again.
+    /// Forgets every observation, because the store is another one. A read under way remains, and so does the wait: the
+    /// watch may have shown the other store before an inspection did, and what it showed may vanish before it is shown
+    /// again.
     pub(super) fn forget(&mut self) {
         let wait = Wait::new(self.wait.until, false);
         *self = Self {
@@ -128,7 +129,7 @@ impl KeyView {
         };
     }
 
-    /// Forgets the entry, so that it is read again, and keeps the waits.
+    /// Forgets the entry, so that it is read again, but keeps the waits.
     pub(super) fn forget_entry(&mut self) {
         self.entry = None;
     }
@@ -152,7 +153,7 @@ impl KeyView {
         }
     }
 
-    /// The observed entry is a release of our own, which owed this wait.
+    /// The observed entry is our own release, which owed this wait.
     pub(super) fn owes(&mut self, wait: Wait) {
         self.wait.until = self.wait.until.min(wait.until);
     }
@@ -162,12 +163,12 @@ impl KeyView {
         self.holder = Some(lease);
     }
 
-    /// A candidate that acquires waits at least until then.
+    /// An acquire waits at least until then.
     pub(super) fn wait_until(&mut self, until: Instant) {
         self.wait.until = self.wait.until.max(until);
     }
 
-    /// The store's maximum age, from which the lease of a holder that did not state it was assumed, is longer now.
+    /// The store's maximum age was raised. The leases of holders that did not state theirs were assumed from it.
     pub(super) fn wait_for_raised_age(&mut self, age: Duration) {
         if self.wait.renewal {
             self.wait.until = self.wait.until.max(self.since + age);
@@ -176,8 +177,8 @@ impl KeyView {
 
     /// Observes what another candidate left under the key.
     ///
-    /// A first observation belongs to one revision: it is kept while that revision is observed again, and another
-    /// revision has one of its own. `default` is the lease of a holder that does not state its own.
+    /// A first observation belongs to one revision: it is kept as long as that revision is observed, and another
+    /// revision starts its own. `default` is the lease of a holder that does not state one.
     pub(super) fn observe(
         &mut self,
         entry: Entry,
@@ -194,13 +195,13 @@ impl KeyView {
         match &entry {
             Entry::Live(record) => {
                 let lease = record.lease.unwrap_or(default);
-                // The previous holder may have renewed unobserved until this one came, and may have a longer lease.
+                // The previous holder may have renewed unobserved until this one acquired, and may have a longer lease.
                 let before = self.record().filter(|before| !before.has_the_holder_of(record));
                 let longest = lease.max(before.and_then(|before| before.lease).unwrap_or_default());
                 self.holder = Some(lease);
                 self.wait = Wait::new(self.wait.until.max(now + longest), false);
             }
-            // A compare-and-delete by the holder itself: every lease observed before is over.
+            // The holder itself deleted its record, compared: every lease observed before is over.
             Entry::Released(release) if release.incarnation == incarnation => {
                 self.wait = Wait::new(now + release.owed, false);
             }
@@ -213,13 +214,13 @@ impl KeyView {
                 let until = now + lease;
                 self.wait = Wait::new(self.wait.until.max(until), true);
             }
-            // The last record observed runs out by our own clock, whatever the clock of the store says.
+            // Our own clock decides when the last observed record has run out, whatever the store's clock reads.
             Entry::Expired { .. } | Entry::Vacant => self.wait.renewal = false,
         }
         self.entry = Some(entry);
     }
 
-    /// Starts a read, unless one is under way; its number.
+    /// Starts a read and returns its number, unless a read is under way.
     pub(super) fn start_read(
         &mut self,
         mark: Revision,
@@ -243,20 +244,20 @@ impl KeyView {
         read.0 != 0 && read <= self.reads
     }
 
-    /// Ends the read with this number, if its answer counts; and whether it is late.
+    /// Ends the read with this number if its answer still counts; also returns whether it is late.
     pub(super) fn end_read(&mut self, read: ReadId) -> Option<(PendingRead, bool)> {
         let awaited = self.pending.take_if(|pending| pending.id == read).map(|pending| (*pending, false));
         awaited.or_else(|| self.late.take_if(|late| late.id == read).map(|late| (*late, true)))
     }
 
-    /// Stops waiting for the answer to a read that is under way. It counts if it comes.
+    /// Stops waiting for the read under way. Its answer still counts if it comes.
     pub(super) fn stop_waiting(&mut self) -> Option<PendingRead> {
         let pending = self.pending.take()?;
         self.late = Some(pending.clone());
         Some(*pending)
     }
 
-    /// Stops waiting for the answer to a read that is under way. It does not count any more.
+    /// Stops waiting for the read under way. Its answer no longer counts.
     pub(super) fn abandon_read(&mut self) -> Option<PendingRead> {
         self.late = None;
         self.pending.take().map(|pending| *pending)

@@ -1,7 +1,7 @@
 //! The lease campaign over a key-value store.
 //!
-//! A [`Campaign`] is one candidate's attempt to win and keep one election. It is fed with [`Input`]s and drained of
-//! [`Output`]s; in between it does nothing.
+//! A [`Campaign`] is one candidate's attempt to win and keep one election. It takes [`Input`]s and returns [`Output`]s;
+//! in between it does nothing.
 //!
 //! ```text
 //!              campaign            splay over           acquire sent
@@ -20,27 +20,27 @@
 //!
 //! # What makes it safe
 //!
-//! A record in the store lives for the lease `T` from when it is *applied*; the holder counts `T` from when it was *sent*,
-//! which is earlier, and stops a margin `M` before that. So a holder that is cut off knows that its lease is over before
-//! another candidate can acquire, with no message at all (C. Gray and D. Cheriton, "Leases", SOSP 1989).
-//! [`Campaign::lease`] is that deadline, and comparing it with the clock is the only way to know the leader.
+//! The store keeps a record for the lease `T` from when it is *applied*. The holder counts `T` from when the record was
+//! *sent*, which is earlier, and stops a margin `M` before that. So a holder that is cut off knows, without any
+//! message, that its lease is over before another candidate can acquire (C. Gray and D. Cheriton, "Leases", SOSP 1989).
+//! [`Campaign::lease`] is that deadline; only comparing it with the clock tells who leads.
 //!
-//! A record does not protect against vanishing early: an operator deletes the key, purges the stream or replaces the store,
-//! or a server's clock jumps. Then a new holder acquires, keeps the lease by renewals, and waits until every holder that it
-//! observed before must have stopped: the win delay.
+//! A record can vanish early: an operator deletes the key, purges the stream or replaces the store, or a server's clock
+//! jumps. Then a new holder acquires, keeps the lease by renewals, and waits until every holder that it observed before
+//! must have stopped. This wait is the win delay.
 //!
-//! A lease is released only once the work of its term is known to have ended ([`Input::Drained`]). Where a drain's time is
-//! up before that, the term is lost all the same and nothing is renewed any more; the campaign is Releasing, and sends the
+//! A lease is released only once the work of its term is known to have ended ([`Input::Drained`]). If the drain's time
+//! runs out first, the term is lost all the same and renewals stop. The campaign is then Releasing: it sends the
 //! release when the work ends, or lets the lease run out.
 //!
 //! # Reading order
 //!
 //! 1. `io`, `event`, `settings`: what goes in and what comes out.
-//! 2. [`candidacy`](crate::candidacy): the way of an input through a candidate, which is the same by every rule. `hooks`: what
-//!    this rule adds to it. This file: what a candidate knows.
+//! 2. [`candidacy`](crate::candidacy): how a candidate handles an input, the same for every rule. `hooks`: what this
+//!    rule adds. This file: what a candidate knows.
 //! 3. The parts, each a type with rules of its own: `store_view` (incarnation, marks, tokens, connection), `key` (the
-//!    observed entry and the win delay that follows), `sights` (what was shown before the campaign began), `attempts` (the
-//!    writes in flight), `timers`.
+//!    observed entry and the win delay that follows), `sights` (what was shown before the campaign began), `attempts`
+//!    (the writes in flight), `timers`.
 //! 4. The states: `candidate` decides when to acquire, `holder` keeps the lease and reports the win, `releasing` leaves.
 //! 5. The requests: `turns` holds them back until their session has a place for them.
 //! 6. The answers: `writes` sends and classifies, `reading` observes the key, `inspecting` the store; `retrying`,
@@ -97,7 +97,7 @@ use turns::Turns;
 /// One candidate's running attempt to win and keep an election.
 pub type Campaign = Candidacy<KeyLease>;
 
-/// What a candidate knows that competes for a lease over a key.
+/// What a candidate for a lease over a key knows.
 #[derive(Clone, Debug)]
 pub struct KeyLease {
     setbacks: Setbacks,
@@ -105,31 +105,31 @@ pub struct KeyLease {
     key: KeyView,
     attempts: Attempts,
     reported: Reported,
-    /// Its connection has many campaigns: it renews when few of them do.
+    /// Its connection has many campaigns, so renewals are spread over time.
     is_one_of_many: bool,
     turns: Turns,
 }
 
-/// What a candidate in the race does.
+/// The two roles of a candidate in the race.
 #[derive(Clone, Debug, Hash)]
 pub enum Race {
     /// It waits until the key is free.
     Candidate,
-    /// As far as it can know, the key holds its newest record.
+    /// As far as it knows, the key holds its newest record.
     Holder(Holder),
 }
 
 impl Candidacy<KeyLease> {
     /// A campaign that has not begun; [`Input::Campaign`] begins it.
     ///
-    /// `info` comes from an inspection of the store. `nonce` is used for no other campaign; `seed` decides every random
-    /// choice, so that the same seed and inputs give the same outputs. [`draw`] makes both of random numbers of the
-    /// operating system. `now` is a reading of the clock that all later inputs use. What a watch showed before belongs into
-    /// [`recall`](Self::recall).
+    /// `info` is the result of an inspection of the store. `nonce` must not be used for another campaign. `seed`
+    /// decides every random choice: the same seed and inputs give the same outputs. [`draw`] makes both from the
+    /// operating system's random numbers. `now` is a reading of the clock that all later inputs use. Pass what a watch
+    /// showed before to [`recall`](Self::recall).
     ///
     /// # Errors
     ///
-    /// Returns the setting that is incoherent, or that the store cannot keep.
+    /// Returns the setting that is inconsistent, or that the store cannot keep.
     pub fn new(
         settings: Settings,
         store: Capabilities,
@@ -153,7 +153,7 @@ impl Candidacy<KeyLease> {
         Ok(Self::idle(rules, nonce, seed, now, own))
     }
 
-    /// Does what the stage wants done next: at a renewal's time, after a failure, on a new connection.
+    /// Does what the stage is due to do: on a renewal's timer, after a failure, on a new connection.
     fn act(&mut self) {
         match &self.stage {
             Stage::Racing(Race::Holder(holder)) if holder.must_read => self.read(),
@@ -178,10 +178,10 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Whether this campaign wrote a record, as far as it can know.
+    /// Whether this campaign wrote `record`, as far as it knows.
     ///
-    /// The nonce alone does not say: where random numbers repeat, another process has it too. So the name has to be ours,
-    /// and the attempt one that was sent and that the store has not answered otherwise.
+    /// The nonce alone does not prove it: if random numbers repeat, another process has it too. So the name must be
+    /// ours, and the attempt must be one that we sent and that the store's answers do not contradict.
     fn is_ours(&self, record: &Record) -> bool {
         let Some(write_id) = record.write_id.filter(|write_id| write_id.nonce == self.nonce) else {
             return false;
@@ -193,20 +193,20 @@ impl Candidacy<KeyLease> {
 
     /// The attempt that wrote a record of ours.
     ///
-    /// `None` where it is forgotten, or was meant for another incarnation: by a revision that happened to match, it may
-    /// have replaced any record, so nothing it knew holds.
+    /// `None` if it is forgotten, or was meant for another incarnation: its expected revision may have matched by
+    /// chance, so it may have replaced any record, and nothing known when it was sent counts.
     fn sent_as(&self, record: &Record) -> Option<Sent> {
         let sent = self.own.attempts.find(record.write_id.filter(|_| self.is_ours(record))?.attempt)?;
         (sent.incarnation == self.own.store.incarnation()).then_some(sent)
     }
 
-    /// The observed record, where it is ours.
+    /// The observed record, if it is ours.
     fn own_record_observed(&self) -> Option<&Record> {
         self.own.key.record().filter(|record| self.is_ours(record))
     }
 
-    /// The record that an attempt of ours leaves at `revision`, to be observed in place of the present one, whose texts it
-    /// takes over where they are the same.
+    /// The record that our attempt leaves at `revision`, to be observed in place of the present one. It takes over the
+    /// present record's texts if they are the same.
     fn own_record(&mut self, sent: &Sent, revision: Revision) -> Record {
         let (name, metadata) = (&self.rules.name, &self.rules.metadata);
         let before = self.own.key.take_texts().filter(|before| (&before.0, &before.1) == (name, metadata));

@@ -10,14 +10,14 @@ pub(crate) fn renew_every(lease: Duration) -> Duration {
     lease / 3
 }
 
-/// The instants between two renewals over which many campaigns spread theirs. Those of one instant are sent together, which
-/// takes half the processor time of as many that come one by one.
+/// The number of instants between two renewals over which many campaigns spread theirs. Renewals of one instant are
+/// sent together, which takes half the processor time of sending them one by one.
 const INSTANTS: u64 = 100;
 
-/// The renewal of one campaign among many, in place of one that is due at `due`: the last instant until then that leaves the
-/// remainder of its nonce, one of [`INSTANTS`], when divided by the time between two renewals. So renewals are spread,
-/// however many leases began together, and again after an outage that all renewals waited for; each lease pays one more
-/// renewal at most.
+/// When one of many campaigns renews instead of at `due`. The time between two renewals is divided into [`INSTANTS`];
+/// the nonce's remainder selects one, and the campaign renews at its last occurrence until `due`. So renewals are
+/// spread even if all leases began together, and again after an outage that held them all up. Each lease pays at most
+/// one extra renewal.
 pub(crate) fn spread(due: Instant, nonce: Nonce, lease: Duration) -> Instant {
     let every = u64::try_from(renew_every(lease).as_nanos()).unwrap_or(u64::MAX).max(1);
     let number = u64::try_from(nonce.0 % u128::from(INSTANTS)).unwrap_or(0);
@@ -37,8 +37,8 @@ pub(super) fn hold_back(lease: Duration) -> Duration {
     (lease / 10).min(Duration::from_secs(1))
 }
 
-/// The longest jitter of a candidate when the key falls vacant: none until it
-/// has lost a race, then doubled with every race lost, since each shows that there are more candidates.
+/// The longest jitter of a candidate when the key falls vacant: none until it has lost a race, then doubled with every
+/// race lost, since each one shows that there are more candidates.
 pub(super) fn jitter(races_lost: u32, lease: Duration) -> Duration {
     match races_lost {
         0 => Duration::ZERO,
@@ -46,13 +46,13 @@ pub(super) fn jitter(races_lost: u32, lease: Duration) -> Duration {
     }
 }
 
-/// The wait before the key is read again, where a record is overdue by `overdue`.
+/// The wait before the key is read again, if a record is overdue by `overdue`.
 pub(super) fn poll_again(overdue: Duration) -> Duration {
     if overdue < Duration::from_secs(1) { Duration::from_millis(100) } else { Duration::from_secs(1) }
 }
 
-/// The largest age of an inspection that a renewal counts on; it saves questions where many
-/// elections share a store, it costs in lease.
+/// The largest age of an inspection that a renewal relies on. A larger one saves questions when many elections share a
+/// store, but shortens the lease.
 pub(super) fn inspection_reuse(lease: Duration) -> Duration {
     lease / 60
 }
@@ -68,7 +68,7 @@ mod tests {
     fn a_renewal_among_many_comes_at_the_instant_of_its_nonce_and_a_third_of_the_lease_after_the_last() {
         let lease = Duration::from_secs(30);
         let at = Instant::from_nanos;
-        // The third is ten seconds, and its hundredth part 100 ms.
+        // A third of the lease is ten seconds, and one of its hundred instants 100 ms.
         let (nonce, first) = (Nonce(4_003), 300_000_000);
         assert_eq!(spread(at(10_000_000_000 + first), nonce, lease), at(10_000_000_000 + first));
         assert_eq!(spread(at(10_000_000_000 + first - 1), nonce, lease), at(first));
@@ -95,7 +95,7 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(crate::time::tests::cases())]
 
-        /// Whatever the lease, everything a campaign does within one has its place there.
+        /// Whatever the lease, everything that a campaign does within it fits.
         #[test]
         fn every_pace_keeps_its_bounds(lease in 1_000_000_000u64.., lost: u32, overdue: u64) {
             let (lease, overdue) = (Duration::from_nanos(lease), Duration::from_nanos(overdue));

@@ -18,7 +18,7 @@ use crate::token::Revision;
 use core::time::Duration;
 
 impl Candidacy<KeyLease> {
-    /// Reads the key, unless that is under way.
+    /// Reads the key, unless a read is under way.
     pub(super) fn read(&mut self) {
         if self.own.key.is_reading() || !self.may_ask(Wanted::Read) {
             return;
@@ -43,7 +43,7 @@ impl Candidacy<KeyLease> {
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
         let Some((pending, is_late)) = self.own.key.end_read(read) else { return };
         if is_late {
-            // Its failure counted when its time was over, and what it was for has been tried again.
+            // Its failure was counted when its time ran out, and its purpose has been retried since.
             if result.is_err() || pending.incarnation != self.own.store.incarnation() {
                 return;
             }
@@ -76,7 +76,7 @@ impl Candidacy<KeyLease> {
         self.succeeded();
         self.step_succeeded(Step::Read, pending.sent);
         self.suspect_the_watch(&entry, pending.sent);
-        // Where something newer became known while the answer was on its way, it says nothing.
+        // If something newer became known while the answer was on its way, it proves nothing.
         if entry.revision().unwrap_or(pending.mark) >= self.own.store.mark() {
             self.observe(entry);
         }
@@ -87,7 +87,7 @@ impl Candidacy<KeyLease> {
             && !self.own.attempts.is_awaiting()
             && !self.own.key.is_reading();
         match self.stage {
-            // The refusal is explained; what was interrupted goes on at once.
+            // The refusal is explained; what was interrupted continues at once.
             Stage::Racing(Race::Holder(_)) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
             Stage::Releasing(_) if idle => self.release(),
             Stage::Racing(Race::Candidate) => self.plan(),
@@ -95,8 +95,9 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A candidate's read shows a write that its watch, ready for long, did not: that may watch an incarnation which is over,
-    /// and never end. An inspection shows the present one, whose wait is counted from then and not from a win.
+    /// A candidate's read shows a write that its watch, ready for long, did not. The watch may be on an incarnation
+    /// that is over, and never end. An inspection shows the present incarnation, so that its wait counts from now and
+    /// not from a win.
     fn suspect_the_watch(&mut self, entry: &Entry, asked_at: Instant) {
         let mark = self.own.store.mark();
         let is_news = mark > Revision(0) && entry.revision() > Some(mark);
@@ -108,7 +109,7 @@ impl Candidacy<KeyLease> {
 
     /// An answer that is older than what is known proves nothing: the key is read again, over another connection.
     pub(super) fn stale(&mut self) {
-        // An absence is confirmed over a new connection at once; a stale answer is not to be repeated so fast.
+        // An absence is confirmed over a new connection at once; a stale answer must not be repeated that fast.
         if let Some(holder) = self.holder_mut() {
             holder.absent = None;
         }
@@ -116,7 +117,7 @@ impl Candidacy<KeyLease> {
         self.failed();
     }
 
-    /// The watch delivered an entry. It may have begun with an absence, long ago, so a holder confirms that by a read.
+    /// The watch delivered an entry. If it began long ago with an absence, a holder confirms that by a read.
     pub(super) fn watched(&mut self, entry: Entry) {
         self.observe_token_in(&entry);
         if let Entry::Live(record) = &entry {
@@ -132,8 +133,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A record of ours that the watch shows proves the incarnation in which it was applied as well as an inspection after
-    /// its acknowledgement would, and arrives sooner.
+    /// A record of ours that the watch shows proves the incarnation that it was applied in. It is as good as an
+    /// inspection after the acknowledgement, and arrives sooner.
     fn confirm_by_watch(&mut self, record: &Record) {
         let Some(sent) = self.sent_as(record) else { return };
         if self.own.store.watch_showed(sent.attempt, sent.at, record.revision) {
@@ -148,7 +149,7 @@ impl Candidacy<KeyLease> {
     pub(super) fn observe(&mut self, entry: Entry) {
         let is_old = entry.revision().is_some_and(|revision| revision < self.own.store.mark());
         if is_old {
-            // The watch is behind a read, or a read behind the watch.
+            // The watch lags behind a read, or a read behind the watch.
             return;
         }
         if let Some(revision) = entry.revision() {
@@ -193,12 +194,12 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Observes a live record of our own. What is owed for it must not be forgotten when it vanishes.
+    /// Observes a live record of our own. What it owes must be kept even if the record vanishes.
     pub(super) fn observe_own(&mut self, record: Record, sent: Option<Sent>) {
         let first = self.own.key.revision() != Some(record.revision);
         self.own.key.observe_own(record, self.now);
         let owed = match sent {
-            // Nothing is known of such a write, not even the record that it replaced.
+            // Nothing is known about this write, not even which record it replaced.
             None => self.unknown_wait(),
             Some(sent) if sent.wait.delayed => self.least_delay(),
             Some(_) => return,
@@ -208,10 +209,10 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The time for which a wait is believed: a candidate does not wait without end for one bad writer.
+    /// The part of a stated wait that is believed: a candidate must not wait without end for one bad writer.
     ///
-    /// Where the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since that age may have been
-    /// lowered before this candidate came; what is longer still is no lease, and counts as the longest age.
+    /// If the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since the age may have been
+    /// lowered before this candidate came. Anything longer is no lease, and counts as the longest age.
     pub(super) fn bound(&self, wait: Duration) -> Duration {
         let age = self.own.store.longest_max_age();
         if age.is_zero() {
@@ -233,7 +234,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The lease of a holder that does not state its own.
+    /// The lease of a holder that does not state one.
     pub(super) fn default_lease(&self) -> Duration {
         self.own.store.max_age().map_or(self.rules.lease, |age| age.max(self.rules.lease))
     }
@@ -243,7 +244,7 @@ impl Candidacy<KeyLease> {
         let reason = match &entry {
             Entry::Vacant => return self.found_absent(),
             other if other.revision() <= Some(holder.revision) => {
-                // Our newest record, or something older: the refusal was not for a foreign record.
+                // Our newest record, or something older: no foreign record caused the refusal.
                 holder.must_read = false;
                 holder.absent = None;
                 return;
@@ -259,8 +260,8 @@ impl Candidacy<KeyLease> {
         self.lose(reason);
     }
 
-    /// A write of ours was applied although its answer never came: its number names the attempt, and the deadline follows
-    /// from when that very attempt was sent.
+    /// A write of ours was applied although its answer never came. Its number identifies the attempt, and the deadline
+    /// counts from when that very attempt was sent.
     fn adopt(&mut self, record: &Record) {
         let sent = self.sent_as(record);
         let revision = record.revision;
@@ -284,7 +285,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The key is absent under a holder. One more read, over a new connection, has to confirm it before it counts.
+    /// A holder found its key absent. One more read, over a new connection, must confirm it before it counts.
     pub(super) fn found_absent(&mut self) {
         let connection = self.own.store.connection.number();
         let Some(holder) = self.holder_mut() else { return };
@@ -303,7 +304,7 @@ impl Candidacy<KeyLease> {
 
     fn observe_while_releasing(&mut self, entry: Entry) {
         if matches!(self.own.attempts.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
-            // The answer of that write says more, and without it nothing is released.
+            // That write's answer tells more, and nothing is released without it.
             return self.remember(entry);
         }
         let ours = entry.live().is_some_and(|record| self.is_ours(record));
@@ -333,7 +334,7 @@ impl Candidacy<KeyLease> {
         self.start_release(Releasing::new(expect, wait, None));
     }
 
-    /// The wait that a release of a record of ours passes on.
+    /// The wait that the release of our record passes on.
     fn orphans_wait(&self, sent: Option<Sent>) -> Wait {
         self.wait_of(sent, self.own.key.first_observed())
     }

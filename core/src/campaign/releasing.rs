@@ -13,16 +13,16 @@ use crate::store::Expect;
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// A lease that is being released, or that might turn out to be held although it is not wanted.
+/// A lease that is being released, or that might turn out to be held though it is not wanted.
 #[derive(Clone, Debug, Hash)]
 pub struct Releasing {
-    /// The newest revision known to be ours; `None` while that is open.
+    /// Our newest known revision; `None` while that is open.
     pub(super) expect: Option<Revision>,
     pub(super) wait: Wait,
     pub(super) successor: Option<String>,
     /// When the release was first sent.
     pub(super) first_sent: Option<Instant>,
-    /// The work of the term is not known to have ended: nothing is released before it is.
+    /// The work of the term may still be running, so nothing is released yet.
     pub(super) working: bool,
 }
 
@@ -34,7 +34,7 @@ impl Releasing {
 }
 
 impl Candidacy<KeyLease> {
-    /// The work of a term has ended that was lost before it did.
+    /// The work ended after its term was lost.
     pub(super) fn work_ended(&mut self) {
         if let Stage::Releasing(releasing) = &mut self.stage
             && core::mem::take(&mut releasing.working)
@@ -43,7 +43,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Stops being a candidate; where a record of ours may stand, it is read and removed.
+    /// Stops being a candidate. A record of ours that may still exist is read and removed.
     pub(super) fn stop_campaigning(&mut self) {
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
@@ -66,9 +66,9 @@ impl Candidacy<KeyLease> {
         self.start_release(releasing);
     }
 
-    /// Releases our record, which is there or may be. Where the work of the term goes on, the release waits for its
-    /// end until the lease has run out, when the store removes the record; candidates that wait for that come before one
-    /// that was to leave.
+    /// Releases our record, which exists or may exist. If the work still runs, the release waits for its end, or until
+    /// the lease has run out and the store removes the record. A candidate that waits for the record then comes before
+    /// one that meant to leave.
     pub(super) fn start_release(&mut self, releasing: Releasing) {
         let other_candidates_first = match releasing.working {
             true => self.rules.own.store.granularity.saturating_add(pace::hold_back(self.lease)),
@@ -86,7 +86,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Sends the release, or reads the record that it has to expect.
+    /// Sends the release, or first reads the record that it has to expect.
     pub(super) fn release(&mut self) {
         if self.own.attempts.is_awaiting() {
             return;
@@ -111,7 +111,7 @@ impl Candidacy<KeyLease> {
         self.write(Purpose::Release, Expect::Revision(revision), wait, Instant::NEVER, successor.as_deref());
     }
 
-    /// The release is done, or there was none.
+    /// The release is done, or there was nothing to release.
     pub(super) fn end_release(&mut self) {
         for timer in [Timer::Release, Timer::Retry, Timer::Close] {
             self.timers.stop(timer);

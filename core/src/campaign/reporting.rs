@@ -9,7 +9,7 @@ use crate::record::{Entry, Nonce, Record};
 use crate::store::FaultKind;
 use crate::token::Revision;
 
-/// The last report of each kind, so that it is not repeated.
+/// The last report of each kind, so that none is repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Reported {
     pub(super) inspection: Option<FaultKind>,
@@ -18,7 +18,7 @@ pub(super) struct Reported {
     pub(super) reset: bool,
     markers: bool,
     not_expiring: Option<Revision>,
-    /// Another campaign of our name: its nonce, a revision of it, and whether it was reported.
+    /// Another campaign with our name: its nonce, one of its revisions, and whether it was reported.
     same_name: Option<Box<(Nonce, Revision, bool)>>,
     /// Another process with our nonce.
     twin: bool,
@@ -27,7 +27,7 @@ pub(super) struct Reported {
 }
 
 impl Reported {
-    /// Nothing was reported yet, and an idle campaign is no news.
+    /// Nothing was reported yet; being idle needs no report.
     pub(super) fn nothing() -> Self {
         Self {
             inspection: None,
@@ -58,7 +58,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Warns when the key begins to hold an entry that is longer than a candidate's record.
+    /// Warns when the key starts to hold an entry that is too long for a candidate's record.
     pub(super) fn check_size(&mut self, entry: &Entry) {
         let oversize = entry.live().and_then(|record| Some((record.revision, record.oversize?)));
         let is_news = !core::mem::replace(&mut self.own.reported.oversize, oversize.is_some());
@@ -67,7 +67,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Warns of foreign records that show a mistake in the set-up of the election.
+    /// Warns of foreign records that reveal a mistake in the election's set-up.
     pub(super) fn check_others(&mut self, record: &Record) {
         if self.is_ours(record) {
             return;
@@ -93,7 +93,7 @@ impl Candidacy<KeyLease> {
         if record.candidate != self.rules.name {
             return;
         }
-        // One record may be left over from a candidate that restarted; a second one is alive.
+        // A single record may be left over from a candidate that restarted; a second one is alive.
         match self.own.reported.same_name.as_deref().copied() {
             Some((nonce, _, true)) if nonce == write_id.nonce => {}
             Some((nonce, revision, false)) if nonce == write_id.nonce => {
@@ -106,7 +106,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Warns when a record is still there although it should have expired a whole lease ago.
+    /// Warns if a record still exists a whole lease after it should have expired.
     pub(super) fn check_expiry(&mut self, revision: Revision) {
         let unchanged = self.now.since(self.own.key.first_observed());
         let lease = self.own.key.entry_lease(self.lease);

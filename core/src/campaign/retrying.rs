@@ -8,7 +8,7 @@ use super::{KeyLease, Race, backoff};
 use crate::candidacy::{Candidacy, Stage};
 use crate::store::{Fault, FaultKind};
 
-/// So many failures in a row make another connection worth a try: an isolated server may fail every time.
+/// After this many failures in a row another connection is worth trying: an isolated server may fail every time.
 const FAILURES_BEFORE_RECONNECT: u32 = 3;
 
 impl Candidacy<KeyLease> {
@@ -28,7 +28,7 @@ impl Candidacy<KeyLease> {
                 self.timers.set(Timer::Retry, self.now + wait);
             }
             Stage::Racing(Race::Candidate) => {
-                // The user's back-off must not keep a record of ours in the way of other candidates.
+                // The user's back-off must not leave a record of ours blocking other candidates.
                 let in_the_way = self.own.attempts.may_hold() || self.own_record_observed().is_some();
                 let wait = if in_the_way {
                     backoff::standard(failures, &mut self.rng)
@@ -42,8 +42,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The store answers and does nothing for us at present. That is over soon, unless it is one server that is isolated:
-    /// its writes stay in flight until it is back, or find no leader.
+    /// The store answers but does nothing for us now. This passes soon, unless one server is isolated: its writes stay
+    /// in flight until it is back, or find no leader.
     pub(super) fn failed_perhaps_isolated(&mut self) {
         self.failed();
         if self.own.store.failures() >= FAILURES_BEFORE_RECONNECT {
@@ -57,9 +57,9 @@ impl Candidacy<KeyLease> {
         self.failed_perhaps_isolated();
     }
 
-    /// An operation got no answer in time; its answer still counts. Where none of its kind was answered for as long, over a
-    /// new connection it may be. Otherwise the store is slow, and a new connection, which drops all that is under way, would
-    /// give it more to do; or it was made again, which an inspection shows.
+    /// An operation got no answer in time; its answer still counts if it comes. If nothing of its kind was answered for
+    /// as long, a new connection may help. If something was, the store is slow, and a new connection, which drops
+    /// everything under way, would only add to its load; or the store was made again, which an inspection shows.
     pub(super) fn timed_out(&mut self, what: Wanted) {
         if self.is_silent(what) {
             self.reconnect();
@@ -70,7 +70,7 @@ impl Candidacy<KeyLease> {
         self.failed();
     }
 
-    /// Once is an accident; the second time is reported.
+    /// Once is an accident; the second silence is reported.
     fn report_silence(&mut self) {
         if self.own.store.failures() > 0 {
             let detail = String::from("the store does not answer; check that it is up and can be reached");

@@ -13,14 +13,14 @@ use crate::store::{Capabilities, StoreInfo};
 use crate::text::{Names, Text};
 use crate::time::rounded;
 
-/// The care of a campaign with time; each preset has its own bounds for the lease.
+/// A trade-off between speed and caution. Each preset has its own bounds for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Preset {
-    /// Leases of 5 s or more; 15 s where neither the user nor the store says.
+    /// Leases of 5 s or more; 15 s if neither the user nor the store sets one.
     #[default]
     Standard,
-    /// Leases of 1 s or more; 2 s where neither the user nor the store says. They do not survive the
-    /// failure of one server of a cluster.
+    /// Leases of 1 s or more; 2 s if neither the user nor the store sets one. They do not survive the failure of one
+    /// server of a cluster.
     Fast,
     /// Leases of 30 s to 1 h, which candidates of the Go library `nats-kv-leader-elect` share.
     GoCompatible,
@@ -29,10 +29,10 @@ pub enum Preset {
     Test,
 }
 
-/// The longest lease that is not a mistake; it also keeps all sums of times far from an overflow.
+/// The longest lease that is not a mistake. It also keeps sums of times far from overflow.
 pub(super) const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The longest lease that the Go library takes, from the bucket that all its candidates share.
+/// The longest lease that the Go library accepts, from the bucket that all its candidates share.
 pub(super) const LONGEST_SHARED: Duration = Duration::from_secs(3600);
 
 impl Preset {
@@ -63,14 +63,14 @@ pub enum WinDelay {
     /// As long as a previous leader might still believe it leads, and no longer.
     #[default]
     Automatic,
-    /// As `Automatic`, and a whole lease where nothing at all is known about a previous leader.
+    /// Like `Automatic`, but a whole lease if nothing at all is known about a previous leader.
     Cautious,
     /// At least this long after our record was first observed; never shorter than `Automatic`.
     Fixed(Duration),
 }
 
 impl WinDelay {
-    /// The delay that this adds to what a win waits for in any case, where a cautious candidate waits for `cautious`.
+    /// The delay that this adds to what a win waits for anyway. A cautious candidate waits for `cautious`.
     pub(crate) fn least(self, cautious: Duration) -> Duration {
         match self {
             Self::Automatic => Duration::ZERO,
@@ -87,24 +87,24 @@ pub struct Settings {
     pub name: String,
     /// Bounds and defaults.
     pub preset: Preset,
-    /// The lease time `T`; `None` takes the store's maximum age where all its records share that, else the
-    /// preset's, and never more than the store's maximum age.
+    /// The lease time `T`. `None` takes the store's maximum age if all its records share it, else the preset's lease,
+    /// but never more than the maximum age.
     pub lease: Option<Duration>,
     /// The largest difference between the store's clocks; `None`: `T/20`, at most 1 s.
     pub skew: Option<Duration>,
-    /// The largest drift of each clock, in parts per million. 5,000 (0.5 %) by default. A lease is counted by two
-    /// clocks, the leader's and that of the store or of a candidate that waits, so the margin allows for twice as much.
+    /// The largest drift of each clock, in parts per million. 5,000 (0.5 %) by default. Two clocks count a lease, the
+    /// leader's and that of the store or of a waiting candidate, so the margin allows for twice as much.
     pub drift_ppm: u32,
     /// The time lost between reading the clock and acting on it; `None`: `T/20`, at most 250 ms.
     pub slack: Option<Duration>,
     /// The wait before a win is reported.
     pub win_delay: WinDelay,
-    /// The longest wait before the first campaign; `None`: `T/10`, at most 1 s. Zero switches it off.
+    /// The longest wait before the first campaign; `None`: `T/10`, at most 1 s. Zero disables it.
     pub splay: Option<Duration>,
-    /// The time for a leader that leaves voluntarily to finish its work. 10 s by default.
+    /// The time that a leader that leaves voluntarily has to finish its work. 10 s by default.
     pub drain: Duration,
-    /// The interval at which a candidate reads the key while the watch is silent; `None`: when the record it
-    /// last saw should have expired.
+    /// The interval at which a candidate reads the key while the watch is silent; `None`: when the last record that it
+    /// saw should have expired.
     pub interval: Option<Duration>,
     /// The wait of a candidate after a failure.
     pub backoff: Backoff,
@@ -132,7 +132,7 @@ impl Settings {
     }
 }
 
-/// A setting that is refused, and what to do about it.
+/// A setting that was refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSettings {
     /// The setting's name.
@@ -146,7 +146,7 @@ pub struct InvalidSettings {
 }
 
 impl InvalidSettings {
-    /// The whole, with `value` in the place of what was read.
+    /// The whole message, with `value` in place of the value that was read.
     pub fn text(&self, value: &str) -> Text {
         let is = Text::setting(self.setting).and(" is ").and(value).and(", and must be ");
         is.and(self.limit.clone()).and(": ").and(self.remedy.clone())
@@ -161,13 +161,13 @@ impl fmt::Display for InvalidSettings {
 
 impl core::error::Error for InvalidSettings {}
 
-/// The shortest interval of reads: every one costs the store.
+/// The shortest interval between reads: each one costs the store.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The longest metadata, keys and texts together, in bytes: it travels with every renewal.
 const METADATA_LIMIT: usize = 4096;
 
-/// What a candidate's settings are over a key.
+/// The rules that a candidate's settings give over a key.
 pub(super) type Rules = candidacy::Rules<Own>;
 
 /// What a key adds to the rules of every candidate.
@@ -194,8 +194,8 @@ pub(super) fn rules(
 }
 
 impl Rules {
-    /// For how long the store may be silent before a leader loses its term, at worst: the silence
-    /// begins just before a renewal.
+    /// The longest silence of the store before a leader loses its term, in the worst case: the silence begins just
+    /// before a renewal.
     pub(super) fn survives(&self) -> Duration {
         (self.lease - self.margin.of(self.lease)).saturating_sub(pace::renew_every(self.lease))
     }
@@ -217,8 +217,8 @@ impl Rules {
 
 /// The margin between a deadline and the end of the lease: `M = skew + 2·drift·T + slack`.
 ///
-/// The leader's clock may be slow by `drift` and that of a waiter, or of the store, fast by as much: the one counts
-/// `T - M` in `(T - M) / (1 - drift)`, the other `T` in `T / (1 + drift)`, and the first must not be longer.
+/// The leader's clock may be slow by `drift`, and the waiter's or the store's fast by as much. The leader counts `T -
+/// M` in `(T - M) / (1 - drift)`, the other counts `T` in `T / (1 + drift)`, and the first must not be longer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Margin {
     skew: Option<Duration>,
@@ -231,7 +231,7 @@ impl Margin {
         Self { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack }
     }
 
-    /// Where durations alone count, and no server's time of day, there is no skew, unless it is asked for.
+    /// If only durations count, and no server's time of day, there is no skew unless the user sets one.
     pub(crate) fn of_durations(settings: &Settings) -> Self {
         Self { skew: settings.skew.or(Some(Duration::ZERO)), ..Self::set_by(settings) }
     }
@@ -250,7 +250,7 @@ impl Margin {
     }
 }
 
-/// Whether a lease leaves enough time beside its margin, and for one retry of a renewal.
+/// Whether a lease leaves enough time besides its margin, and for one retry of a renewal.
 pub(crate) fn check_margin(lease: Duration, margin: Margin) -> Result<(), InvalidSettings> {
     let has_time = |lease: Duration| lease >= margin.of(lease).saturating_mul(5);
     let under_any = || {
@@ -278,7 +278,7 @@ pub(crate) fn check_margin(lease: Duration, margin: Margin) -> Result<(), Invali
     Ok(())
 }
 
-/// The shortest lease over `refused`, in tenths of a second, that is long enough; `None` where a year is not.
+/// The shortest lease above `refused`, in tenths of a second, that is long enough; `None` if even a year is not.
 fn shortest(refused: Duration, is_enough: impl Fn(Duration) -> bool) -> Option<Duration> {
     let tenths = |count: u64| Duration::from_millis(count * 100);
     let mut long = LONGEST_LEASE.as_secs() * 10;
@@ -293,16 +293,15 @@ fn shortest(refused: Duration, is_enough: impl Fn(Duration) -> bool) -> Option<D
     Some(tenths(long))
 }
 
-/// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.
+/// The default margin between a leader's deadline and the end of a lease of that length.
 pub fn default_margin(lease: Duration) -> Duration {
     Margin::set_by(&Settings::new("")).of(lease)
 }
 
-/// Whether a candidate can have this name: 1 to 255 bytes of one line, since it travels in a header when
-/// a leader hands over to it.
+/// Whether a candidate can have this name: 1 to 255 bytes on one line. It travels in a header when a leader hands over.
 ///
 /// # Errors
-/// The problem, and a remedy.
+/// Returns the problem, and a remedy.
 pub fn check_name(name: &str) -> Result<(), InvalidSettings> {
     if name.is_empty() || name.len() > 255 {
         return Err(refusals::name_length(name.len() as u64));
@@ -319,7 +318,7 @@ pub(crate) fn check_candidate(settings: &Settings) -> Result<(), InvalidSettings
     check_metadata(&settings.metadata)
 }
 
-/// Refuses what means something over a bucket's records alone, as the store at hand does.
+/// Refuses settings that only make sense for a bucket's records.
 pub(crate) fn refuse_bucket_settings(
     settings: &Settings,
     preset: fn() -> InvalidSettings,
@@ -347,7 +346,7 @@ fn check_metadata(metadata: &[(String, String)]) -> Result<(), InvalidSettings> 
     Ok(())
 }
 
-/// The lease time `T`: the smallest of the configured one and what the store keeps.
+/// The lease time `T`: the smaller of the configured lease and what the store keeps.
 fn lease_in_force(
     settings: &Settings,
     store: &Capabilities,

@@ -12,21 +12,22 @@ use crate::token::{Incarnation, Token};
 
 /// What watches showed of an election before its campaign began.
 ///
-/// A campaign begins when the store was inspected, and that may be late, fail, or be refused, while a watch already shows a
-/// leader. The watch shows it once. If its record is then removed without a trace, as by a purge, nothing says any more that
-/// this leader may still count on its lease. So a session that watches before it has a campaign keeps what it is shown here, and
-/// hands it to the new campaign by [`Campaign::recall`](super::Campaign::recall).
+/// A campaign begins once the store was inspected. The inspection may be late, fail, or be refused, while a watch
+/// already shows a leader. The watch shows it once. If its record is then removed without a trace, as by a purge,
+/// nothing shows any more that this leader may still count on its lease. So a session that watches before it has a
+/// campaign keeps here what it is shown, and hands it to the new campaign through
+/// [`Campaign::recall`](super::Campaign::recall).
 ///
-/// It is kept as a wait, since a revision means nothing without its incarnation, which is not known yet: for each revision
-/// its first sight and its lease, the latest of them, whatever watch follows. Only a later release of the same watch
-/// shortens it, in the incarnation that the release states.
+/// It is kept as a wait, because a revision means nothing without its incarnation, which is not known yet. Each
+/// revision counts from its first sight for its lease; the latest end counts, whatever watch follows. Only a later
+/// release of the same watch shortens it, in the incarnation that the release states.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct EarlySights {
     /// Shown by earlier watches.
     before: Owed,
     /// Shown by the present watch.
     shown: Owed,
-    /// The last release among that, as the incarnation it states, and what was owed by it and shown after it.
+    /// The last release among these: the incarnation it states, and what it owed plus what was shown after it.
     released: Option<(Incarnation, Owed)>,
     /// The entry that the present watch showed last.
     newest: Option<Entry>,
@@ -36,15 +37,15 @@ pub struct EarlySights {
     token: Option<Token>,
 }
 
-/// The latest end of some leases, each from when it was first seen. How long a lease is believed is known only with the
-/// store's maximum age.
+/// The latest end of several leases, each from when it was first seen. How long a lease is believed depends on the
+/// store's maximum age, which is not known yet.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 struct Owed {
-    /// The latest end of those that are believed in every store.
+    /// The latest end of the leases that every store believes.
     until: Instant,
-    /// Of those that are longer: the latest sight, and the longest lease.
+    /// For longer leases: the latest sight, and the longest lease.
     longer: Option<(Instant, Duration)>,
-    /// The latest sight of one that does not state its lease.
+    /// The latest sight of a record that does not state its lease.
     unstated: Option<Instant>,
 }
 
@@ -69,7 +70,7 @@ impl Owed {
         Self { until: self.until.max(later.until), longer, unstated: later.unstated.or(self.unstated) }
     }
 
-    /// The end, where `bound` says how long a stated lease is believed, and `default` is an unstated one.
+    /// The end. `bound` limits how long a stated lease is believed; `default` replaces an unstated one.
     fn end(self, bound: impl Fn(Duration) -> Duration, default: Duration) -> Instant {
         let longer = self.longer.map(|(seen, lease)| seen + bound(lease));
         let unstated = self.unstated.map(|seen| seen + default);
@@ -78,7 +79,7 @@ impl Owed {
 }
 
 impl Early<Entry> for EarlySights {
-    /// What the new watch shows may be of another incarnation.
+    /// A new watch may show another incarnation.
     fn watch_began(&mut self) {
         self.before = self.before.and(self.shown);
         (self.shown, self.released, self.newest) = (Owed::default(), None, None);
@@ -94,7 +95,7 @@ impl Early<Entry> for EarlySights {
                 self.owe(now, record.lease);
                 let before = before.as_ref().and_then(Entry::live);
                 if let Some(before) = before.filter(|before| !before.has_the_holder_of(record)) {
-                    // It may have renewed unseen until this one came, and may have a longer lease.
+                    // The previous holder may have renewed unseen until this one acquired, and may have a longer lease.
                     self.owe(now, before.lease);
                 }
                 self.holder = Some(record.lease);
@@ -106,7 +107,7 @@ impl Early<Entry> for EarlySights {
                 self.token = self.token.max(token);
             }
             Entry::Released(release) => {
-                // What it is where it states another incarnation than the one that the campaign begins on.
+                // A release counts as a deletion if it states another incarnation than the campaign begins on.
                 self.owe_for_a_deletion(now, None);
                 let mut owed = Owed::default();
                 owed.add(now, Some(release.owed));
@@ -142,20 +143,20 @@ impl EarlySights {
 }
 
 impl Candidacy<KeyLease> {
-    /// Waits for the leaders that were shown before this campaign began. To be called before any input is handed in, with
-    /// the inspection that the campaign was made of.
+    /// Waits for the leaders that were shown before this campaign began. Call it before any input, with the inspection
+    /// that the campaign was made from.
     pub fn recall(&mut self, sights: &EarlySights, info: &StoreInfo) {
         let (present, default) = (self.own.store.incarnation(), self.default_lease());
         let until = sights.owed(present).end(|lease| self.bound(lease), default);
         self.own.key.wait_until(until);
         if let Some(lease) = sights.holder {
             self.own.key.recall_holder(lease.map_or(default, |lease| self.bound(lease)));
-            // A leader of a former incarnation may have a longer lease than this campaign.
+            // A leader of an earlier incarnation may have a longer lease than this campaign.
             let skew = self.rules.margin.skew(self.lease);
             self.own.store.begin(info, info.never_used, self.longest_lease(), skew, self.now);
         }
         if let Some(token) = sights.token {
-            // No term of this incarnation, nor of an earlier one, has a larger token.
+            // No term of this incarnation or an earlier one has a larger token.
             self.own.store.observe_token(token.min(Token { incarnation: present, ..token }));
         }
     }
@@ -199,13 +200,13 @@ mod tests {
         Entry::Released(Release { revision, write_id: None, owed, incarnation, successor: None })
     }
 
-    /// The end of what is owed in the present incarnation, after a watch showed each of these at its second. A lease that is
-    /// not stated is of 20 s, and one above an hour is not believed.
+    /// When the wait in the present incarnation ends, after a watch showed each entry at its second. An unstated lease
+    /// counts as 20 s; one above an hour is not believed.
     fn owed(shown: &[(u64, Entry)]) -> Instant {
         owed_over(&[shown])
     }
 
-    /// The same of several watches.
+    /// The same for several watches.
     fn owed_over(watches: &[&[(u64, Entry)]]) -> Instant {
         let mut sights = EarlySights::default();
         for shown in watches {

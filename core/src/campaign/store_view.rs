@@ -1,5 +1,5 @@
 //! The store as one campaign knows it: its incarnation and when that was last verified, the highest revision and the
-//! largest token known, its maximum age, the inspection under way, and the connection to it.
+//! largest token known, its maximum age, the inspection under way, and the connection.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,20 +17,20 @@ const REMEMBERED: usize = 4;
 /// The result of comparing an answer with what is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Freshness {
-    /// The answer may be the present.
+    /// The answer may be current.
     Fresh,
-    /// The answer is older than something known: it comes from an isolated server, or from one that lags.
+    /// The answer is older than something known: it comes from an isolated or lagging server.
     Stale,
-    /// Answers were lower for a whole lease, over two new connections: the store went back.
+    /// For a whole lease, over two new connections, answers were lower: the store went back.
     Regressed,
 }
 
 /// The change that an inspection made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inspection {
-    /// It was asked for before one that was answered earlier, and says nothing new.
+    /// It was asked for before another that was already answered, and shows nothing new.
     Old,
-    /// The incarnation known already.
+    /// The known incarnation.
     Same,
     /// Another incarnation.
     New,
@@ -43,7 +43,7 @@ struct Suspicion {
     connection: u64,
 }
 
-/// The watch, as far as the incarnation depends on it.
+/// What matters about the watch for the incarnation.
 #[derive(Clone, Debug, Default, Hash)]
 struct Watch {
     /// The time at which the present one became ready.
@@ -57,7 +57,7 @@ struct Watch {
 pub(super) struct Connection {
     /// The number of connections so far.
     number: u64,
-    /// When a new one was asked for that is not there yet.
+    /// When a new one was asked for that is not yet there.
     asked: Option<Instant>,
 }
 
@@ -71,7 +71,7 @@ impl Connection {
         true
     }
 
-    /// It is a new one.
+    /// The connection is a new one.
     pub(super) fn is_new(&mut self) {
         self.asked = None;
         self.number += 1;
@@ -99,9 +99,9 @@ pub(super) struct StoreView {
     suspicion: Option<Box<Suspicion>>,
     /// The largest token that may have been reported by any candidate.
     largest_token: Option<Token>,
-    /// The inspection that is wanted: an answer asked for at this instant or later.
+    /// The wanted inspection: an answer to a question asked at this instant or later.
     wanted_inspection: Option<Instant>,
-    /// When it was asked for last, until it is answered or its time is over.
+    /// When an inspection was last asked for, until it is answered or times out.
     inspection_asked: Option<Instant>,
     /// Inspections that failed in a row.
     inspections_failed: u32,
@@ -130,7 +130,7 @@ impl StoreView {
             connection: Connection::default(),
             failures: 0,
         };
-        // Only here: a candidate that knew another incarnation has seen the name used, whatever an operator states.
+        // Only here: a candidate that knew another incarnation has seen the name in use, whatever an operator states.
         store.begin(info, info.never_used, lease, skew, now);
         store
     }
@@ -159,7 +159,7 @@ impl StoreView {
         Inspection::New
     }
 
-    /// Begins an incarnation. It is trusted when it is a lease old, by the store's clocks or by ours; or at once where the
+    /// Begins an incarnation. It is trusted when it is a lease old, by the store's clocks or ours, or at once if the
     /// store's name was never used before.
     pub(super) fn begin(
         &mut self,
@@ -177,7 +177,7 @@ impl StoreView {
             if self.marks.len() == REMEMBERED {
                 self.marks.remove(0);
             }
-            // Mostly the only one.
+            // Usually there is only one.
             self.marks.reserve_exact(1);
             self.marks.push((self.incarnation, Revision(0)));
         }
@@ -191,7 +191,7 @@ impl StoreView {
         self.verified_at
     }
 
-    /// An answer to a question of `asked_at` carried this incarnation.
+    /// An answer to a question asked at `asked_at` carried this incarnation.
     pub(super) fn verify(&mut self, asked_at: Instant) {
         self.verified_at = self.verified_at.max(asked_at);
     }
@@ -228,8 +228,8 @@ impl StoreView {
         }
     }
 
-    /// Compares an answer with the mark that was known when it was asked for, or with the present one where the store is
-    /// known to have gone back since.
+    /// Compares an answer with the mark known when it was asked for; or with the present mark, if the store is known to
+    /// have gone back since.
     pub(super) fn classify(
         &mut self,
         revision: Revision,
@@ -246,7 +246,7 @@ impl StoreView {
         if certain { Freshness::Regressed } else { Freshness::Stale }
     }
 
-    /// The store went back to `revision`: it is another one under the same incarnation.
+    /// The store went back to `revision`: it counts as another store under the same incarnation.
     pub(super) fn regress(&mut self, revision: Revision, lease: Duration, now: Instant) {
         self.suspicion = None;
         self.set_mark(revision);
@@ -254,29 +254,29 @@ impl StoreView {
         self.trusted_at = self.trusted_at.max(now + lease);
     }
 
-    /// Observes a token that may have been reported by any candidate.
+    /// Observes a token that some candidate may have reported.
     pub(super) fn observe_token(&mut self, token: Token) {
         self.largest_token = self.largest_token.max(Some(token));
     }
 
-    /// The largest token that may have been reported by any candidate.
+    /// The largest token that any candidate may have reported.
     pub(super) fn largest_token(&self) -> Option<Token> {
         self.largest_token
     }
 
-    /// The store gave a write this revision, whatever an inspection said of the newest one.
+    /// The store gave a write this revision, whatever an inspection reported as the newest.
     pub(super) fn assigned(&mut self, revision: Revision) {
         self.newest = self.newest.min(Some(revision));
     }
 
-    /// The token of the next write, if that is the next of the whole store.
+    /// The next write's token, if it is the next write of the whole store.
     pub(super) fn next_token(&self) -> Token {
         let newest = self.newest.unwrap_or_default().max(self.mark());
         Token { incarnation: self.incarnation, sequence: Revision(newest.0.saturating_add(1)) }
     }
 
-    /// The number of writes that must come at least before the next one has a token above every token observed; `None`
-    /// where no number is enough, because a later incarnation was observed.
+    /// The smallest number of writes that must come before the next one has a token above every token observed. `None`
+    /// if no number is enough, because a later incarnation was observed.
     pub(super) fn missing_revisions(&self) -> Option<u64> {
         let (Some(largest), next) = (self.largest_token, self.next_token()) else { return Some(0) };
         match largest.incarnation.cmp(&next.incarnation) {
@@ -291,13 +291,13 @@ impl StoreView {
         self.largest_token = None;
     }
 
-    /// Asks for an inspection at `now`; an answer to a question of `since` or later will do.
+    /// Asks for an inspection at `now`; an answer to a question asked at `since` or later counts.
     pub(super) fn want_inspection(&mut self, since: Instant, now: Instant) {
         self.inspection_asked = Some(now);
         self.wanted_inspection = self.wanted_inspection.max(Some(since));
     }
 
-    /// The earliest time that the wanted inspection may be asked for; `None` where none is wanted.
+    /// The earliest time at which the wanted inspection may be asked for; `None` if none is wanted.
     pub(super) fn wanted_inspection(&self) -> Option<Instant> {
         self.wanted_inspection
     }
@@ -307,18 +307,18 @@ impl StoreView {
         self.wanted_inspection = None;
     }
 
-    /// No answer to the inspection that was asked for last is awaited any more; when that was asked for.
+    /// Stops waiting for the inspection asked for last, and returns when it was asked for.
     pub(super) fn end_inspection(&mut self) -> Option<Instant> {
         self.inspection_asked.take()
     }
 
-    /// Counts an inspection that failed; how many there were in a row.
+    /// Counts a failed inspection, and returns how many failed in a row.
     pub(super) fn inspection_failed(&mut self) -> u32 {
         self.inspections_failed = self.inspections_failed.saturating_add(1);
         self.inspections_failed
     }
 
-    /// An inspection that was asked for at `asked_at` was answered; whether it was the wanted one.
+    /// The inspection asked for at `asked_at` was answered. Returns whether it was the wanted one.
     pub(super) fn inspection_answered(&mut self, asked_at: Instant) -> bool {
         self.inspections_failed = 0;
         let wanted = self.wanted_inspection.take_if(|since| asked_at >= *since).is_some();
@@ -326,18 +326,18 @@ impl StoreView {
         wanted
     }
 
-    /// Notes that a new watch was ready at that time, or before.
+    /// Notes that a new watch was ready at that time or earlier.
     pub(super) fn watch_began(&mut self, since: Instant) {
         self.watch.since = Some(since);
     }
 
-    /// Whether the watch was ready for so long at that time.
+    /// Whether the watch had been ready for that long at that time.
     pub(super) fn watches_since(&self, span: Duration, at: Instant) -> bool {
         self.watch.since.is_some_and(|since| since + span <= at)
     }
 
-    /// The watch showed our attempt at this revision. Whether that verifies the incarnation: a watch sees one
-    /// incarnation. It is no later than the one known, which was verified after the watch stood; and no earlier, since
+    /// The watch showed our attempt at this revision. Returns whether that verifies the incarnation, since a watch sees
+    /// only one. It is no later than the known one, which was verified after the watch was ready; and no earlier, since
     /// the attempt was sent when that one was known.
     pub(super) fn watch_showed(&mut self, attempt: Attempt, sent_at: Instant, revision: Revision) -> bool {
         let verified = self.watch.since.is_some_and(|since| since <= self.verified_at);
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incarnation_is_old_enough_by_the_first_clock_that_says_so() {
+    fn an_incarnation_is_old_enough_by_the_first_clock_that_shows_it() {
         assert_eq!(store(None).trusted_at(), at(130), "watched for a lease");
         assert_eq!(store(Some(0)).trusted_at(), at(130), "the store's clock has no skew to add to ours");
         assert_eq!(store(Some(10)).trusted_at(), at(121));

@@ -11,9 +11,9 @@ crate::timers! {
     Inspect,
     /// When to stop waiting for the release after a close.
     Close,
-    /// When a release has been tried for long enough, or the lease has run out before the work of its term ended.
+    /// When a release has been tried long enough, or the lease has run out before the term's work ended.
     Release,
-    /// When a draining term ends though its work is not done.
+    /// When a draining term ends even if its work is not done.
     Drain,
     /// When to report the win of a holder.
     Win,
@@ -25,7 +25,7 @@ crate::timers! {
     Splay,
     /// When to send an acquire.
     Acquire,
-    /// When to read the key, because the watch has been silent, or because this candidate rests and probes.
+    /// When to read the key, because the watch is silent, or because this candidate rests and probes.
     Poll,
 }
 

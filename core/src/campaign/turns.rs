@@ -1,4 +1,4 @@
-//! Requests that wait for a place: a campaign wishes to ask, and asks when its turn comes.
+//! Requests that wait for a place: a campaign wants to ask, and asks when its turn comes.
 
 use super::io::{Answer, Request};
 use super::timers::Timer;
@@ -50,7 +50,8 @@ impl Candidacy<KeyLease> {
         self.ask(request);
     }
 
-    /// The request that waits, where there still is a reason for it. Where a timer is set, that has its own.
+    /// The request that waits, if there is still a reason for it. A request whose timer is set does not count: the
+    /// timer makes it.
     fn waits(&self) -> Option<Wanted> {
         let waits = self.own.turns.waits?;
         let is_set = |timer| self.timers.is_set(timer);
@@ -63,7 +64,7 @@ impl Candidacy<KeyLease> {
             }
             (Stage::Releasing(_), Wanted::Read) => true,
             (Stage::Releasing(_), Wanted::Write) => !is_set(Timer::Retry) && !self.own.key.is_reading(),
-            // A probe is in addition to what a timer has.
+            // A probe comes in addition to what a timer starts.
             (Stage::Racing(Race::Candidate), Wanted::Read) if self.giving_way.rests(self.now) => true,
             (Stage::Racing(Race::Candidate), _) => !is_set(Timer::Acquire) && !is_set(Timer::Poll),
             (Stage::Idle | Stage::Splaying | Stage::Closed, _) => false,
@@ -76,7 +77,7 @@ impl Candidacy<KeyLease> {
         let waits = self.waits()?;
         let (class, by) = match &self.stage {
             Stage::Racing(Race::Holder(holder)) => (Class::Renewal, self.deadline_of(holder)),
-            // A record of ours without a term keeps other candidates waiting.
+            // Our record without a term keeps other candidates waiting.
             Stage::Racing(Race::Candidate)
                 if waits == Wanted::Write && self.own_record_observed().is_none() =>
             {
@@ -88,7 +89,7 @@ impl Candidacy<KeyLease> {
         Some(Wish { class, by })
     }
 
-    /// Makes the request that waits, where it may leave by now.
+    /// Makes the waiting request, if it may leave by now.
     pub(super) fn turn(&mut self) {
         if !self.own.turns.has_place() {
             return;

@@ -37,8 +37,8 @@ impl Candidacy<KeyLease> {
         let attempt = self.own.attempts.next();
         let write_id = WriteId { nonce: self.nonce, attempt };
         let incarnation = self.own.store.incarnation();
-        // A candidate that observes no more than this record waits for the holders that this one waits for, whose leases
-        // may be longer. The record is kept as long: an absence does not show what its holder knew.
+        // A candidate that observes only this record waits for the holders that this one waits for, whose leases may be
+        // longer. So the store keeps the record as long: an absence would not show what its holder knew.
         let delay = if wait.delayed { self.least_delay() } else { Duration::ZERO };
         let stated_lease = self.rules.lease.max(wait.owed(self.now)).max(delay);
         let term_info = match purpose {
@@ -102,8 +102,8 @@ impl Candidacy<KeyLease> {
         self.resume();
     }
 
-    /// Remembers the answer to a write. A record that counted as ours is foreign where the store now says that our write of
-    /// this number is another revision, or was not applied.
+    /// Remembers the answer to a write. A record that counted as ours is foreign if the store now reports that our
+    /// write with this number is another revision, or was not applied.
     fn remember_answer(&mut self, attempt: Attempt, outcome: &Outcome) {
         let was_ours = self.own_record_observed().is_some();
         self.own.attempts.remember(attempt, outcome);
@@ -129,7 +129,7 @@ impl Candidacy<KeyLease> {
         self.resume();
     }
 
-    /// Goes on with what the answer held up.
+    /// Continues what waiting for the answer held up.
     fn resume(&mut self) {
         if self.own.attempts.is_awaiting() {
             return;
@@ -170,11 +170,11 @@ impl Candidacy<KeyLease> {
         self.own.store.observe_revision(revision);
         self.own.attempts.close_outdated(revision);
         if self.own.store.mark() > revision && self.holder().is_none() {
-            // A newer revision is known, though it may not be the observed entry; the write that was applied is history.
+            // A newer revision is known, even if it is not the observed entry; the applied write is history.
             return;
         }
         if self.holder().is_some_and(|holder| holder.revision > revision) {
-            // It is late, and says nothing of what became of our newest record.
+            // It is late, and reveals nothing about our newest record.
             return;
         }
         match sent.purpose {
@@ -209,7 +209,7 @@ impl Candidacy<KeyLease> {
             Stage::Racing(Race::Candidate) if sent.purpose == Purpose::Acquire && in_time => {
                 self.become_holder(sent, revision)
             }
-            // Too late to lead from it: an orphan, which the plan retakes.
+            // Too late to lead from it: the record is an orphan, which the plan retakes.
             Stage::Racing(Race::Candidate) | Stage::Splaying | Stage::Closed => {}
             Stage::Releasing(releasing) => {
                 releasing.expect = releasing.expect.max(Some(revision));
@@ -234,7 +234,7 @@ impl Candidacy<KeyLease> {
         let owed = sent.wait.owed(sent.at);
         let release = Entry::Released(Release { revision, write_id, owed, incarnation, successor });
         self.own.key.observe(release, incarnation, self.default_lease(), self.now);
-        // The wait that we owed is known as an instant, which the time that the answer took does not move.
+        // The wait that we owe is an instant; the time that the answer took does not move it.
         self.own.key.owes(sent.wait);
         if matches!(self.stage, Stage::Releasing(_)) {
             self.end_release();
@@ -249,7 +249,7 @@ impl Candidacy<KeyLease> {
             Expect::Revision(revision) => revision,
         };
         if current == expected {
-            // The expected revision is the present one, so another write is in flight: as good as `Busy`.
+            // The expected revision is the present one, so another write is in flight: the same as `Busy`.
             if awaited {
                 self.failed_perhaps_isolated();
             }
@@ -280,8 +280,8 @@ impl Candidacy<KeyLease> {
     /// The store knows no record of the key at all.
     fn refused_for_absence(&mut self, sent: &Sent, expected: Revision, awaited: bool) {
         match &self.stage {
-            // There is no revision to compare with the mark. A write that was sent before the newest record of ours was
-            // known may have been refused before that record stood.
+            // There is no revision to compare with the mark. A write sent before our newest record was known may have
+            // been refused before that record existed.
             Stage::Racing(Race::Holder(holder)) if holder.knew(sent, expected) => self.found_absent(),
             Stage::Releasing(_) if awaited => self.read(),
             Stage::Racing(Race::Candidate) if awaited => {
@@ -310,16 +310,16 @@ impl Candidacy<KeyLease> {
         self.plan();
     }
 
-    /// An acknowledgement from another incarnation than the one known.
+    /// An acknowledgement came from another incarnation than the known one.
     fn acknowledged_in_another_incarnation(&mut self) {
         self.lose(Reason::StoreReset);
         self.inspect(self.now);
         self.reread();
-        // Until the inspection is answered, every further acquire would end the same.
+        // Until the inspection is answered, every further acquire would end the same way.
         self.past.rest_until = self.past.rest_until.max(self.now + FIRST);
     }
 
-    /// An acknowledgement below what was known when the write was sent: the store went back.
+    /// An acknowledgement is below what was known when the write was sent: the store went back.
     fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
         if sent.purpose == Purpose::Acquire {
             self.used_up();

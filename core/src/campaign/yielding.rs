@@ -1,7 +1,7 @@
-//! Giving way: what the [shared rule](crate::candidacy::GivingWay) hears of a campaign, and what it has it do.
+//! Giving way: what a campaign tells the [shared rule](crate::candidacy::GivingWay), and what the rule makes it do.
 //!
-//! The claim is a live record of ours, and renewals keep it. The proof is an inspection, or a watch, that shows the store to
-//! be the same: without it a holder renews a lease from which it must not lead.
+//! The claim is our live record, kept by renewals. The proof is an inspection or a watch that shows the store to be the
+//! same; without it a holder renews a lease that it must not lead from.
 
 use super::forecast::Vacant;
 use super::{KeyLease, Race};
@@ -11,7 +11,7 @@ use crate::store::Fault;
 use crate::time::Instant;
 
 impl Candidacy<KeyLease> {
-    /// A step that was sent at `sent` failed, or was not answered in time.
+    /// A step sent at `sent` failed, or was not answered in time.
     pub(super) fn step_failed(&mut self, step: Step, sent: Instant, fault: Option<&Fault>) {
         let claims = self.holder().is_some() || self.own_record_observed().is_some();
         if !claims {
@@ -23,19 +23,19 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A step that was sent at `sent` succeeded.
+    /// A step sent at `sent` succeeded.
     pub(super) fn step_succeeded(&mut self, step: Step, sent: Instant) {
         self.giving_way.probed(step, sent, true, self.now);
         self.giving_way.succeeded(step, self.now);
     }
 
-    /// An answer shows that the store keeps our record.
+    /// An answer shows that the store holds our record.
     pub(super) fn claim_kept(&mut self) {
         self.giving_way.kept(self.lease, self.now);
     }
 
-    /// The store was shown to be of the known incarnation. That proves a lease that lasts, where nothing but a wait keeps its
-    /// holder from leading; where no wait is owed, only the win does.
+    /// The store was shown to be of the known incarnation. That proves a lasting lease if only a wait keeps its holder
+    /// from leading; if no wait is owed, only the win proves it.
     pub(super) fn shown_the_same(&mut self) {
         let Some(holder) = self.holder() else { return };
         let lasts = self.lease_end(holder.proven.min(self.own.store.verified_at())) > self.now;
@@ -45,7 +45,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Gives way where that is due, and forgets a claim that is over.
+    /// Gives way when due, and forgets a claim that is over.
     pub(super) fn settle_claim(&mut self) {
         let orphan =
             matches!(self.stage, Stage::Racing(Race::Candidate)) && self.own_record_observed().is_some();
@@ -62,7 +62,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The entry that this candidate observed shows whether others claim the election.
+    /// The observed entry shows whether others claim the election.
     pub(super) fn observe_claims(&mut self) {
         let claimed = match self.own.key.entry() {
             None => return,
@@ -73,7 +73,7 @@ impl Candidacy<KeyLease> {
         self.giving_way.others_claim(claimed, worst, self.now);
     }
 
-    /// While this candidate rests, it repeats what failed, and looks who else claims the election.
+    /// While it rests, this candidate repeats what failed and checks who else claims the election.
     pub(super) fn probe(&mut self) {
         let steps = self.giving_way.probe(self.lease, self.now);
         if steps.contains(Step::Inspect) {

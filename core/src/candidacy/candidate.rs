@@ -1,7 +1,7 @@
-//! A candidate: its way through the states, which is the same by every rule.
+//! A candidate: how it passes through its states, the same for every rule.
 //!
-//! An input comes in by [`Candidacy::handle`], and passes in this order: the lease that is over ends, the input is handed to
-//! what it is for, the timers that are due fire, and what changed is reported.
+//! [`Candidacy::handle`] takes an input and works in this order: it ends a lease that is over, hands the input to the
+//! part it is meant for, fires the timers that are due, and reports what changed.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::time::Instant;
 use crate::timers::{Kind as _, Timers};
 use crate::token::Token;
 
-/// No call has more outputs: it asks a few things, and reports a few.
+/// No call has more outputs: each asks and reports only a few things.
 const MOST_OUTPUTS: usize = 64;
 
 /// One candidate's attempt to win and keep an election by the rule `R`.
@@ -32,7 +32,7 @@ pub struct Candidacy<R: Rule> {
     pub(crate) rng: Rand64,
     /// The latest reading of the caller's clock.
     pub(crate) now: Instant,
-    /// The lease in force: the rules', or less where the store keeps records for less.
+    /// The lease in force: the rules' lease, or a shorter one if the store keeps records for less.
     pub(crate) lease: Duration,
     pub(crate) stage: Stage<R::Race, R::Leaving>,
     pub(crate) intent: Intent,
@@ -45,29 +45,29 @@ pub struct Candidacy<R: Rule> {
     pub(crate) timers: Timers<R::Timer>,
     pub(crate) reports: Reports,
     outputs: VecDeque<Output<R::Request, R::Timer, R::Tell>>,
-    /// What it knows by its rule.
+    /// What it knows for its rule.
     pub(crate) own: R,
 }
 
-/// The stage of a candidate, with what means something in that stage alone: `C` in the race, `L` after it.
+/// The stage of a candidate, with the data of that stage: `C` in the race, `L` after it.
 #[derive(Clone, Debug, Hash)]
 pub enum Stage<C, L> {
     /// Out of the race.
     Idle,
-    /// Waits for its splay to be over.
+    /// Waits until its splay is over.
     Splaying,
     /// In the race, or leads.
     Racing(C),
-    /// Removes what a claim leaves behind. [`Candidacy::move_on`] ends that.
+    /// Removes what a claim left behind, until [`Candidacy::move_on`].
     Releasing(L),
-    /// Closed for its user. Only [`Candidacy::closed`] leads there.
+    /// Closed for its user. Only [`Candidacy::closed`] enters this stage.
     Closed,
 }
 
-/// The wishes of the user and the health check.
+/// What the user and the health check want.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Intent {
-    /// Asked to campaign, and not yet to close.
+    /// The user asked to campaign, and has not closed.
     pub(crate) in_race: bool,
     pub(crate) closing: bool,
     pub(crate) healthy: bool,
@@ -79,18 +79,18 @@ impl Default for Intent {
     }
 }
 
-/// What outlasts a term, and may hold a candidate back.
+/// What outlasts a term and may hold a candidate back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Past {
     /// The splay is over, or was not needed.
     splayed: bool,
-    /// It claims nothing before.
+    /// It claims nothing before this.
     pub(crate) rest_until: Instant,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
 }
 
-/// The reason for which a leader leaves, and its successor.
+/// The reason why a leader leaves, and its successor.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Departure {
     pub(crate) reason: Reason,
@@ -121,12 +121,12 @@ impl<R: Rule> Candidacy<R> {
 
     /// Handles what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
-    /// A call that brings nothing new does nothing. A `now` before an earlier one counts as the earlier.
+    /// A call that brings nothing new does nothing. If `now` is before an earlier one, the earlier one counts.
     ///
     /// # Errors
     ///
-    /// An answer to a question that was never asked, or a successor whose name no candidate can have, changes nothing and
-    /// is returned.
+    /// Returns an error, and changes nothing, for an answer to a question that was never asked, or for a successor
+    /// whose name is not a valid candidate name.
     pub fn handle(&mut self, now: Instant, input: Input<R::Answer, R::Shown, R::Told>) -> Result<(), Misuse> {
         match &input {
             Input::Answered(answer) => R::check(self, answer)?,
@@ -137,7 +137,7 @@ impl<R: Rule> Candidacy<R> {
         if self.is_settled() {
             return Ok(());
         }
-        // First of all: nothing that arrives now can save a lease that is over.
+        // Before anything else: nothing that arrives now can save a lease that is over.
         self.expire();
         self.dispatch(input);
         while let Some(timer) = self.timers.take_due(self.now) {
@@ -156,8 +156,8 @@ impl<R: Rule> Candidacy<R> {
 
     /// The right to lead: the candidate leads while its clock reads less than the deadline. `None` outside a reported term.
     ///
-    /// Publish it after every [`handle`](Self::handle), *before* acting on its outputs: what others may take over from is
-    /// sent only after the lease is gone from here.
+    /// Publish it after every [`handle`](Self::handle), *before* acting on its outputs: anything that lets another
+    /// candidate take over is sent only after this lease is gone.
     pub fn lease(&self) -> Option<Lease> {
         self.term.zip(R::deadline(self)).map(|(term, deadline)| Lease { token: term.token, deadline })
     }
@@ -180,12 +180,12 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// Whether the candidate is closed and nothing of it is left to be done. One that is closed and not settled is driven on.
+    /// Whether the candidate is closed and has nothing left to do. Keep driving a closed candidate until it is settled.
     pub fn is_settled(&self) -> bool {
         matches!(self.stage, Stage::Closed) && R::is_settled(self)
     }
 
-    /// The leader that this candidate knew of last.
+    /// The last leader that this candidate knew of.
     pub fn leader(&self) -> Option<&Leader> {
         self.reports.known_leader()
     }
@@ -195,7 +195,7 @@ impl<R: Rule> Candidacy<R> {
         &self.rules.name
     }
 
-    /// The number that marks what this candidate writes; an operator's request names it.
+    /// The number that marks this candidate's writes; an operator's request names it.
     pub fn nonce(&self) -> Nonce {
         self.nonce
     }
@@ -210,7 +210,7 @@ impl<R: Rule> Candidacy<R> {
         self.lease
     }
 
-    /// The time that a request may take before the candidate stops waiting for its answer.
+    /// The time after which the candidate stops waiting for the answer to a request.
     pub fn attempt_limit(&self) -> Duration {
         pace::attempt_limit(self.lease)
     }
@@ -220,16 +220,16 @@ impl<R: Rule> Candidacy<R> {
         self.rules.margin.of(self.lease)
     }
 
-    /// Keeps the other candidate's rules in place of its own, where they are the same.
+    /// Uses the other candidate's rules instead of its own, if they are equal.
     pub(crate) fn share_rules(&mut self, with: &Self) {
         if self.rules == with.rules {
             self.rules = Arc::clone(&with.rules);
         }
     }
 
-    /// Exchanges the memory for outputs with that of the session: of many thousands of candidates, one has outputs at a time.
+    /// Swaps the memory for outputs with the session's: of many thousand candidates, only one has outputs at a time.
     pub(crate) fn exchange_memory(&mut self, outputs: &mut VecDeque<Output<R::Request, R::Timer, R::Tell>>) {
-        // None that is still there is lost.
+        // No output that is still there may be lost.
         if self.outputs.is_empty() {
             core::mem::swap(&mut self.outputs, outputs);
         }
@@ -268,7 +268,7 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// Ends every call: sets the deadline, reports what changed.
+    /// Ends every call: sets the deadline and reports what changed.
     fn conclude(&mut self) {
         R::conclude(self);
         match R::deadline(self) {
@@ -279,9 +279,9 @@ impl<R: Rule> Candidacy<R> {
         self.report_if(event);
     }
 
-    /// Checks what holds at the end of every call, as far as a machine can know it: I2, I5, I8, and the bounds of what it keeps.
-    /// I6, I7 and again I8 are checked where requests are made. What its driver drops it cannot know: the oracles of the
-    /// simulator look from outside.
+    /// Checks what must hold at the end of every call, as far as a machine can know it: I2, I5, I8, and the bounds of
+    /// what it keeps. I6, I7 and again I8 are checked where requests are made. A machine cannot know what its driver
+    /// drops; the simulator's oracles check that from outside.
     fn check_itself(&self) {
         let leads = self.term.is_some();
         debug_assert!(!leads || matches!(self.stage, Stage::Racing(_)), "I8: a term outlasts its release");
@@ -292,10 +292,10 @@ impl<R: Rule> Candidacy<R> {
         R::check_bounds(self);
     }
 
-    /// Whether the candidate will do something by itself: it has a timer, or a request that waits for a place. Without either
-    /// it would be forgotten.
+    /// Whether the candidate will act by itself: it has a timer, or a request that waits for a place. Without either it
+    /// would be forgotten.
     pub(crate) fn has_something_to_come(&self) -> bool {
-        // At the end of the clock's numbers nothing comes.
+        // At the end of the clock's range nothing more can come.
         let ends = self.now + self.lease + self.lease == Instant::NEVER;
         self.timers.next().is_some() || R::wish(self).is_some() || !self.outputs.is_empty() || ends
     }
@@ -321,7 +321,7 @@ impl<R: Rule> Candidacy<R> {
         R::claim(self);
     }
 
-    /// Reports the win of a term with this token. The rule has a [deadline](Rule::deadline) by then.
+    /// Reports the win of a term with this token. The rule must have a [deadline](Rule::deadline) by then.
     pub fn won(&mut self, token: Token) {
         let term = Term { token, started: self.now };
         let before = self.term.replace(term);
@@ -373,7 +373,7 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// The leader leaves of its own will: its work drains while the lease is kept.
+    /// The leader leaves by its own choice: its work drains while the lease is kept.
     pub fn depart(&mut self, reason: Reason, successor: Option<String>) {
         let Some(term) = self.term.filter(|_| self.departure.is_none()) else { return };
         let until = self.now + self.rules.drain;
@@ -383,14 +383,14 @@ impl<R: Rule> Candidacy<R> {
         R::departs(self, reason);
     }
 
-    /// Ends a draining term: its work has ended, or its time is up while it is still `working`.
+    /// Ends a draining term, because its work has ended, or because its time is up while it is still `working`.
     fn end_drain(&mut self, working: bool) {
         if let Some(departure) = self.departure.take() {
             self.end(departure.reason, departure.successor, working);
         }
     }
 
-    /// The user's handler failed: the term ends at once, the release waits for the rest of its work, and the candidate
+    /// The user's handler failed. The term ends at once, the release waits for the rest of its work, and the candidate
     /// claims again after a back-off.
     fn handler_failed(&mut self) {
         let Some(term) = self.term else { return };
@@ -401,7 +401,7 @@ impl<R: Rule> Candidacy<R> {
         self.end(Reason::HandlerFailed, None, true);
     }
 
-    /// Ends the term: reports the loss, and only then removes what it leaves behind.
+    /// Ends the term: reports the loss, and only then removes what the term leaves behind.
     fn end(&mut self, reason: Reason, successor: Option<String>, working: bool) {
         if let Some(term) = self.lost(reason) {
             R::leave_behind(self, Ended { term, reason, successor, working });
@@ -417,14 +417,14 @@ impl<R: Rule> Candidacy<R> {
         Some(term)
     }
 
-    /// Ends what the deadline has passed of.
+    /// Ends whatever the deadline has passed for.
     fn expire(&mut self) {
         if R::deadline(self).is_some_and(|deadline| deadline <= self.now) {
             R::lose(self, Reason::Expired);
         }
     }
 
-    /// Nothing is left to be removed: the candidate closes, [claims](Rule::claim) again, or is idle.
+    /// Nothing is left to remove: the candidate closes, [claims](Rule::claim) again, or becomes idle.
     pub fn move_on(&mut self) {
         if let Some(warning) = self.giving_way.removed(self.lease, self.now) {
             self.report(Event::Warning(warning));
@@ -447,7 +447,7 @@ impl<R: Rule> Candidacy<R> {
 
     // ---- outputs ----
 
-    /// Asks the store. Its answer comes by [`Rule::answered`].
+    /// Sends a request to the store. The answer comes through [`Rule::answered`].
     pub fn ask(&mut self, request: R::Request) {
         self.outputs.push_back(Output::Ask(request));
     }
@@ -457,8 +457,8 @@ impl<R: Rule> Candidacy<R> {
         self.outputs.push_back(Output::Tell(tell));
     }
 
-    /// Asks for an inspection of the store, or for the answer to one that was asked for at `since` or later. It comes by
-    /// [`Rule::inspected`].
+    /// Asks for an inspection of the store; one that was asked for at `since` or later will do. The answer comes
+    /// through [`Rule::inspected`].
     pub fn ask_inspection(&mut self, since: Instant) {
         self.outputs.push_back(Output::Inspect { since });
     }
@@ -468,7 +468,7 @@ impl<R: Rule> Candidacy<R> {
         self.outputs.push_back(Output::Reconnect);
     }
 
-    /// Reports an event. A candidate that is closed says nothing more, though it may still remove what it leaves behind.
+    /// Reports an event. A closed candidate reports nothing more, though it may still remove what it leaves behind.
     pub fn report(&mut self, event: Event) {
         if !matches!(self.stage, Stage::Closed) || matches!(event, Event::StateChanged(_)) {
             self.outputs.push_back(Output::Event(event));
@@ -511,17 +511,17 @@ where
     R::Race: core::hash::Hash,
     R::Leaving: core::hash::Hash,
 {
-    /// Feeds a hasher with all that decides what this candidate will do, its future inputs being equal.
+    /// Hashes everything that decides what this candidate will do, given the same future inputs.
     ///
-    /// Left out is what cannot decide that: its settings, which never change; the latest reading of a clock that only goes
-    /// forward; and what it reported. Left out too is the state of its random numbers: what they have decided already is in
-    /// its timers. What is over holds nothing back any more, whenever it was.
+    /// Left out is what cannot decide that: its settings, which never change; the latest reading of a clock that only
+    /// moves forward; and what it reported. Also left out is the state of its random numbers: what they have decided is
+    /// already in its timers. A wait that is over holds nothing back, whenever it ended.
     ///
     /// Call it when [`poll`](Self::poll) has been drained.
     pub fn fingerprint(&self, hasher: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
 
-        // All fields by name, so that a new one is not forgotten.
+        // Names every field, so that a new one is not forgotten.
         let Self {
             rules: _,
             nonce: _,

@@ -1,6 +1,6 @@
-//! What a rule sees of its candidate, and sets. What it asks, reports, wins and loses is in `candidate`.
+//! What a rule reads and sets on its candidate. How it asks, reports, wins and loses is in `candidate`.
 //!
-//! The rules of this crate reach the same parts as fields. A rule of another crate needs no more than this.
+//! The rules of this crate access the same parts as fields. A rule of another crate needs no more than this.
 
 use core::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::record::Nonce;
 use crate::time::Instant;
 
 impl<R: Rule> Candidacy<R> {
-    /// A candidate that has not begun, for [`Rule::begin`]. Only durations count for its margin, no time of day. `own` are the
-    /// rule's settings, `knows` is what the candidate knows by it.
+    /// A candidate that has not begun, for [`Rule::begin`]. Its margin counts durations only, no time of day. `own` are
+    /// the rule's settings, `knows` is what the candidate knows for its rule.
     ///
     /// # Errors
-    /// The setting that is incoherent.
+    /// Returns the setting that is inconsistent.
     pub fn of_rule(
         settings: Settings,
         own: R::Settings,
@@ -36,12 +36,12 @@ impl<R: Rule> Candidacy<R> {
         self.now
     }
 
-    /// The settings of the rule alone.
+    /// The settings that only this rule has.
     pub fn settings(&self) -> &R::Settings {
         &self.rules.own
     }
 
-    /// A random number, which follows from the candidate's seed.
+    /// A random number, derived from the candidate's seed.
     pub fn random(&mut self) -> u64 {
         self.rng.rand_u64()
     }
@@ -57,12 +57,12 @@ impl<R: Rule> Candidacy<R> {
         &mut self.stage
     }
 
-    /// What the candidate knows by its rule.
+    /// What the candidate knows for its rule.
     pub fn own(&self) -> &R {
         &self.own
     }
 
-    /// What the candidate knows by its rule.
+    /// What the candidate knows for its rule, to change it.
     pub fn own_mut(&mut self) -> &mut R {
         &mut self.own
     }
@@ -72,32 +72,32 @@ impl<R: Rule> Candidacy<R> {
         self.term
     }
 
-    /// Whether the candidate is to be in the race: its user asked for that, and it is healthy.
+    /// Whether the candidate should be in the race: its user asked for it, and it is healthy.
     pub fn is_to_race(&self) -> bool {
         self.intent.in_race && self.intent.healthy
     }
 
-    /// Whether its user closes it.
+    /// Whether its user is closing it.
     pub fn is_closing(&self) -> bool {
         self.intent.closing
     }
 
-    /// The time before which the candidate claims nothing, as its handler failed or its rule wants it to rest.
+    /// The time before which the candidate claims nothing, because its handler failed or its rule wants it to rest.
     pub fn rests_until(&self) -> Instant {
         self.past.rest_until
     }
 
-    /// The candidate claims nothing before that time.
+    /// Keeps the candidate from claiming before that time.
     pub fn rest(&mut self, until: Instant) {
         self.past.rest_until = self.past.rest_until.max(until);
     }
 
-    /// Decides whether the candidate leaves its claim to others: the rule reports to it what happens to its proofs.
+    /// What decides whether the candidate gives way. The rule reports to it what happens to its proofs.
     pub fn giving_way_mut(&mut self) -> &mut GivingWay {
         &mut self.giving_way
     }
 
-    /// Sets a timer in place of the time that it was set to.
+    /// Sets a timer, replacing the time that it was set to.
     pub fn set_timer(&mut self, timer: R::Timer, at: Instant) {
         self.timers.set(timer, at);
     }
@@ -112,14 +112,14 @@ impl<R: Rule> Candidacy<R> {
         self.timers.get(timer)
     }
 
-    /// Reports another leader, or none. It is the same where its nonce and its name are.
+    /// Reports another leader, or none. It is the same leader if its nonce and name are equal.
     pub fn report_known(&mut self, leader: Option<Leader>) {
         let is_same = |one: &Leader, other: &Leader| (one.nonce, &one.name) == (other.nonce, &other.name);
         let event = self.reports.leader(leader, is_same);
         self.report_if(event);
     }
 
-    /// The store answered as it should: a fault that follows is reported again.
+    /// The store answered as it should, so any later fault is reported again.
     pub fn store_is_well(&mut self) {
         self.reports.is_well();
     }

@@ -1,25 +1,25 @@
 //! Giving way: a candidate that cannot prove its claim leaves it to others, and rests.
 //!
-//! A claim is what puts a candidate before others: a live record, a place in a queue, an assignment. Something that needs
-//! no proof keeps it (renewals, keep-alives, a membership), so a candidate whose proofs fail, be it for a permission or a
-//! cut to one server, could hold its claim without end, and no one would lead. Hence:
+//! A claim puts a candidate before others: a live record, a place in a queue, an assignment. Something that needs no
+//! proof keeps it (renewals, keep-alives, a membership). So a candidate whose proofs fail, because of a permission or a
+//! lost link to one server, could hold its claim forever, and no candidate would lead. Hence:
 //!
-//! 1. **It gives way after a lease.** The lease counts only from steps that were *sent* and then failed or were not answered
-//!    in time, and only while what keeps the claim was answered. Not counted: time in our own queue, time in which the
-//!    process did not run, and a store that as a whole cannot answer (the rule reports no failure of that kind here, and
-//!    without answers that keep the claim nothing counts anyway).
-//!    A candidate that fails for less than a lease, again and again, loses its term each time and is well just in time to
-//!    keep its claim. So when a win is due and cannot be reported, the time that counted until the win is owed: a term pays
-//!    a tenth of the time that it leads, and what is not paid counts when the next claim cannot be proved.
-//! 2. **It rests** for ten times what it blocked, removal included, and twice as long each time in a row, at most for the
-//!    larger of ten minutes and ten times what it blocked last. A row ends with a term that lasted as long as the rest
-//!    before it. So a faulty candidate costs its election a tenth of the time at most, and less each time.
-//! 3. **It probes** each step that failed, every third of a lease. When all succeed the rest ends early, once in a row. A
-//!    step that only a member can do cannot be probed.
-//! 4. **Alone, it blocks no one.** When no one else was observed to claim the election for the worst fail-over, the rest
-//!    ends, and counts for nothing in the row. What is owed must be twice as much before it rests for that again.
+//! 1. **It gives way after a lease.** The lease counts only from steps that were *sent* and then failed or were not
+//!    answered in time, and only while what keeps the claim was answered. Not counted: time in our own queue, time in
+//!    which the process did not run, and a store that as a whole cannot answer (the rule does not report such failures
+//!    here, and nothing counts anyway without answers that keep the claim). A candidate that repeatedly fails for less
+//!    than a lease loses its term each time and recovers just in time to keep its claim. So if a win is due and cannot
+//!    be reported, the time that counted until the win is owed. A term pays off a tenth of the time that it leads, and
+//!    what is still owed counts when the next claim cannot be proved.
+//! 2. **It rests** for ten times what it blocked, removal included, and twice as long each time in a row, up to the
+//!    larger of ten minutes and ten times what it blocked last. A term that lasts as long as the rest before it ends
+//!    the row. So a faulty candidate costs its election at most a tenth of the time, and less each time.
+//! 3. **It probes** each step that failed, every third of a lease. When all succeed the rest ends early, once in a row.
+//!    A step that only a member can do cannot be probed.
+//! 4. **Alone, it blocks no one.** If no other candidate was observed to claim the election for the worst fail-over,
+//!    the rest ends and does not count in the row. Twice as much must then be owed before it rests for that again.
 //!
-//! This module sends nothing and reads no clock: its rule says what happened when, and asks.
+//! This module sends nothing and reads no clock: its rule reports what happened and when, and asks.
 
 #[cfg(test)]
 mod simulated;
@@ -34,16 +34,17 @@ use crate::campaign::{Warning, backoff, pace};
 use crate::store::Fault;
 use crate::time::Instant;
 
-/// The rest as a multiple of the time blocked: a tenth of the time is lost at most.
+/// The rest as a multiple of the time blocked: at most a tenth of the time is lost.
 const REST: u32 = 10;
-/// The longest rest, unless ten times the last blocking is longer: a candidate that is well again is back in ten minutes.
+/// The longest rest, unless ten times the last blocking is longer. A candidate that recovers is back within ten
+/// minutes.
 const LONGEST_REST: Duration = Duration::from_secs(600);
 
-/// What is owed has to be twice as much after each rest that ended because no one else claimed the election, so many times at
-/// most: one that comes later leads within 32 leases of vacancies.
+/// After each rest that ended because no other candidate claimed the election, twice as much must be owed; doubled at
+/// most this many times. A candidate that joins later leads within 32 leases of vacancies.
 const MOST_ALONE: u32 = 5;
 
-/// A step of a proof, or of what a win needs besides.
+/// A step of a proof, or another step that a win needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// The store is inspected: which incarnation it is, or which topic.
@@ -65,7 +66,7 @@ impl Step {
         [Self::Inspect, Self::Read, Self::KeepAlive, Self::Append, Self::ReadBack, Self::Commit];
 }
 
-/// As what a candidate cannot do.
+/// Worded to follow "cannot".
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -136,12 +137,12 @@ impl fmt::Display for Steps {
     }
 }
 
-/// The times of a step that failed.
+/// When a failed step was asked for and sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tried {
     /// When the rule asked for it.
     pub asked: Instant,
-    /// When it was handed to the store's client. Between the two it was in our own queue.
+    /// When it was handed to the store's client. Until then it waited in our own queue.
     pub sent: Instant,
 }
 
@@ -154,7 +155,7 @@ impl Tried {
 
 /// Decides when a candidate gives way, and how long it rests.
 ///
-/// A rule keeps one for each campaign, for as long as the campaign lives, and reports to it:
+/// A rule keeps one for each campaign, as long as the campaign lives, and reports to it:
 ///
 /// | during | call | when |
 /// |---|---|---|
@@ -165,46 +166,47 @@ impl Tried {
 /// | | [`proved`](Self::proved) | a proof, unless a win is due and cannot be reported |
 /// | | [`won`](Self::won), [`lost`](Self::lost) | a win or a loss is reported |
 /// | | [`claim_ended`](Self::claim_ended) | the claim is over for another reason: released, lost, removed by an operator |
-/// | giving way | [`gives_way`](Self::gives_way) | after each `failed`; where it holds, withdraw the claim and call [`withdraws`](Self::withdraws) |
+/// | giving way | [`gives_way`](Self::gives_way) | after each `failed`; if true, withdraw the claim and call [`withdraws`](Self::withdraws) |
 /// | | [`removed`](Self::removed) | nothing of the claim is left; report the warning that it returns |
 /// | the rest | [`rests`](Self::rests) | before each new claim, which is not made while it holds |
 /// | | [`wakes_at`](Self::wakes_at) | for the timer table, after a removal and after a probe |
 /// | | [`probe`](Self::probe), [`probed`](Self::probed) | at that timer, and for each answer to a probe |
 /// | | [`others_claim`](Self::others_claim) | each observation of the election |
 ///
-/// A call of `probed` or `others_claim` may end the rest: ask `rests` after it. A call that does not fit what the candidate
-/// does, such as a late failure during the rest, changes nothing. `lease` is the lease in force. While all is well this is one pointer that is null.
+/// `probed` and `others_claim` may end the rest: call `rests` after them. A call that does not fit what the candidate
+/// is doing, such as a late failure during the rest, changes nothing. `lease` is the lease in force. While all is well,
+/// this is a single null pointer.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct GivingWay {
     trouble: Option<Box<Trouble>>,
 }
 
-/// What is known of a candidate whose steps fail, or failed not long ago.
+/// What is known of a candidate whose steps fail, or failed recently.
 #[derive(Clone, Debug, Hash)]
 struct Trouble {
     stage: Stage,
-    /// The steps that failed since the last proof, and did not succeed since.
+    /// The steps that failed since the last proof and have not succeeded since.
     failing: Steps,
     /// The last fault that one of them was answered with.
     fault: Option<Fault>,
-    /// The last giving way was so many times in a row.
+    /// The number of times that it gave way in a row, including the last.
     times: u32,
-    /// A rest ended early in this row.
+    /// A rest in this row ended early.
     ended_early: bool,
     /// The length of the last rest, as it was set.
     rest: Duration,
-    /// The time that counted before wins, and that terms did not pay since.
+    /// Time that counted before wins, and that terms have not paid off.
     owed: Duration,
-    /// The rests that ended in a row because no one else claimed the election.
+    /// The number of rests in a row that ended because no other candidate claimed the election.
     alone: u32,
-    /// The start of the term, where a rest came before it, or something is owed.
+    /// When the term began, if a rest came before it or something is owed.
     term: Option<Instant>,
 }
 
 #[derive(Clone, Debug, Hash)]
 enum Stage {
     Claims(Count),
-    /// Gave way, and removes its claim.
+    /// It gave way and is removing its claim.
     Removes {
         since: Instant,
         blocked: Duration,
@@ -212,18 +214,18 @@ enum Stage {
     Rests(Rest),
 }
 
-/// The count of a claim without a proof.
+/// Counts how long a claim is held without a proof.
 #[derive(Clone, Debug, Default, Hash)]
 struct Count {
     /// The time that counts towards the lease.
     counted: Duration,
-    /// The part of it that is certainly no outage, as what keeps the claim was answered after it.
+    /// The part of it that is certainly no outage, because what keeps the claim was answered afterwards.
     certain: Duration,
-    /// The rest of it.
+    /// The uncertain part.
     open: Duration,
-    /// The time for which the claim kept others from leading: counted or not, but for an outage and for time not run.
+    /// The time for which the claim kept others from leading, counted or not, without outages and time not run.
     blocked: Duration,
-    /// Steps failed until here, and what kept the claim was answered last at this instant.
+    /// Until when steps failed, and when what keeps the claim was last answered.
     upto: Option<Upto>,
 }
 
@@ -236,11 +238,12 @@ struct Upto {
 #[derive(Clone, Debug, Hash)]
 struct Rest {
     until: Instant,
-    /// When to probe next, and to look who else claims the election.
+    /// When to probe next, and to check who else claims the election.
     next_probe: Instant,
-    /// The start of the probe under way, and its steps that did not succeed yet.
+    /// When the probe under way began, and its steps that have not succeeded yet.
     probe: Option<(Instant, Steps)>,
-    /// Since when no one else was observed to claim the election, and when that will have been for the worst fail-over.
+    /// Since when no other candidate was observed to claim the election, and when the worst fail-over will have passed
+    /// since.
     unclaimed: Option<(Instant, Instant)>,
 }
 
@@ -270,15 +273,15 @@ impl Trouble {
         }
     }
 
-    /// The next failure is the first.
+    /// The next failure counts as the first.
     fn forget_claim(&mut self) {
         self.stage = Stage::Claims(Count::default());
         self.failing = Steps::default();
         self.fault = None;
     }
 
-    /// A term that lasted as long as the rest before it ends the row, and one that lasted ten times as long as what is owed
-    /// pays that.
+    /// A term that lasted as long as the rest before it ends the row. A term that lasted ten times what is owed pays it
+    /// off.
     fn led(&mut self, now: Instant) {
         let Some(started) = self.term else { return };
         let led = now.since(started);
@@ -302,14 +305,14 @@ impl Trouble {
         self.times == 0 && !self.ended_early && self.owed.is_zero() && self.alone == 0
     }
 
-    /// Whether a claim that cannot be proved, with what is owed from earlier ones, was held for a lease.
+    /// Whether a claim that cannot be proved was held for a lease, counting what is owed from earlier claims.
     fn owes(&self, lease: Duration, count: &Count) -> bool {
         let enough = lease.saturating_mul(2u32.saturating_pow(self.alone));
         let fails = count.upto.is_some() && self.term.is_none();
         fails && !self.owed.is_zero() && self.owed + count.certain >= enough
     }
 
-    /// The steps that a probe repeats; none where it could not end the rest.
+    /// The steps that a probe repeats; none if the probe could not end the rest.
     fn probed_steps(&self) -> Steps {
         if self.ended_early || self.failing.contains(Step::Commit) { Steps::default() } else { self.failing }
     }
@@ -321,7 +324,7 @@ impl Count {
         let Some(upto) = &mut self.upto else { return };
         let open = core::mem::take(&mut self.open);
         if now.since(upto.kept) > longest_silence(lease) {
-            // An outage, or the process did not run.
+            // There was an outage, or the process did not run.
             upto.failed = now;
         } else {
             self.certain += open;
@@ -331,14 +334,14 @@ impl Count {
 
     /// A step failed.
     fn failed(&mut self, tried: Tried, lease: Duration, now: Instant) {
-        // A claim is kept when its first step fails: it was made or proved just before.
+        // A claim counts as kept when its first step fails: it was made or proved just before.
         let Upto { failed, kept } = self.upto.unwrap_or(Upto { failed: tried.sent.min(now), kept: now });
         self.upto = Some(Upto { failed: failed.max(now), kept });
         if now.since(kept) > longest_silence(lease) {
             return;
         }
         self.blocked += now.since(failed);
-        // More than these is time in which the process did not run. What was in our own queue is left out.
+        // Anything longer is time in which the process did not run. Time in our own queue is left out.
         let waited = tried.asked.since(failed).min(pace::renew_every(lease));
         let answered = now.since(tried.sent.max(failed)).min(pace::attempt_limit(lease));
         self.counted += waited + answered;
@@ -346,13 +349,13 @@ impl Count {
     }
 }
 
-/// The time from one probe to the next. A store's maximum age, and with it a lease, may be lowered to nothing.
+/// The time between probes. An operator may lower a store's maximum age, and with it the lease, to nothing.
 fn probe_every(lease: Duration) -> Duration {
     pace::renew_every(lease).max(backoff::FIRST)
 }
 
-/// The longest time between two answers that keep a claim: they come once in each renewal or each try, whichever takes
-/// longer, and one takes no more than its time limit.
+/// The longest time between two answers that keep a claim. One comes per renewal or per try, whichever takes longer,
+/// and it takes at most its time limit.
 fn longest_silence(lease: Duration) -> Duration {
     pace::renew_every(lease).max(backoff::longest()) + pace::attempt_limit(lease)
 }
@@ -360,15 +363,16 @@ fn longest_silence(lease: Duration) -> Duration {
 // ---- the claim ----
 
 impl GivingWay {
-    /// An answer that arrived at `now` shows that what keeps the claim is at work: a keep-alive or a renewal was answered,
-    /// the membership confirmed.
+    /// An answer that arrived at `now` shows that what keeps the claim works: a keep-alive or a renewal was answered,
+    /// or the membership confirmed.
     pub fn kept(&mut self, lease: Duration, now: Instant) {
         if let Some(count) = self.count(now) {
             count.kept(lease, now);
         }
     }
 
-    /// A step of the proof failed at `now`, or was not answered within its time limit, though the store as a whole can.
+    /// A step of the proof failed at `now`, or was not answered within its time limit, though the store as a whole
+    /// works.
     pub fn failed(&mut self, step: Step, tried: Tried, lease: Duration, now: Instant) {
         let trouble = self.trouble.get_or_insert_with(|| Box::new(Trouble::new()));
         if let Some(count) = trouble.count(now) {
@@ -377,7 +381,7 @@ impl GivingWay {
         }
     }
 
-    /// The step that failed at `now` was answered with this fault, which the warning shows.
+    /// The step that failed at `now` was answered with this fault, to be shown in the warning.
     pub fn answered_with(&mut self, fault: &Fault, now: Instant) {
         if self.count(now).is_some()
             && let Some(trouble) = &mut self.trouble
@@ -386,7 +390,7 @@ impl GivingWay {
         }
     }
 
-    /// A step succeeded: if this candidate gives way, that step is not probed.
+    /// A step succeeded: it is not probed if this candidate gives way.
     pub fn succeeded(&mut self, step: Step, now: Instant) {
         if self.count(now).is_some()
             && let Some(trouble) = &mut self.trouble
@@ -395,8 +399,8 @@ impl GivingWay {
         }
     }
 
-    /// The claim was proved: by a proof where others are before us, a wait is owed or a term lasts; by the win where the
-    /// win was due.
+    /// The claim was proved: by a proof if others are before us, a wait is owed or a term lasts; by the win if the win
+    /// was due.
     pub fn proved(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         if trouble.count(now).is_some() {
@@ -418,15 +422,15 @@ impl GivingWay {
         self.proved(now);
     }
 
-    /// The loss was reported. A claim that remains counts from its last proof still.
+    /// The loss was reported. If the claim remains, it still counts from its last proof.
     pub fn lost(&mut self, now: Instant) {
         if let Some(trouble) = &mut self.trouble {
             trouble.term_ended(now);
         }
     }
 
-    /// The claim is over, and not because this candidate gave way. A claim that is taken again at once, as an orphan is, is
-    /// the same claim, and not over.
+    /// The claim ended for another reason than giving way. A claim that is taken again at once, such as an orphan, is
+    /// the same claim and has not ended.
     pub fn claim_ended(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         if trouble.count(now).is_some() {
@@ -447,7 +451,7 @@ impl GivingWay {
 // ---- giving way ----
 
 impl GivingWay {
-    /// Whether the claim was held for a lease without a proof, with what is owed from earlier claims.
+    /// Whether the claim was held for a lease without a proof, counting what is owed from earlier claims.
     #[must_use]
     pub fn gives_way(&self, lease: Duration) -> bool {
         let Some(trouble) = &self.trouble else { return false };
@@ -455,13 +459,13 @@ impl GivingWay {
         count.counted >= lease || trouble.owes(lease, count)
     }
 
-    /// The steps that failed since the last proof, and did not succeed since: the cause, for the warning.
+    /// The steps that failed since the last proof and have not succeeded since: the cause, for the warning.
     #[must_use]
     pub fn failing(&self) -> Steps {
         self.trouble.as_ref().map_or(Steps::default(), |trouble| trouble.failing)
     }
 
-    /// A remedy is tried first: the count of the lease begins again. What was blocked remains blocked.
+    /// A remedy is tried first, so the lease counts from the start again. What was blocked remains blocked.
     pub fn count_again(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         let owed = core::mem::take(&mut trouble.owed);
@@ -471,7 +475,7 @@ impl GivingWay {
         }
     }
 
-    /// This candidate gives way at `now`: it removes its claim.
+    /// This candidate gives way at `now` and removes its claim.
     pub fn withdraws(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         trouble.term_ended(now);
@@ -481,7 +485,7 @@ impl GivingWay {
         }
     }
 
-    /// Nothing of the claim is left at `now`: the rest begins. Returns the warning to report.
+    /// Nothing of the claim is left at `now`, so the rest begins. Returns the warning to report.
     pub fn removed(&mut self, lease: Duration, now: Instant) -> Option<Warning> {
         let trouble = self.trouble.as_mut()?;
         let Stage::Removes { since, blocked } = trouble.stage else { return None };
@@ -503,7 +507,7 @@ impl GivingWay {
 // ---- the rest ----
 
 impl GivingWay {
-    /// Whether this candidate must not claim the election: it removes its claim, or rests.
+    /// Whether this candidate must not claim the election, because it is removing its claim or rests.
     #[must_use]
     pub fn rests(&self, now: Instant) -> bool {
         let removes =
@@ -511,14 +515,14 @@ impl GivingWay {
         removes || self.rest(now).is_some()
     }
 
-    /// The end of the rest while there is one, for reports.
+    /// The end of the current rest, for reports.
     #[must_use]
     pub fn rest_until(&self, now: Instant) -> Option<Instant> {
         self.rest(now).map(|rest| rest.until)
     }
 
-    /// When to ask again, while the candidate rests: [`rests`](Self::rests) and then, if so, [`probe`](Self::probe), and to
-    /// look who else claims the election.
+    /// When to ask again during the rest: first [`rests`](Self::rests), then [`probe`](Self::probe) if it still rests.
+    /// Also check then who else claims the election.
     #[must_use]
     pub fn wakes_at(&self, now: Instant) -> Option<Instant> {
         let rest = self.rest(now)?;
@@ -526,11 +530,11 @@ impl GivingWay {
         Some(rest.until.min(rest.next_probe).min(alone_at.unwrap_or(Instant::NEVER)))
     }
 
-    /// Begins a probe: returns the steps to repeat, each once, as those who hold no claim can.
+    /// Begins a probe. Returns the steps to repeat, each once, in a form that needs no claim.
     ///
-    /// The rule also looks who else claims the election, and reports it to [`others_claim`](Self::others_claim). No step is
-    /// returned where the next probe is not due, where a step failed that cannot be probed, and where a rest of this row
-    /// already ended early: then the rule only looks.
+    /// The rule also checks who else claims the election, and reports it to [`others_claim`](Self::others_claim).
+    /// Returns no step if the next probe is not due, if a failed step cannot be probed, or if a rest of this row
+    /// already ended early; the rule then only checks the claims.
     pub fn probe(&mut self, lease: Duration, now: Instant) -> Steps {
         let Some(trouble) = &mut self.trouble else { return Steps::default() };
         let steps = trouble.probed_steps();
@@ -544,13 +548,13 @@ impl GivingWay {
         }
     }
 
-    /// A step of a probe that was sent at `sent` succeeded, or failed. When all steps of one probe succeeded, the rest ends.
+    /// A step of a probe sent at `sent` succeeded or failed. When all steps of one probe succeed, the rest ends.
     ///
     /// A step that cannot be repeated now counts as failed.
     pub fn probed(&mut self, step: Step, sent: Instant, succeeded: bool, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         let Stage::Rests(rest) = &mut trouble.stage else { return };
-        // What was sent for an earlier probe says nothing about this one.
+        // An answer to an earlier probe proves nothing about this one.
         let Some((_, missing)) = rest.probe.as_mut().filter(|(began, _)| sent >= *began) else { return };
         if !succeeded {
             rest.probe = None;
@@ -564,9 +568,10 @@ impl GivingWay {
         }
     }
 
-    /// The election was observed at `now`: another candidate claims it, or none does.
+    /// The election was observed at `now`, and whether another candidate claims it.
     ///
-    /// What could not be observed is not reported: it may be claimed. `worst` is the worst fail-over that the settings imply.
+    /// Do not report what could not be observed: the election may be claimed. `worst` is the worst fail-over that the
+    /// settings imply.
     pub fn others_claim(&mut self, claimed: bool, worst: Duration, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         if claimed {

@@ -9,70 +9,71 @@ use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 use crate::timers::Wake;
 
-/// Something that happened outside of a candidate. `A` is the store's answers by its rule, `S` what a watch
-/// shows, and `N` what a rule has besides, if anything.
+/// Something that happened outside a candidate. `A` is the store's answers under its rule, `S` is what a watch shows,
+/// and `N` is anything else that a rule takes.
 ///
 /// An input that means nothing to a rule changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<A, S, N = Infallible> {
     /// Time has passed.
     Tick,
-    /// Enter the race. Does nothing for a candidate that is in it.
+    /// Enter the race. Does nothing for a candidate that is already in it.
     Campaign,
-    /// Give the leadership up, where this candidate has it, and stay in the race.
+    /// Give up the leadership, if this candidate has it, and stay in the race.
     Resign,
-    /// Hand the leadership over to the candidate of this name, where this candidate has it, and stay in the race behind it.
-    /// A consumer group chooses its owner itself.
+    /// Hand the leadership, if this candidate has it, to the candidate of this name, and stay in the race behind it. A
+    /// consumer group ignores the name: it chooses its owner itself.
     HandOver(String),
-    /// Give the leadership up and leave the race, for good.
+    /// Give up the leadership and leave the race for good.
     Close,
     /// The candidate's own health check. An unhealthy candidate does not campaign.
     Health(bool),
-    /// The work of the term has ended: of one that is draining, or of one that was lost while it was to leave, or
-    /// because its handler failed. Nothing is released before.
+    /// The work of a term has ended: a draining term, or one that was lost while it was to leave or because its handler
+    /// failed. Nothing is released before.
     Drained,
-    /// The user's handler failed and wants the term to end. It is lost at once; the release waits for
+    /// The user's handler failed and wants the term to end. The term is lost at once; the release waits for
     /// [`Drained`](Self::Drained).
     HandlerFailed,
-    /// An operator accepts that tokens may start again after a reset of the store. It changes nothing for a candidate whose
-    /// next token would be above every token observed, so a request may reach every candidate of an election.
+    /// An operator accepts that tokens may start again after a reset of the store. It changes nothing for a candidate
+    /// whose next token would be above every token observed, so a request may be sent to every candidate of an
+    /// election.
     Accept,
     /// The store answered a request. The answer counts whenever it comes.
     Answered(A),
     /// The store was inspected.
     Inspected(Result<StoreInfo, Fault>),
-    /// The watch delivered a change of the election, or what it began with.
+    /// The watch delivered a change of the election, or its initial content.
     ///
-    /// A revision means nothing without the incarnation of the store it belongs to. So a watch sees one incarnation only,
-    /// and a caller that has an inspection of another incarnation begins a new watch before it hands that inspection in,
-    /// and hands in nothing of the old watch from then on.
+    /// A revision means nothing without the incarnation of its store, so a watch must see one incarnation only. A
+    /// caller that has an inspection of another incarnation begins a new watch before it hands in that inspection, and
+    /// from then on hands in nothing from the old watch.
     Watched(S),
-    /// Everything that is [watched](Self::Watched) from now on is of a new watch: what happened before it is not known.
+    /// Everything [watched](Self::Watched) from now on comes from a new watch. What happened before it is unknown.
     Watching {
-        /// When that watch stood, or later.
+        /// When that watch was ready, or later.
         since: Instant,
     },
-    /// The connection to the store is a new one.
+    /// The connection to the store was replaced.
     Reconnected,
     /// What its connection tells the candidates of this rule alone.
     Told(N),
 }
 
-/// What a candidate wants done, in order. `Q` is its rule's requests, `T` its timers, and `M` what
-/// a rule has besides, if anything.
+/// What a candidate wants done, in order. `Q` is its rule's requests, `T` its timers, and `M` anything else that a rule
+/// emits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output<Q, T, M = Infallible> {
     /// Ask the store, which answers with [`Input::Answered`].
     Ask(Q),
     /// Inspect the store, and answer with [`Input::Inspected`].
     Inspect {
-        /// An answer asked for at this instant or later will do.
+        /// An answer to a question asked at this instant or later will do.
         since: Instant,
     },
-    /// Open a new connection, to another server where there are several, and answer with [`Input::Reconnected`]. Asked for
-    /// again while that is under way, it is the same connection: one answer is enough.
+    /// Open a new connection, to another server if there are several, and answer with [`Input::Reconnected`]. If asked
+    /// again while that is under way, one answer is enough.
     Reconnect,
-    /// Tell the connection what candidates of this rule alone have to say to it.
+    /// Tell the connection what only candidates of this rule have to say to it.
     Tell(M),
     /// Report this to the user.
     Event(Event),

@@ -1,15 +1,15 @@
 //! A candidate, whatever its rule.
 //!
 //! A lease over a key ([`campaign`](crate::campaign)), a place in a queue ([`queue`](crate::queue)) and ownership in a
-//! consumer group ([`induction`](crate::induction)) ask for the lead in three ways, and prove it. All else is the same, and is
-//! here once:
+//! consumer group ([`induction`](crate::induction)) are three ways to ask for the lead and prove it. Everything else is
+//! the same, and is here once:
 //!
-//! - [`Candidacy`]: the way through the states, from the splay to the close. [`Rule`]: what a rule adds to it, and `face`: what
-//!   it sees of the candidate for that.
+//! - [`Candidacy`]: the states, from the splay to the close. [`Rule`]: what a rule adds, and `face`: what it reads of
+//!   the candidate to do so.
 //! - [`Input`] and [`Output`]: what goes in and what comes out.
 //! - [`GivingWay`]: a candidate that cannot prove its claim leaves it to others, and rests.
 //! - `Reports`: its state, the leader that it knows and the faults of its store, each reported once.
-//! - [`Obstacle`]: what a candidate waits for, said once where no candidate has led for too long.
+//! - [`Obstacle`]: what a candidate waits for, reported once if no candidate has led for too long.
 //! - `Turns`: the requests that wait for a place among those of the connection.
 
 mod candidate;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::campaign::{Event, Leader, State, Warning};
 use crate::store::{Fault, FaultKind};
 
-/// The limit of faults that are reported before the store answers as it should: their texts may differ without end.
+/// The number of faults that are reported until the store answers as it should: their texts may differ without end.
 const MAX_FAULTS: usize = 8;
 
 /// The latest reports of a candidate.
@@ -14,15 +14,15 @@ const MAX_FAULTS: usize = 8;
 pub(crate) struct Reports {
     state: State,
     leader: Option<Leader>,
-    /// Since the store last answered as it should.
+    /// The faults reported since the store last answered as it should.
     faults: Option<Box<Faults>>,
 }
 
-/// They are kept apart: most candidates have none.
+/// Kept apart, because most candidates have none.
 #[derive(Clone, Debug, Default)]
 struct Faults(Vec<Fault>);
 
-/// Nothing was reported yet, and an idle candidate is no news.
+/// Nothing was reported yet; being idle needs no report.
 impl Default for Reports {
     fn default() -> Self {
         Self { state: State::Idle, leader: None, faults: None }
@@ -30,13 +30,13 @@ impl Default for Reports {
 }
 
 impl Reports {
-    /// The report of another state.
+    /// Reports a change of state.
     pub(crate) fn state(&mut self, state: State) -> Option<Event> {
         let is_news = core::mem::replace(&mut self.state, state) != state;
         is_news.then_some(Event::StateChanged(state))
     }
 
-    /// The report of another leader; `is_same` compares two.
+    /// Reports another leader; `is_same` compares two.
     pub(crate) fn leader(
         &mut self,
         leader: Option<Leader>,
@@ -57,7 +57,7 @@ impl Reports {
         self.leader.as_ref()
     }
 
-    /// The report of a fault: once, and a store that cannot be reached once, whatever is said of it.
+    /// Reports a fault once. An unreachable store is reported once, whatever the message.
     pub(crate) fn fault(&mut self, fault: Fault) -> Option<Event> {
         let is_same = |reported: &Fault| {
             let is_outage = fault.kind == FaultKind::Unreachable;
@@ -75,7 +75,7 @@ impl Reports {
         self.faults.as_ref().is_none_or(|faults| faults.0.len() <= MAX_FAULTS)
     }
 
-    /// The store answered as it should: a fault that follows is another one.
+    /// The store answered as it should: any later fault is a new one.
     pub(crate) fn is_well(&mut self) {
         self.faults = None;
     }

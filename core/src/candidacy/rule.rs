@@ -20,22 +20,23 @@ pub struct Ended {
     pub term: Term,
     /// The reason for its end.
     pub reason: Reason,
-    /// The candidate to which a leader hands over by its release.
+    /// The candidate that the leader hands over to with its release.
     pub successor: Option<alloc::string::String>,
-    /// Its work is not known to have ended.
+    /// Its work may still be running.
     pub working: bool,
 }
 
 /// A rule by which a candidate wins and keeps its election: a lease over a key, a place in a queue, or induction over a
 /// consumer group.
 ///
-/// A [`Candidacy`] does what is the same for every candidate and calls these hooks, which see it and act by its methods: the
-/// clock, the stage, timers, requests, wins and losses. The value itself is what a candidate knows by its rule. A rule leaves
-/// out what it has nothing of; a rule of another crate is written as those of this one.
+/// A [`Candidacy`] does what is the same for every candidate, and calls these hooks for the rest. A hook sees the
+/// candidate and acts through its methods: the clock, the stage, timers, requests, wins and losses. The value itself is
+/// what a candidate knows for its rule. A rule leaves out the hooks that it does not need. A rule in another crate is
+/// written like those of this crate.
 pub trait Rule: Clone + Debug + Sized {
-    /// What a candidate has to know of its store's client, and of the store where that never changes.
+    /// What a candidate must know about its store's client, and about the store itself if that never changes.
     type Store: Clone + Debug;
-    /// What follows from a candidate's settings by this rule alone.
+    /// What a candidate's settings imply for this rule alone.
     type Settings: Clone + Debug + PartialEq;
     /// The timers of a candidate.
     type Timer: Kind + Debug + Hash + PartialEq;
@@ -45,21 +46,21 @@ pub trait Rule: Clone + Debug + Sized {
     type Answer: Clone + Debug;
     /// What a watch shows of the election.
     type Shown: Clone + Debug;
-    /// What is kept of that for a candidate that has not begun.
+    /// What is kept of that until a candidate begins.
     type Early: Early<Self::Shown>;
     /// What the connection tells its candidates, if anything.
     type Told: Clone + Debug;
-    /// What they tell it, if anything: it is about queues.
+    /// What candidates tell their connection, if anything. Only queues use it.
     type Tell: Clone + Debug + PartialEq + Into<queue::Tell>;
     /// What a candidate in the race does.
     type Race: Clone + Debug;
-    /// What is left to be done of a claim that is given up.
+    /// What remains to be done for a claim that was given up.
     type Leaving: Clone + Debug;
 
     /// A candidate on a store that was inspected.
     ///
     /// # Errors
-    /// The setting that is incoherent, or that the store cannot keep.
+    /// Returns the setting that is inconsistent, or that the store cannot keep.
     fn begin(
         settings: Settings,
         store: &Self::Store,
@@ -76,7 +77,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// Asks for the lead, or waits for the time when it may: at the beginning, and after everything that ended a claim.
+    /// Claims the lead, or waits until it may: at the start, and after anything that ended a claim.
     fn claim(candidacy: &mut Candidacy<Self>);
 
     /// The state of a candidate in the race that has no term.
@@ -85,10 +86,10 @@ pub trait Rule: Clone + Debug + Sized {
         State::Waiting
     }
 
-    /// The deadline `D` of what the candidate has, from its newest proof. When it passes, that is [lost](Self::lose).
+    /// The deadline `D` of the current claim, from its newest proof. When it passes, the claim is [lost](Self::lose).
     fn deadline(candidacy: &Candidacy<Self>) -> Option<Instant>;
 
-    /// Ends what the candidate has, and its term if there is one, for a reason outside of it.
+    /// Ends the current claim, and its term if there is one, for a reason outside the candidate.
     fn lose(candidacy: &mut Candidacy<Self>, reason: Reason) {
         candidacy.lost(reason);
         candidacy.move_on();
@@ -96,12 +97,12 @@ pub trait Rule: Clone + Debug + Sized {
 
     // ---- leaving ----
 
-    /// A candidate that leads no term gives up what it has, if anything, and stays in the race.
+    /// A candidate without a term gives up its claim, if any, and stays in the race.
     fn give_up(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
 
-    /// A candidate that leads no term leaves the race, or has left it and closes.
+    /// A candidate without a term leaves the race, or has left it and closes.
     fn withdraw(candidacy: &mut Candidacy<Self>) {
         candidacy.move_on();
     }
@@ -116,18 +117,19 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, reason);
     }
 
-    /// Removes what a term leaves behind, if anything, whose loss was reported; a release waits for the work of the term.
+    /// Removes what a term leaves behind, if anything, after its loss was reported. A release waits for the term's
+    /// work.
     fn leave_behind(candidacy: &mut Candidacy<Self>, ended: Ended) {
         let _ = ended;
         candidacy.move_on();
     }
 
-    /// The work of a term has ended that was lost before.
+    /// The work ended after its term was lost.
     fn work_ended(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
 
-    /// A close began while the candidate removes what it leaves behind: bounds that.
+    /// A close began while the candidate removes what it leaves behind: sets a bound for that.
     fn limit_close(candidacy: &mut Candidacy<Self>) {
         if candidacy.timer(Self::Timer::CLOSE).is_none() {
             candidacy.set_timer(Self::Timer::CLOSE, candidacy.now() + pace::CLOSE_LIMIT);
@@ -139,12 +141,12 @@ pub trait Rule: Clone + Debug + Sized {
         candidacy.closed();
     }
 
-    /// The candidate is closed: stops what it does that it need not do any more.
+    /// The candidate is closed: stops everything that is no longer needed.
     fn closes(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
 
-    /// Whether nothing of a closed candidate is left to be done.
+    /// Whether a closed candidate has nothing left to do.
     fn is_settled(candidacy: &Candidacy<Self>) -> bool {
         let _ = candidacy;
         true
@@ -160,7 +162,7 @@ pub trait Rule: Clone + Debug + Sized {
     /// Whether the candidate asked for this answer.
     ///
     /// # Errors
-    /// The misuse, where it did not.
+    /// Returns the misuse if it did not.
     fn check(candidacy: &Candidacy<Self>, answer: &Self::Answer) -> Result<(), Misuse> {
         let _ = (candidacy, answer);
         Ok(())
@@ -174,7 +176,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, shown);
     }
 
-    /// A new watch is ready since then.
+    /// A new watch has been ready since then.
     fn watching(candidacy: &mut Candidacy<Self>, since: Instant) {
         let _ = (candidacy, since);
     }
@@ -184,7 +186,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, result);
     }
 
-    /// The connection is a new one.
+    /// The connection was replaced.
     fn reconnected(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
@@ -194,7 +196,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// The connection tells something.
+    /// The connection tells the candidate something.
     fn told(candidacy: &mut Candidacy<Self>, told: Self::Told) {
         let _ = (candidacy, told);
     }
@@ -204,7 +206,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// A timer of the rule is due. Those of every candidate are not handed in.
+    /// A timer of the rule is due. Timers that every candidate has are handled elsewhere.
     fn fire(candidacy: &mut Candidacy<Self>, timer: Self::Timer) {
         let _ = (candidacy, timer);
     }
@@ -214,7 +216,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// Asserts the bounds of what the candidate keeps by its rule, in a build with assertions.
+    /// Asserts the bounds of what the candidate keeps for its rule, in a build with assertions.
     fn check_bounds(candidacy: &Candidacy<Self>) {
         let _ = candidacy;
     }
@@ -226,90 +228,92 @@ pub trait Rule: Clone + Debug + Sized {
         candidacy.leader().is_some()
     }
 
-    /// What keeps it from leading, while it knows of no leader.
+    /// What keeps it from leading while it knows of no leader.
     fn obstacle(candidacy: &Candidacy<Self>) -> Obstacle {
         let _ = candidacy;
         Obstacle::Unanswered
     }
 
-    /// The longest time for which an election is vacant by its settings, from when this candidate noticed that.
+    /// The longest vacancy that the settings allow, counted from when this candidate noticed it.
     fn worst_fail_over(candidacy: &Candidacy<Self>, since: Instant) -> Duration;
 
     // ---- the session ----
 
-    /// What a candidate has to know of the store before it begins, and is not known yet: it waits.
+    /// What a candidate must still learn about the store before it can begin; it waits for it.
     fn not_known_yet(store: &Self::Store) -> Option<Fault> {
         let _ = store;
         None
     }
 
-    /// What a watch showed before the candidate began.
+    /// Takes over what a watch showed before the candidate began.
     fn recall(candidacy: &mut Candidacy<Self>, early: &Self::Early, info: &StoreInfo) {
         let _ = (candidacy, early, info);
     }
 
-    /// The candidate's connection has many from now on: where each of them renews on its own, they spread that.
+    /// The candidate's connection has many candidates from now on. If each one renews on its own, they spread their
+    /// renewals.
     fn is_one_of_many(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
 
-    /// Whether a new watch of the store says when it has shown all that stands.
+    /// Whether a new watch of the store reports when it has shown every existing entry.
     fn watch_shows_all(store: &Self::Store) -> bool {
         let _ = store;
         false
     }
 
-    /// What a watch that has shown all says to a candidate that knows nothing of its election: that there is nothing.
-    /// `None` for one that knows something.
+    /// What to show a candidate that knows nothing of its election once a watch has shown everything: that nothing is
+    /// there. `None` if the candidate knows something.
     fn shown_nothing(candidacy: &Candidacy<Self>) -> Option<Self::Shown> {
         let _ = candidacy;
         None
     }
 
-    /// As many requests may leave until the next call; [`wish`](Self::wish) returns what more there is. Of a rule that has no
-    /// wishes, any number leaves. `answered` says when the store answered some candidate last.
+    /// Allows this many requests until the next call; [`wish`](Self::wish) returns a request that has to wait. A rule
+    /// without wishes sends any number. `answered` is when the store last answered this or another candidate.
     fn allow(candidacy: &mut Candidacy<Self>, places: u32, answered: LastAnswers) {
         let _ = (candidacy, places, answered);
     }
 
-    /// The time in which a renewal is answered, where a request usually is in `usual`.
+    /// The time until a renewal is answered, if a request usually takes `usual`.
     fn renewal_takes(candidacy: &Candidacy<Self>, usual: Duration) -> Duration {
         let _ = candidacy;
         usual
     }
 
-    /// The request that waits. It leaves with a [`Input::Tick`](super::Input::Tick) for which it is [allowed](Self::allow).
+    /// The waiting request. It leaves with an [`Input::Tick`](super::Input::Tick) for which it is
+    /// [allowed](Self::allow).
     fn wish(candidacy: &Candidacy<Self>) -> Option<Wish> {
         let _ = candidacy;
         None
     }
 
-    /// The requests that the store bears at a time.
+    /// The number of requests that the store can handle at once.
     fn window(store: &Self::Store) -> u32 {
         let _ = store;
         0
     }
 
-    /// What distinguishes a request from others of this candidate, and the time after which its answer is late. `None` for a
-    /// rule that has no wishes.
+    /// What identifies a request among those of this candidate, and the time after which its answer is late. `None` for
+    /// a rule without wishes.
     fn ticket(candidacy: &Candidacy<Self>, request: &Self::Request) -> Option<(Ticket, Duration)> {
         let _ = (candidacy, request);
         None
     }
 
-    /// The request that is answered, and whether the store answered it.
+    /// Which request was answered, and whether it was the store that answered.
     fn answers(answer: &Self::Answer) -> Option<(Ticket, bool)> {
         let _ = answer;
         None
     }
 
-    /// The time for which the answer to a request can matter; `before` is that of the request before.
+    /// The time for which the answer to a request can matter; `before` is the time of the previous request.
     fn limit(candidacy: &Candidacy<Self>, request: &Self::Request, before: Duration) -> Duration {
         let _ = (request, before);
         candidacy.lease_time()
     }
 
-    /// What a connection of queues tells, to candidates that are in one.
+    /// Converts what a connection of queues tells, for candidates in a queue.
     fn of_queues(told: queue::Told) -> Option<Self::Told> {
         let _ = told;
         None
@@ -323,7 +327,7 @@ pub trait Rule: Clone + Debug + Sized {
 
     // ---- the model ----
 
-    /// Feeds a hasher with all that decides what comes after `now`, of what the rule alone knows and does.
+    /// Hashes what only the rule knows and does, if it decides what happens after `now`.
     #[cfg(feature = "testing")]
     fn fingerprint(candidacy: &Candidacy<Self>, hasher: &mut impl core::hash::Hasher) {
         let _ = (candidacy, hasher);
@@ -339,7 +343,7 @@ pub trait Early<S>: Clone + Debug + Default {
     fn observe(&mut self, shown: &S, now: Instant);
 }
 
-/// Keeps nothing: the first whole reading of a candidate shows all that it has to know.
+/// Keeps nothing: a candidate's first whole reading shows all that it needs to know.
 impl<S> Early<S> for () {
     fn watch_began(&mut self) {}
 

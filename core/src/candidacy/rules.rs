@@ -1,4 +1,4 @@
-//! What follows from a candidate's settings.
+//! What a candidate's settings imply.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::campaign::{Backoff, Margin, Settings, WinDelay};
 
-/// Settings that passed every check, with nothing left to default. `O` is what one rule alone has.
+/// Settings that passed every check, with every default filled in. `O` is what only one rule has.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rules<O> {
     pub(crate) name: String,
@@ -22,7 +22,7 @@ pub(crate) struct Rules<O> {
 }
 
 impl<O> Rules<O> {
-    /// The rules of these settings, where `splay` is the longest splay unless they set one.
+    /// The rules of these settings. `splay` is the longest splay unless the settings have one.
     pub(crate) fn new(settings: Settings, lease: Duration, margin: Margin, splay: Duration, own: O) -> Self {
         Self {
             name: settings.name,

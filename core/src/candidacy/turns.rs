@@ -1,19 +1,19 @@
 //! The requests of a campaign that may leave, and those that wait for a place.
 //!
-//! A session bounds what is under way. What a campaign wants to ask is no request yet: only when its turn comes does the campaign
-//! read its clock, take the next number and decide what to expect; or its reason is gone by then, and nothing is asked. A
-//! campaign without a session asks at once.
+//! A session limits how many requests are under way. A campaign that wants to ask does not build its request yet. When
+//! its turn comes, it reads its clock, takes the next number and decides what to expect; or its reason is gone, and it
+//! asks nothing. A campaign without a session asks at once.
 
 use crate::session::{LastAnswers, Ticket};
 use crate::time::Instant;
 
-/// The places of a campaign, and the requests `W` that wait for one.
+/// The number of requests that a campaign may send, and the requests `W` that wait.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Turns<W> {
-    /// The requests that may leave now; [`ANY`] without a session.
+    /// The number of requests that may leave now; [`ANY`] without a session.
     places: u8,
     pub(crate) waits: W,
-    /// When the store answered this campaign last, or another one of its session.
+    /// When the store last answered this campaign, or another one of its session.
     answered: LastAnswers,
 }
 
@@ -27,7 +27,8 @@ impl<W: Default> Default for Turns<W> {
 }
 
 impl<W> Turns<W> {
-    /// As many requests may leave until the next call; a campaign makes a few at most. The store answered last at `answered`.
+    /// Allows this many requests until the next call; a campaign makes only a few. The store last answered at
+    /// `answered`.
     pub(crate) fn allow(&mut self, places: u32, answered: LastAnswers) {
         self.answered.learn(answered);
         self.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));

@@ -1,4 +1,4 @@
-//! An election that stays vacant: what a candidate waits for, said once where no candidate has led for too long.
+//! An election that stays vacant: reports once, after too long without a leader, what a candidate waits for.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,45 +8,45 @@ use core::time::Duration;
 use crate::campaign::{State, Warning};
 use crate::time::{Instant, rounded};
 
-/// A shorter wait for a new store is not reported: by the time that a person looks, it is over (1 s).
+/// A shorter wait for a new store is not reported: it is over before a person looks (1 s).
 const NOTICED: Duration = Duration::from_secs(1);
 
 /// What keeps a candidate from leading while it knows of no leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It holds the election, in a store that may have replaced one in which another candidate still leads.
+    /// It holds the election, but the store may have replaced one in which another candidate still leads.
     NewStore {
         /// The time that is left.
         left: Duration,
         /// An operator can state that no election was ever held there.
         can_be_stated: bool,
     },
-    /// It holds the election, and a leader before it may still lead.
+    /// It holds the election, but a leader before it may still lead.
     FormerLeader {
         /// The time that is left.
         left: Duration,
     },
-    /// It holds the election, and could not prove that.
+    /// It holds the election, but could not prove it.
     Unproven,
-    /// It holds the election, and its own records do not come back from the store.
+    /// It holds the election, but its own records do not come back from the store.
     Unread,
-    /// Another candidate holds the election, and has not reported a win.
+    /// Another candidate holds the election, but has not reported a win.
     Holder {
         /// Its name.
         name: String,
     },
-    /// The record of a candidate is past its lease, and the store has not removed it.
+    /// The record of a candidate is past its lease, but the store has not removed it.
     Unexpired {
         /// The candidate's name.
         name: String,
     },
-    /// It is the first of a queue, in which a key of a candidate that is gone stands ahead.
+    /// It is first in the queue, but the key of a candidate that is gone is ahead of it.
     Ahead,
-    /// The group assigned the election to no member that leads.
+    /// The group did not assign the election to a member that leads.
     Unassigned,
-    /// The store would give it no token above every one that was given.
+    /// The store's next token would not be above every token given before.
     Barred,
-    /// It does not try before a failure is some time ago.
+    /// It waits after a failure.
     Resting {
         /// The time that is left.
         left: Duration,
@@ -78,68 +78,68 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NewStore { left, can_be_stated: true } => {
-                write!(f, "the store is new, and a leader of one before it may lead for {:?} more", rounded(*left))
+                write!(f, "the store is new, and a leader of an earlier one may still lead for {:?}", rounded(*left))
             }
             Self::NewStore { left, can_be_stated: false } => {
-                write!(f, "nothing is known of a leader before, who may lead for {:?} more", rounded(*left))
+                write!(f, "an unknown earlier leader may still lead for {:?}", rounded(*left))
             }
             Self::FormerLeader { left } => {
-                write!(f, "a leader before this candidate may lead for {:?} more", rounded(*left))
+                write!(f, "an earlier leader may still lead for {:?}", rounded(*left))
             }
             Self::Unproven => f.write_str(
-                "this candidate holds the election and could not prove that: a write, a commit or an inspection of the \
+                "this candidate holds the election but could not prove it: a write, a commit or an inspection of the \
                  store fails or is not answered",
             ),
             Self::Unread => f.write_str(
-                "this candidate holds the election and its own records do not come back from the store: look at the log of \
+                "this candidate holds the election, but its own records do not come back from the store: check the log of \
                  the store's client",
             ),
             Self::Holder { name } => {
-                write!(f, "{name:?} holds the election and has not reported a win: look at its warnings")
+                write!(f, "{name:?} holds the election but has not reported a win: check its warnings")
             }
             Self::Unexpired { name } => {
-                write!(f, "the record of {name:?} is past its lease, and the store has not removed it")
+                write!(f, "the record of {name:?} is past its lease, but the store has not removed it")
             }
             Self::Ahead => f.write_str(
-                "a companion key of a candidate that is gone is ahead of this one: it goes when its lease runs out",
+                "the companion key of a candidate that is gone is ahead of this one; it goes when its lease runs out",
             ),
             Self::Unassigned => f.write_str(
                 "the group has assigned partition zero to no member that leads: a member may be gone that the coordinator \
                  keeps, or the group cannot settle; `incumbent status` lists the members",
             ),
             Self::Barred => f.write_str(
-                "the store would give no token above every one that was given: the warning of its reset says what to do",
+                "the store's next token would not be above every token given before: see the warning about its reset",
             ),
             Self::Resting { left } => {
                 write!(f, "this candidate rests for {:?} more after a failure", rounded(*left))
             }
             Self::Unanswered => f.write_str(
-                "the store has not answered what this candidate asks, or refuses it: look at the warnings before this one",
+                "the store has not answered this candidate's requests, or refuses them: check the earlier warnings",
             ),
         }
     }
 }
 
-/// A candidate, as far as a vacancy depends on it.
+/// What a vacancy needs to know about a candidate.
 pub trait Waiting {
     /// Whether it leads, or knows of another candidate that leads.
     fn knows_a_leader(&self) -> bool;
 
-    /// What keeps it from leading, while it knows of no leader.
+    /// What keeps it from leading while it knows of no leader.
     fn obstacle(&self) -> Obstacle;
 
-    /// The longest time for which an election is vacant by its settings, from when this candidate noticed that.
+    /// The longest vacancy that the settings allow, counted from when this candidate noticed it.
     fn worst_fail_over(&self, since: Instant) -> Duration;
 }
 
 /// The vacancy that a candidate observes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vacancy {
-    /// Since when the candidate is in the race and knows of no leader; never, where that is not so.
+    /// Since when the candidate has been in the race without knowing a leader; `NEVER` if it is not.
     since: Instant,
-    /// It was reported since a leader was known.
+    /// The vacancy was reported, and no leader was known since.
     reported: bool,
-    /// The wait for a new store was reported since a leader was known.
+    /// The wait for a new store was reported, and no leader was known since.
     young: bool,
 }
 
@@ -150,7 +150,7 @@ impl Default for Vacancy {
 }
 
 impl Vacancy {
-    /// Observes the candidate after a step; what there is to report.
+    /// Observes the candidate after a step, and returns what to report.
     pub(crate) fn observe(&mut self, candidate: &impl Waiting, state: State, now: Instant) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if candidate.knows_a_leader() {
@@ -175,7 +175,7 @@ impl Vacancy {
         warnings
     }
 
-    /// When the vacancy has lasted for longer than the worst fail-over.
+    /// When the vacancy will have lasted longer than the worst fail-over.
     pub(crate) fn due(&self, candidate: &impl Waiting) -> Option<Instant> {
         let waits = self.since < Instant::NEVER && !self.reported;
         waits.then(|| self.since + candidate.worst_fail_over(self.since))
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_leader_nothing_is_timed() {
+    fn while_a_leader_is_known_nothing_is_timed() {
         let mut vacancy = Vacancy::default();
         assert_eq!(vacancy.observe(&sees_a_leader(), State::Waiting, at(10)), []);
         assert_eq!(vacancy.due(&sees_a_leader()), None);
@@ -290,22 +290,22 @@ mod tests {
         let left = Duration::from_millis(12_345);
         let name = || String::from("ada");
         let texts = [
-            (Obstacle::NewStore { left, can_be_stated: true }, "NEW_STORE", "may lead for 12.345s more"),
+            (Obstacle::NewStore { left, can_be_stated: true }, "NEW_STORE", "may still lead for 12.345s"),
             (
                 Obstacle::NewStore { left, can_be_stated: false },
                 "NEW_STORE",
-                "nothing is known of a leader before",
+                "an unknown earlier leader",
             ),
-            (Obstacle::FormerLeader { left }, "FORMER_LEADER", "a leader before this candidate may lead"),
-            (Obstacle::Unproven, "UNPROVEN", "could not prove that"),
+            (Obstacle::FormerLeader { left }, "FORMER_LEADER", "an earlier leader may still lead"),
+            (Obstacle::Unproven, "UNPROVEN", "could not prove it"),
             (Obstacle::Unread, "UNREAD", "do not come back"),
             (Obstacle::Holder { name: name() }, "HOLDER", "\"ada\" holds the election"),
             (Obstacle::Unexpired { name: name() }, "UNEXPIRED", "the record of \"ada\" is past its lease"),
-            (Obstacle::Ahead, "AHEAD", "a companion key of a candidate that is gone"),
+            (Obstacle::Ahead, "AHEAD", "the companion key of a candidate that is gone"),
             (Obstacle::Unassigned, "UNASSIGNED", "assigned partition zero to no member that leads"),
-            (Obstacle::Barred, "BARRED", "the warning of its reset says what to do"),
+            (Obstacle::Barred, "BARRED", "see the warning about its reset"),
             (Obstacle::Resting { left }, "RESTING", "rests for 12.345s more"),
-            (Obstacle::Unanswered, "UNANSWERED", "has not answered what this candidate asks"),
+            (Obstacle::Unanswered, "UNANSWERED", "has not answered this candidate's requests"),
         ];
         for (obstacle, code, part) in texts {
             let text = alloc::string::ToString::to_string(&obstacle);

@@ -1,9 +1,9 @@
-//! The classification of what the client reports.
+//! Classifies what the client reports.
 //!
-//! The errors are named as librdkafka's `rd_kafka_err2name` prints them; those that begin with `_` are the client's own.
-//! What passes by itself is listed, and so is what needs a person, with the remedy. An error that is not listed proves
-//! nothing, and is reported with its name: a person may know it. Measured on librdkafka 2.12.1 with Kafka 4.3.1, or read in
-//! their sources.
+//! The errors are named as librdkafka's `rd_kafka_err2name` prints them; those that begin with `_` are the client's
+//! own. Errors that pass by themselves are listed, and so are those that need a person, with the remedy. An unlisted
+//! error proves nothing and is reported with its name, which a person may know. Measured on librdkafka 2.12.1 with
+//! Kafka 4.3.1, or read in their sources.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,7 +16,7 @@ use crate::store::{Fault, FaultKind};
 pub enum Operation {
     /// The delivery of a record.
     Publish,
-    /// A commit; of the answer's own error and the partition's, the one that is set.
+    /// A commit. Its error is the answer's own or the partition's, whichever is set.
     Commit,
 }
 
@@ -25,25 +25,25 @@ pub enum Operation {
 pub enum Loss {
     /// It joins again by itself.
     Rejoins,
-    /// It is dead, and another has to be made.
+    /// It is dead and has to be replaced.
     Dead(Fault),
-    /// Another process has the same static id. This one stays out until it is asked to campaign again: else each would
-    /// put the other out.
+    /// Another process has the same static id. This one stays out until it is asked to campaign again; otherwise each
+    /// would keep evicting the other.
     Replaced(Fault),
 }
 
 /// The meaning of an error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// The client is no member of the group any more.
+    /// The client is no longer a member of the group.
     GroupLost(Loss),
-    /// The group is in a rebalance, or its generation or epoch moved. The partition may be ours all the same.
+    /// The group is rebalancing, or its generation or epoch moved. The partition may still be ours.
     Refused,
-    /// It proves nothing: it may have been applied, or may be later.
+    /// It proves nothing: it may have been applied, or may still be.
     Unknown,
-    /// As `Unknown`, and the topic may have been deleted or made again.
+    /// Like `Unknown`, and the topic may have been deleted or made again.
     TopicGone,
-    /// The client or the brokers refuse it, and an operator has to act.
+    /// The client or the brokers refuse it; an operator has to act.
     Denied(Fault),
 }
 
@@ -51,13 +51,13 @@ fn fault(kind: FaultKind, name: &str, text: &str, remedy: &str) -> Fault {
     Fault { kind, detail: format!("{name}: {text}; {remedy}") }
 }
 
-/// The remedy for an error that is not listed here.
-const UNLISTED: &str = "it is tried again; the log of the brokers may have the cause";
+/// The remedy for an unlisted error.
+const UNLISTED: &str = "the operation is repeated; the brokers' logs may show the cause";
 /// The remedy for refused credentials.
 const CREDENTIALS: &str = "check the credentials of the URL and the brokers' certificates";
 
-/// Errors that pass by themselves: a broker is away, starts, or is no longer the one to ask, or the client is closing. What
-/// they answer may have been applied, or may be later.
+/// Errors that pass by themselves: a broker is away, starting, or no longer the one to ask, or the client is closing.
+/// What failed with them may have been applied, or may still be.
 fn passes(name: &str) -> bool {
     matches!(
         name,
@@ -109,7 +109,7 @@ fn replaced(name: &str, text: &str) -> Loss {
 }
 
 impl Failure {
-    /// Classifies the failure of a delivery or of a commit.
+    /// Classifies the failure of a delivery or a commit.
     pub fn of(operation: Operation, name: &str, text: &str) -> Self {
         let denied = |remedy| Self::Denied(fault(FaultKind::Denied, name, text, remedy));
         let broken = |remedy| Self::Denied(fault(FaultKind::Broken, name, text, remedy));
@@ -122,13 +122,13 @@ impl Failure {
                 let remedy = "the client is dead, and another is made";
                 Self::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy)))
             }
-            // A cooperative member keeps its partition through a rebalance, and its client may know the new generation only
-            // after the coordinator. One that is no member any more is reported as that.
+            // A cooperative member keeps its partition through a rebalance, and its client may learn the new generation
+            // later than the coordinator. If it is no longer a member, that is reported separately.
             (Operation::Commit, "ILLEGAL_GENERATION" | "STALE_MEMBER_EPOCH" | "REBALANCE_IN_PROGRESS") => {
                 Self::Refused
             }
             (Operation::Commit, "_ASSIGNMENT_LOST") => Self::Refused,
-            // The client makes another producer where its own is dead, and the record is published again.
+            // The client replaces a producer that is dead, and the record is published again.
             (
                 Operation::Publish,
                 "_FATAL"
@@ -154,7 +154,7 @@ impl Failure {
             (_, "TOPIC_AUTHORIZATION_FAILED") => {
                 denied("a candidate needs Read, Write and Describe on its topic")
             }
-            // An idempotent producer needs Write on some topic before anything is sent.
+            // An idempotent producer needs Write on some topic before it can send anything.
             (Operation::Publish, "CLUSTER_AUTHORIZATION_FAILED") => {
                 denied("a candidate needs Write on its topic")
             }
@@ -187,7 +187,7 @@ impl Failure {
         }
     }
 
-    /// The fault to report to a person, where there is one.
+    /// The fault to report to a person, if any.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Denied(fault) | Self::GroupLost(Loss::Dead(fault) | Loss::Replaced(fault)) => Some(fault),
@@ -196,12 +196,12 @@ impl Failure {
     }
 }
 
-/// Classifies an error that the poll of the member returned; `fatal` where the client says that it is dead of it. Returns
-/// the answer that it makes; `None` where it is of no interest.
+/// Classifies an error from polling the member; `fatal` if the client reports that it is dead. Returns the resulting
+/// answer; `None` if the error does not matter.
 pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
     let warn = |kind, remedy| Some(Answer::Denied(fault(kind, name, text, remedy)));
     match name {
-        // The client has left the group already (measured: another led 10.9 s before goNELI's flag fell).
+        // The client has already left the group (measured: another led 10.9 s before goNELI's flag fell).
         "_MAX_POLL_EXCEEDED" => Some(Answer::GroupLost(Loss::Rejoins)),
         "FENCED_INSTANCE_ID" => Some(Answer::GroupLost(replaced(name, text))),
         "UNRELEASED_INSTANCE_ID" => {
@@ -232,7 +232,8 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
         "GROUP_MAX_SIZE_REACHED" => warn(FaultKind::Broken, "raise group.max.size of the brokers"),
         "_ALL_BROKERS_DOWN" | "_RESOLVE" | "_TRANSPORT" => Some(Answer::Denied(unreachable())),
         "_AUTHENTICATION" | "_SSL" | "SASL_AUTHENTICATION_FAILED" => warn(FaultKind::Denied, CREDENTIALS),
-        // The end of a membership is reported as a revocation, a missing topic by its inspection, and a member fetches nothing.
+        // A revocation reports the end of a membership, the inspection reports a missing topic, and a member fetches
+        // nothing.
         "FENCED_MEMBER_EPOCH"
         | "GROUP_ID_NOT_FOUND"
         | "ILLEGAL_GENERATION"
@@ -264,7 +265,7 @@ pub fn read(name: &str) -> Option<Shown> {
     .then_some(Shown::Gap)
 }
 
-/// The fault of brokers that give no answers.
+/// The fault of brokers that do not answer.
 pub(super) fn unreachable() -> Fault {
     let detail = String::from(
         "the brokers do not answer, or not enough of them are in sync; check that they are up and can be reached",
@@ -396,7 +397,7 @@ mod tests {
     fn an_error_that_is_not_listed_is_reported_with_its_name() {
         let expected = Fault {
             kind: FaultKind::Broken,
-            detail: "LATER: text; it is tried again; the log of the brokers may have the cause".into(),
+            detail: "LATER: text; the operation is repeated; the brokers' logs may show the cause".into(),
         };
         assert_eq!(delivery("LATER"), Failure::Denied(expected.clone()));
         assert_eq!(commit("LATER"), Failure::Denied(expected.clone()));

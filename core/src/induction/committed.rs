@@ -1,17 +1,18 @@
 //! The largest token known, as the metadata of the group's committed offset.
 //!
-//! The log forgets its records, after an hour by its retention or when an operator deletes them, and a reader may miss some.
-//! The coordinator keeps the newest committed offset and its metadata while the group has members, and a week after that. So
-//! each commit states the largest token that its member knows, and a new owner asks for it between its assignment and its
-//! claim. Whatever it cannot read it does not take for nothing: it claims once it knows.
+//! The log forgets its records, after an hour by its retention or when an operator deletes them, and a reader may miss
+//! some. The coordinator keeps the newest committed offset and its metadata while the group has members, and for a week
+//! after that. So each commit states the largest token that its member knows. A new owner asks for it between its
+//! assignment and its claim. If the answer cannot be read, it does not assume that there is none: it claims only once
+//! it knows.
 //!
-//! A commit replaces the one before, whichever states the larger token. A client may keep a commit that it could not send, and
-//! send it later as the member that it is by then (librdkafka does, where it waits for its coordinator). So no term begins
-//! while a commit with a smaller token is open; and a member that gives its partition up with an open commit leaves the
-//! group, because only the end of its client ends that.
+//! A commit replaces the previous one, even if that states the larger token. A client may keep a commit that it could
+//! not send, and send it later under its new membership (librdkafka does so while it waits for its coordinator). So no
+//! term begins while a commit with a smaller token is open. A member that gives up its partition with an open commit
+//! leaves the group, because only closing its client stops the commit.
 //!
-//! The text is `incumbent/1 TOKEN`. A later version may add fields behind a further space, which this one ignores. A text that
-//! does not begin with `incumbent` is of other software, and states no token; nor does an empty one.
+//! The text is `incumbent/1 TOKEN`. A later version may add fields after a further space, which this one ignores. A
+//! text that does not begin with `incumbent` is from other software and states no token; neither does an empty one.
 
 use alloc::format;
 use alloc::string::String;
@@ -37,10 +38,10 @@ pub(super) fn metadata(largest: Option<Token>) -> String {
     largest.map(|token| format!("{FIRST}{token}")).unwrap_or_default()
 }
 
-/// The token in the metadata of a group's committed offset; `None` where it states none.
+/// The token in the metadata of a group's committed offset; `None` if it states none.
 ///
 /// # Errors
-/// It may be a candidate's, and cannot be read.
+/// Returns a fault if the text may be a candidate's but cannot be read.
 pub(super) fn stated(metadata: &str) -> Result<Option<Token>, Fault> {
     if !metadata.starts_with(OURS) {
         return Ok(None);
@@ -49,13 +50,13 @@ pub(super) fn stated(metadata: &str) -> Result<Option<Token>, Fault> {
     token.map(Some).ok_or_else(|| {
         let detail = format!(
             "the committed offset of the group has the metadata {metadata:?}, which this version cannot read; upgrade \
-             this candidate, or, where no candidate of a newer version runs, reset the group's offsets"
+             this candidate, or, if no candidate of a newer version runs, reset the group's offsets"
         );
         Fault { kind: FaultKind::Broken, detail }
     })
 }
 
-/// The commits of this client that were not answered: what they state may become the group's yet.
+/// This client's unanswered commits: what they state may still become the group's metadata.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct OpenCommits(Vec<Commit>);
 
@@ -63,7 +64,7 @@ pub(super) struct OpenCommits(Vec<Commit>);
 struct Commit {
     attempt: Attempt,
     states: Option<Token>,
-    /// When it was asked for first, and how often it is open: without a coordinator it is repeated.
+    /// When it was first asked for, and how many times it is open: without a coordinator it is repeated.
     asked_at: Instant,
     open: u32,
 }
@@ -77,7 +78,7 @@ impl OpenCommits {
         self.0.len() <= 256
     }
 
-    /// The client is another one.
+    /// The client was replaced.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -89,7 +90,8 @@ impl OpenCommits {
         }
     }
 
-    /// Of two commits of one record the answer may be either's: that with the smaller token stays open.
+    /// If one record was committed twice, the answer may belong to either commit: the one with the smaller token stays
+    /// open.
     fn answered(&mut self, attempt: Attempt) {
         if let Some(place) = self.0.iter().rposition(|commit| commit.attempt == attempt) {
             self.0[place].open -= 1;
@@ -97,15 +99,14 @@ impl OpenCommits {
         }
     }
 
-    /// Since when one is open that states a smaller token.
+    /// Since when a commit that states a smaller token has been open.
     pub(super) fn below(&self, token: Token) -> Option<Instant> {
         self.0.iter().filter(|commit| commit.states < Some(token)).map(|commit| commit.asked_at).min()
     }
 }
 
 impl Candidacy<Induction> {
-    /// A commit was answered, whatever the answer is: the client sends it no more. Returns true if a win may have waited
-    /// for that.
+    /// A commit was answered, so the client will not send it again. Returns true if a win may have waited for that.
     pub(super) fn commit_answered(&mut self, attempt: Attempt) -> bool {
         let claimed = self.owner().filter(|_| self.term.is_none()).and_then(Owner::claimed_token);
         let waits = |open: &OpenCommits| claimed.is_some_and(|token| open.below(token).is_some());
@@ -121,7 +122,7 @@ impl Candidacy<Induction> {
         self.ask(Request::Committed { number: self.own.last_question });
     }
 
-    /// The coordinator answered. An answer from before the assignment may miss the commits of the owner before.
+    /// The coordinator answered. An answer from before the assignment may miss commits of the previous owner.
     pub(super) fn token_committed(&mut self, number: u64, result: Result<String, Failure>) {
         if matches!(result, Ok(_) | Err(Failure::Denied(_))) {
             self.is_held();
@@ -141,7 +142,7 @@ impl Candidacy<Induction> {
                 }
                 self.informed(token);
             }
-            // An earlier question; the newest is still waited for.
+            // This answers an earlier question; the newest is still open.
             Err(_) if number < self.own.last_question => {}
             Err(failure) => self.failed(&failure),
         }

@@ -1,9 +1,9 @@
-//! Giving way in a group: an owner that cannot prove leaves, and rests; see [`GivingWay`].
+//! Giving way in a group: an owner that cannot prove leaves and rests; see [`GivingWay`].
 //!
-//! The membership keeps the claim, and the client says nothing of it while it lasts. So an owner whose step failed asks the
-//! coordinator for the committed offset: an answer shows that the group still holds its members. With all brokers away there
-//! is none, and nothing counts. A commit without an answer, or refused for the coordinator's sake, is no reason either: the
-//! group removes a member that it does not hear.
+//! The membership keeps the claim, and the client does not report it while it lasts. So an owner whose step failed asks
+//! the coordinator for the committed offset: an answer shows that the group still holds its members. If all brokers are
+//! away there is no answer, and nothing counts. A commit that is not answered, or is refused because of the
+//! coordinator, does not count either: the group removes a member that it does not hear from.
 
 use super::answers::Failure;
 use super::io::Request;
@@ -17,7 +17,7 @@ use crate::store::Fault;
 use crate::time::Instant;
 use crate::token::Incarnation;
 
-/// A record that was published to see whether it is appended, and read back.
+/// A record published to test whether it is appended and read back.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Probe {
     attempt: Attempt,
@@ -27,10 +27,10 @@ pub(super) struct Probe {
 impl Candidacy<Induction> {
     // ---- the claim ----
 
-    /// What was awaited failed, or was not answered in time.
+    /// The awaited step failed, or was not answered in time.
     pub(super) fn awaited_failed(&mut self, awaited: Option<Awaited>, sent: Instant, failure: &Failure) {
         let step = match (awaited, failure) {
-            // Of a topic that is gone no candidate can be the leader.
+            // If the topic is gone, no candidate can lead.
             (_, Failure::TopicGone) | (None, _) => return,
             (Some(Awaited::Append(_)), _) => Step::Append,
             (Some(Awaited::Commit(_) | Awaited::Token), Failure::Denied(_)) => Step::Commit,
@@ -66,9 +66,10 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// A commit proved a record that was sent at `sent`: so the claim is proved, unless a win is due and cannot be reported.
+    /// A commit proved a record sent at `sent`. That proves the claim, unless a win is due and cannot be reported.
     ///
-    /// An owner without a lease commits again what it had appended before: that shows its membership, and proves no claim.
+    /// An owner without a lease repeats the commit of its last appended record: that shows its membership, but proves
+    /// no claim.
     pub(super) fn claim_proved(&mut self, sent: Instant) {
         self.is_held();
         let Some(owner) = self.owner().filter(|owner| owner.deadline.is_some()) else { return };
@@ -88,7 +89,7 @@ impl Candidacy<Induction> {
             && reads_nothing
             && !core::mem::replace(&mut owner.reader_is_new, true)
         {
-            // Its reader is replaced first.
+            // First its reader is replaced.
             return self.giving_way.count_again(now);
         }
         self.giving_way.withdraws(now);
@@ -97,17 +98,18 @@ impl Candidacy<Induction> {
 
     // ---- the rest ----
 
-    /// Looks who else claims the election, and repeats the steps that failed, as far as a client can that is no member.
+    /// Checks who else claims the election, and repeats the steps that failed, as far as a client can without
+    /// membership.
     pub(super) fn probe(&mut self) {
         let (lease, now) = (self.lease, self.now);
-        // What is read may be out of date, or nothing at all: who is in the group is known by its coordinator.
+        // What is read may be out of date or missing; the coordinator knows who is in the group.
         self.ask(Request::Members);
         let steps = self.giving_way.probe(lease, now);
         if steps.contains(Step::Inspect) {
             self.inspect();
         }
         if steps.contains(Step::Append) || steps.contains(Step::ReadBack) {
-            // Any record feeds a member of goNELI's that was removed.
+            // Any record would feed a goNELI member that was removed.
             if self.own.log.has_foreign(now) {
                 self.giving_way.probed(Step::Append, now, false, now);
             } else {
@@ -118,7 +120,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The members of the group. While it rests, this candidate is none of them.
+    /// The members of the group. While it rests, this candidate is not among them.
     pub(super) fn members_counted(&mut self, result: Result<usize, Fault>) {
         // What could not be observed is not reported.
         let Ok(count) = result else { return };
@@ -128,7 +130,7 @@ impl Candidacy<Induction> {
         self.join_if_rested(was_resting);
     }
 
-    /// Returns whether `attempt` is a probe, whose append was reported.
+    /// Returns whether `attempt` is a probe; its append was reported.
     pub(super) fn is_probe(&mut self, attempt: Attempt, appended: bool) -> bool {
         let Some(probe) = self.own.probe.filter(|probe| probe.attempt == attempt) else { return false };
         self.probed(Step::Append, probe.sent, appended);

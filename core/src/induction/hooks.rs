@@ -12,12 +12,11 @@ use crate::record::Nonce;
 use crate::store::StoreInfo;
 use crate::time::Instant;
 
-/// The brokers' own session timeout of a member by KIP-848, where they say nothing else
-/// (`group.consumer.session.timeout.ms`).
+/// The brokers' default session timeout of a KIP-848 member (`group.consumer.session.timeout.ms`).
 const BROKERS_SESSION: Duration = Duration::from_secs(45);
 
 impl Campaign {
-    /// The time after which the group removes a member that it does not hear.
+    /// The time after which the group removes a member that it does not hear from.
     pub(super) fn session(&self) -> Duration {
         self.rules.own.client.session.unwrap_or(BROKERS_SESSION)
     }
@@ -36,7 +35,7 @@ impl Rule for Induction {
     type Race = Race;
     type Leaving = Leaving;
 
-    /// The store that was inspected is the connection; each campaign asks for its own topic.
+    /// The connection counts as the inspected store; each campaign asks for its own topic.
     fn begin(
         settings: Settings,
         store: &Connection,
@@ -167,7 +166,7 @@ impl Rule for Induction {
             Timer::Inspect => campaign.inspect(),
             Timer::Join => campaign.join_when_rested(),
             Timer::Vacant => campaign.report_leader(None),
-            // Every candidate's.
+            // Handled for every rule.
             Timer::Deadline | Timer::Close | Timer::Drain | Timer::Splay => {}
         }
     }
@@ -208,14 +207,15 @@ impl Rule for Induction {
         }
     }
 
-    /// The coordinator notices a crash after the session; then the group settles, and the new owner waits the lease out.
+    /// The coordinator notices a crash after the session timeout; then the group settles, and the new owner waits out
+    /// the lease.
     fn worst_fail_over(campaign: &Campaign, _: Instant) -> Duration {
-        // A lease is waited for in any case.
+        // A new owner waits for a lease in any case.
         let delay = campaign.rules.win_delay.least(Duration::ZERO);
         campaign.session() + 2 * campaign.own.log.longest() + campaign.attempt_limit() + delay
     }
 
-    /// The campaign has its own limit for an answer, and asks again when that has passed. What the client reports of its
+    /// The campaign limits the wait for an answer itself, and then asks again. What the client reports about its
     /// membership counts whenever it comes.
     fn limit(campaign: &Campaign, request: &Request, _: Duration) -> Duration {
         match request {
@@ -232,7 +232,7 @@ impl Rule for Induction {
     fn fingerprint(campaign: &Campaign, hasher: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
 
-        // All fields by name, so that a new one is not forgotten.
+        // Names every field, so that a new one is not forgotten.
         let Self {
             log,
             topic,

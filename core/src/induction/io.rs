@@ -16,7 +16,7 @@ use crate::store::Fault;
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// The id of a topic, which distinguishes two topics that had the same name one after the other.
+/// The id of a topic, which tells apart two topics that had the same name one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId(pub u128);
 
@@ -39,40 +39,40 @@ impl FromStr for TopicId {
 pub struct Topic {
     /// The caller's clock, read *before* the brokers were asked.
     pub asked_at: Instant,
-    /// The topic's id; `None` where the brokers report none.
+    /// The topic's id; `None` if the brokers report none.
     pub id: Option<TopicId>,
     /// The time of day since 1970, by the caller's wall clock. It numbers the incarnation of a topic without records.
     pub time_of_day: Duration,
 }
 
-/// What a campaign has to know of the connection on which a session begins it.
+/// What a campaign needs to know about its session's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Connection {
     /// The group.
     pub group: Group,
-    /// A reading of the caller's clock, and the time of day since 1970 then: it numbers the incarnation of a topic without
-    /// records.
+    /// A reading of the caller's clock, taken together with the time of day since 1970, which numbers the incarnation
+    /// of a topic without records.
     pub read_at: Instant,
     /// See [`read_at`](Self::read_at).
     pub time_of_day: Duration,
 }
 
-/// The membership that the client reports of itself.
+/// The membership that the client reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
-    /// Its member id. With the consumer protocol it is the client's for life, and proves nothing.
+    /// Its member id. Under the consumer protocol the client keeps it for life, so it proves nothing.
     pub member: String,
-    /// Its generation, or its member epoch; negative where it is no member.
+    /// Its generation, or its member epoch; negative if it is no member.
     pub generation: i32,
-    /// Partition zero is in its assignment, and the assignment is not lost. The answer to a commit overtakes the report of a
-    /// rebalance (librdkafka: high priority in the same queue), so the client is asked for it.
+    /// Partition zero is in its assignment, and the assignment is not lost. The answer to a commit can overtake the
+    /// report of a rebalance (librdkafka: high priority in the same queue), so the client is asked.
     pub owns: bool,
 }
 
-/// A record to append to partition zero, by an idempotent producer, acknowledged by all replicas.
+/// A record to append to partition zero through an idempotent producer, acknowledged by all replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publish {
-    /// Its number, under which the answer comes back.
+    /// Its number; the answer carries it too.
     pub attempt: Attempt,
     /// Its purpose.
     pub kind: Kind,
@@ -89,18 +89,18 @@ impl Publish {
     }
 }
 
-/// What happens to a campaign. The group chooses its owner, so nothing is handed over; and the topic is inspected by
-/// [`Request::Inspect`], not as a store.
+/// What happens to a campaign. The group chooses its owner, so nothing is handed over. [`Request::Inspect`] inspects
+/// the topic, and there is no inspection of a store.
 pub type Input = candidacy::Input<Answer, Shown>;
 
 /// What a campaign wants done, in order.
 pub type Output = candidacy::Output<Request, Timer>;
 
-/// What a campaign wants of its group and its topic.
+/// What a campaign wants from its group and its topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Become a member of the group, with a new client where the last one is dead or has left. The client is polled from
-    /// then on, whatever else happens; what it reports answers this.
+    /// Join the group, with a new client if the last one is dead or has left. From then on, always keep polling the
+    /// client; its reports answer this.
     Join,
     /// Append a record, and answer with [`Answer::Published`].
     Publish(Publish),
@@ -110,36 +110,36 @@ pub enum Request {
         attempt: Attempt,
         /// The offset after that record's.
         offset: Revision,
-        /// The metadata of the commit, of at most 60 bytes. Empty where the candidate knows no token.
+        /// The metadata of the commit, at most 60 bytes. Empty if the candidate knows no token.
         metadata: String,
     },
     /// Ask the coordinator for the metadata of the committed offset of partition zero, and answer with
     /// [`Answer::CommittedToken`].
     Committed {
-        /// The number of the question, under which the answer comes back.
+        /// The number of the question; the answer carries it too.
         number: u64,
     },
-    /// Answer the revocation that is pending: unassign.
+    /// Answer the pending revocation: unassign.
     Yield,
     /// Leave the group and close the client, and answer with [`Answer::Left`].
     Leave,
     /// Inspect the topic, and answer with [`Answer::Inspected`].
     Inspect,
-    /// Ask the coordinator for the group's members, as one that is none, and answer with [`Answer::Members`].
+    /// Ask the coordinator for the group's members, without being one, and answer with [`Answer::Members`].
     Members,
 }
 
-/// The answer to a [`Request`], or what the client reports of its membership.
+/// The answer to a [`Request`], or a report of the client about its membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Partition zero was assigned to this member. The client has it paused: the member fetches nothing.
+    /// Partition zero was assigned to this member. The client has paused it: a member fetches nothing.
     Assigned {
         /// The member id.
         member: String,
     },
-    /// Partition zero is revoked, and the group waits for the answer, [`Request::Yield`].
+    /// Partition zero is being revoked, and the group waits for the answer, [`Request::Yield`].
     Revoked,
-    /// The membership ended: the partition is lost already.
+    /// The membership ended: the partition is already lost.
     GroupLost(Loss),
     /// The client has left the group and is closed.
     Left,
@@ -154,21 +154,21 @@ pub enum Answer {
     Committed {
         /// The number of the record that it proves.
         attempt: Attempt,
-        /// What the client reported of itself when it was asked *after* the answer came; or the failure.
+        /// What the client reported about itself when asked *after* the answer came; or the failure.
         result: Result<Membership, Failure>,
     },
     /// The metadata of the committed offset was asked for.
     CommittedToken {
         /// The number of the question.
         number: u64,
-        /// The metadata, empty where the group has committed nothing or none; or the failure, as of a commit.
+        /// The metadata, empty if the group has committed no offset or no metadata; or the failure, as for a commit.
         result: Result<String, Failure>,
     },
     /// The topic was inspected.
     Inspected(Result<Topic, Fault>),
-    /// The members of the group were counted. None where the group does not exist.
+    /// The members of the group were counted. Zero if the group does not exist.
     Members(Result<usize, Fault>),
-    /// The brokers refuse something that needs a person.
+    /// The brokers refuse something; a person has to act.
     Denied(Fault),
 }
 
@@ -178,7 +178,7 @@ pub enum Answer {
 pub enum Shown {
     /// The next record.
     Record(Record),
-    /// It lost its place, and goes on somewhere else.
+    /// It lost its place and continues somewhere else.
     Gap,
 }
 

@@ -1,9 +1,9 @@
-//! Out of the partition: the drain, the release, and the end of the membership.
+//! Leaving the partition: the drain, the release, and the end of the membership.
 //!
-//! A revocation is answered only when the work has drained or its bound is up; the lease is renewed meanwhile, since
-//! commits succeed during a rebalance (measured). The release is appended before the partition is given away, so that it
-//! lies below the successor's claim. Where the work is not known to have ended, there is no release: the successor waits
-//! the lease out.
+//! A revocation is answered only when the work has drained or its time is up. The lease is renewed meanwhile, since
+//! commits succeed during a rebalance (measured). The release is appended before the partition is given away, so it
+//! lies below the successor's claim. If the work may still be running, there is no release, and the successor waits out
+//! the lease.
 
 use super::io::{Request, TopicId};
 use super::record::Kind;
@@ -17,18 +17,18 @@ use crate::time::Instant;
 use crate::token::Revision;
 use core::time::Duration;
 
-/// The time that a client may take to leave its group, goNELI's; after that it closes on a thread of its own.
+/// The time that a client may take to leave its group, as in goNELI; after that it closes on a thread of its own.
 const LEAVE_LIMIT: Duration = Duration::from_secs(10);
 
-/// A term that was lost, whose owner goes.
+/// A term that was lost and whose owner is leaving.
 #[derive(Clone, Debug, Hash)]
 pub struct Ending {
     reason: Reason,
     /// A revocation waits for its answer.
     revoked: bool,
-    /// The release, where it is published; before that, the work has not ended.
+    /// The release, once published. Until then the work has not ended.
     release: Option<Attempt>,
-    /// The statement of the release, and the newest proof of the term.
+    /// What the release states, and the term's newest proof.
     statement: TermInfo,
     proven: Revision,
     /// The topic in which the term was proven.
@@ -47,7 +47,7 @@ impl Ending {
     }
 }
 
-/// Whether a term that ends for this reason ends the membership.
+/// Whether a term that ends for this reason also ends the membership.
 pub(super) fn leaves_the_group(reason: Reason) -> bool {
     matches!(reason, Reason::Resigned | Reason::Unhealthy | Reason::Closed | Reason::HandlerFailed)
 }
@@ -66,7 +66,7 @@ impl Candidacy<Induction> {
             Stage::Releasing(Leaving::Ending(ending)) => {
                 ending.revoked = true;
                 if ending.release.is_none() {
-                    // The time of the work is up.
+                    // The work's time is up.
                     let leave = ending.leaves();
                     self.leave_partition(leave);
                 }
@@ -76,7 +76,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The work of a term has ended that was lost before it did.
+    /// The work ended after its term was lost.
     pub(super) fn work_ended(&mut self) {
         let ended =
             matches!(&self.stage, Stage::Releasing(Leaving::Ending(ending)) if ending.release.is_none());
@@ -86,14 +86,14 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// An owner whose loss was reported goes; the release is sent after that.
+    /// An owner whose loss was reported leaves; the release is sent after that.
     pub(super) fn end_ownership(&mut self, ended: &Ended) {
         let Ended { term, reason, working, .. } = *ended;
         let Stage::Racing(Race::Owner(owner)) = &self.stage else { return };
         let (revoked, topic, deadline) = (owner.revoked, owner.topic, owner.deadline);
         let proven = self.own.proof.proven_offset();
         if reason == Reason::Resigned {
-            // Time for another member to be assigned the partition.
+            // Gives the group time to assign the partition to another member.
             self.past.rest_until = self.now + self.lease;
         }
         let (Some(deadline), Some(proven)) = (deadline, proven) else {
@@ -120,7 +120,7 @@ impl Candidacy<Induction> {
         self.limit_work();
     }
 
-    /// A close waits for work that has not ended no longer than for a release.
+    /// A close waits for running work no longer than for a release.
     pub(super) fn limit_work(&mut self) {
         if self.intent.closing && self.timers.is_set(Timer::Work) {
             self.timers.set(Timer::Work, self.now + pace::CLOSE_LIMIT);
@@ -153,7 +153,7 @@ impl Candidacy<Induction> {
         matches!(&self.stage, Stage::Releasing(Leaving::Ending(ending)) if ending.release == Some(attempt))
     }
 
-    /// The release was appended, or is not waited for any more.
+    /// The release was appended, or is no longer waited for.
     pub(super) fn release_ended(&mut self) {
         if let Stage::Releasing(Leaving::Ending(ending)) = &self.stage {
             let leave = ending.leaves();
@@ -168,7 +168,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// Gives the partition up: answers the revocation, and leaves the group where this candidate is to be out of it.
+    /// Gives up the partition: answers the revocation, and leaves the group if this candidate should be out of it.
     pub(super) fn leave_partition(&mut self, leave: bool) {
         let revoked = match &self.stage {
             Stage::Racing(Race::Owner(owner)) => owner.revoked,
@@ -192,8 +192,8 @@ impl Candidacy<Induction> {
     }
 
     pub(super) fn leaving_timed_out(&mut self) {
-        let detail = "the client did not leave its group within 10 s, as one does not whose coordinator is away; \
-                      it goes on closing, and its group takes it for a member until its session runs out";
+        let detail = "the client did not leave its group within 10 s, perhaps because its coordinator is away; \
+                      it keeps closing, and its group counts it as a member until its session runs out";
         let fault = Fault { kind: FaultKind::Unreachable, detail: detail.into() };
         self.warn(Warning::Store(fault));
         self.move_on();

@@ -1,4 +1,4 @@
-//! The log as one campaign reads it, and the wait of a claim that follows from what lies below it.
+//! The log as one campaign reads it, and how long a claim waits because of what lies below it.
 
 use core::time::Duration;
 
@@ -8,34 +8,35 @@ use crate::record::Nonce;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
-/// The lease of other software: goNELI's default heartbeat timeout (`config.go`).
+/// The lease assumed for other software: goNELI's default heartbeat timeout (`config.go`).
 const FOREIGN_LEASE: Duration = Duration::from_secs(5);
 
 /// What was read of partition zero.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Log {
-    /// The offset after the newest record that was read.
+    /// The offset after the newest record read.
     next: Option<Revision>,
-    /// From here on, every record was read.
+    /// Every record from here on was read.
     whole_from: Option<Revision>,
-    /// When the reading began, at the log's beginning or behind a gap.
+    /// When reading began, at the log's beginning or after a gap.
     began: Instant,
     /// The newest record that this campaign did not write.
     newest: Option<Newest>,
-    /// The offset of the newest record that neither this campaign nor the author of `newest` wrote.
+    /// The offset of the newest record written by neither this campaign nor the author of `newest`.
     third: Option<Revision>,
     /// The author and the offset of the newest claim that this campaign did not write.
     claim: Option<(Option<Nonce>, Revision)>,
-    /// The longest lease that the records of other campaigns name, and the campaign's own.
+    /// The longest lease that other campaigns' records state, or this campaign's own.
     longest: Duration,
-    /// The largest incarnation in this log, and the largest of the logs before it.
+    /// The largest incarnation in this log and all logs before it.
     incarnation: Option<Incarnation>,
     former: Option<Incarnation>,
-    /// The largest incarnation in this log that others stated, or this campaign for a term of its own.
+    /// The largest incarnation in this log that others stated, or that this campaign stated for its own term.
     seen: Option<Incarnation>,
     /// The largest token of any term.
     largest: Option<Token>,
-    /// The gaps of the reading, and how many of them lie below a claim that states an incarnation above all before.
+    /// The number of gaps in the reading, and how many of them lie below a claim that states a larger incarnation than
+    /// all before it.
     gaps: u32,
     settled: u32,
 }
@@ -46,7 +47,7 @@ struct Newest {
     /// `None` for other software.
     author: Option<Nonce>,
     first_sight: Instant,
-    /// The term that it ends, and the offset that it names as proven, where it is a release.
+    /// If it is a release: the term that it ends, and the offset that it states as proven.
     released: Option<(Token, Revision)>,
 }
 
@@ -55,13 +56,14 @@ struct Newest {
 pub(super) struct Below {
     /// `f`: when the newest record of another campaign was first observed, or the reading began.
     pub(super) first_sight: Instant,
-    /// A release of the newest claim's term, over which no third campaign wrote.
+    /// The newest claim's term was released, and no third campaign wrote after that claim.
     pub(super) released: bool,
-    /// The group's last leader stated an incarnation that no record here states: what was observed here says nothing of it.
+    /// The group's last leader stated an incarnation that no record here states, so what was observed here proves
+    /// nothing about it.
     pub(super) missed: bool,
-    /// The longest lease that the records name.
+    /// The longest lease that the records state.
     pub(super) lease: Duration,
-    /// The largest incarnation at the claim's offset or below.
+    /// The largest incarnation at or below the claim's offset.
     pub(super) incarnation: Option<Incarnation>,
 }
 
@@ -84,14 +86,14 @@ impl Log {
         }
     }
 
-    /// Takes a record of the log of `topic` in; returns whether it lies where the next one belongs, or above.
+    /// Takes in a record from the log of `topic`. Returns whether its offset is the next one or above.
     pub(super) fn read(&mut self, record: &Record, ours: bool, topic: Option<TopicId>, now: Instant) -> bool {
         let offset = record.offset;
         if self.next.is_some_and(|next| offset < next) {
             return false;
         }
         if self.next.is_some_and(|next| offset > next) {
-            // What lies between was not read.
+            // The records in between were not read.
             self.gap(now);
         }
         self.whole_from.get_or_insert(offset);
@@ -99,7 +101,7 @@ impl Log {
         if record.kind == Kind::Probe {
             return true;
         }
-        // A producer may have kept it for a topic that is gone: what it says of offsets is not of this log, and the number of
+        // A producer may have kept it for a topic that is gone: the offsets that it states belong to another log, and
         // its incarnation is a former one.
         let is_former = record.topic.zip(topic).is_some_and(|(written_for, topic)| written_for != topic);
         if is_former {
@@ -133,14 +135,15 @@ impl Log {
         true
     }
 
-    /// What lies below the record that was read last, which is a claim of ours. `stated` is the token that the group had
-    /// committed before: whose claim is not in this log is a leader of another, or of a part that was not read.
+    /// What lies below the last record read, which is our claim. `stated` is the token that the group had committed
+    /// before; if its claim is not in this log, its leader belongs to another log, or to a part that was not read.
     pub(super) fn below(&self, stated: Option<Token>) -> Below {
         let released = self.newest.is_some_and(|newest| {
             newest.released.is_some_and(|(term, proven)| {
                 let read = self.whole_from.is_some_and(|from| from.0 <= proven.0.saturating_add(1));
-                // A later term of its author's has a claim above what this one proved. Producers can be replaced, so that a
-                // release lands above it. Another's claim at or below that is of a former owner, who claims again.
+                // If its author has a later term, that term's claim lies above what this one proved. Producers can be
+                // replaced, so a release may land above it. A claim of another campaign at or below it comes from a
+                // former owner, who will claim again.
                 let is_newest = self.claim.is_none_or(|(author, claim)| {
                     claim <= proven && (claim == term.sequence || author != newest.author)
                 });
@@ -156,20 +159,20 @@ impl Log {
         }
     }
 
-    /// Records were not read: they may be of anyone, and count as first observed now.
+    /// Records were not read. They may be from anyone, so they count as first observed now.
     pub(super) fn gap(&mut self, now: Instant) {
         self.gaps = self.gaps.wrapping_add(1);
         self.begin(now);
     }
 
-    /// The reading begins, as far as what follows is concerned.
+    /// Reading begins, as far as later records are concerned.
     pub(super) fn begin(&mut self, now: Instant) {
         (self.next, self.whole_from, self.newest) = (None, None, None);
         (self.third, self.claim) = (None, None);
         self.began = now;
     }
 
-    /// Whether another campaign claims or leads, as far as its records show.
+    /// Whether another campaign's records show that it claims or leads.
     pub(super) fn is_claimed(&self, now: Instant) -> bool {
         self.newest.is_some_and(|newest| newest.released.is_none() && now < newest.first_sight + self.longest)
     }
@@ -179,7 +182,7 @@ impl Log {
         self.newest.is_some_and(|newest| newest.author.is_none() && now < newest.first_sight + self.longest)
     }
 
-    /// The log is another, or lost what it had: tokens go on above those of the former one.
+    /// The log was replaced, or lost records: tokens continue above those of the former log.
     pub(super) fn reset(&mut self, now: Instant) {
         self.gap(now);
         self.former = self.former.max(self.incarnation.take());
@@ -200,7 +203,7 @@ impl Log {
         self.gaps
     }
 
-    /// A claim was read that states an incarnation above all that may lie in the gaps before.
+    /// A claim was read that states a larger incarnation than any in the gaps before it.
     pub(super) fn settle(&mut self) {
         self.settled = self.gaps;
     }
@@ -214,8 +217,8 @@ impl Log {
         self.next.is_some_and(|next| next > offset)
     }
 
-    /// The incarnation that a claim states: this log's; or a new one, where that is not known, not larger than those of the
-    /// logs before, smaller than a known token's, or where records that were not read may state a larger one.
+    /// The incarnation that a claim states: this log's. It takes a new one if that is unknown, not larger than those of
+    /// earlier logs, or smaller than a known token's, or if records that were not read may state a larger one.
     pub(super) fn claimed_incarnation(&self, time_of_day: Duration) -> Incarnation {
         let of_terms = self.largest.map(|largest| largest.incarnation);
         match self.incarnation {
@@ -248,7 +251,7 @@ impl Log {
     }
 }
 
-/// The lease of a record's writer, as far as others wait for it.
+/// The lease of a record's writer, as others wait for it.
 pub(super) fn lease_of(record: &Record) -> Duration {
     record.lease.unwrap_or(FOREIGN_LEASE)
 }
@@ -283,7 +286,7 @@ mod tests {
         Kind::Release { proven: Revision(proven) }
     }
 
-    /// A log with these records of others, the first at offset 10, each a second after the one before.
+    /// A log with these records of others, the first at offset 10, one second apart.
     fn log(records: &[(u128, Kind)]) -> Log {
         let (mut log, mut claim) = (Log::new(T, at(0)), 0);
         for (place, (author, kind)) in records.iter().enumerate() {
@@ -300,7 +303,7 @@ mod tests {
         log
     }
 
-    /// The record, of the term whose claim lies at this offset.
+    /// The record, for the term whose claim is at this offset.
     fn of_term(claim: u64, record: Record) -> Record {
         let token = Token { incarnation: Incarnation(0), sequence: Revision(claim) };
         Record { term_info: Some(TermInfo { token, led_for: None }), ..record }

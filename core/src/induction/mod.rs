@@ -1,8 +1,9 @@
 //! The third acquisition rule: induction, as NELI has it, over a Kafka consumer group.
 //!
-//! A [`Campaign`] is one candidate's attempt to win and keep one election in a consumer group: the group assigns partition
-//! zero of a leader topic to one member, and the member that owns it and proves it leads. NELI is E. Koutanov's
-//! ("Non-Exclusive Leader Induction"); goNELI is its implementation, whose members can share the group.
+//! A [`Campaign`] is one candidate's attempt to win and keep one election in a consumer group. The group assigns
+//! partition zero of a leader topic to one member; the member that owns the partition, and proves it, leads. NELI
+//! ("Non-Exclusive Leader Induction") is by E. Koutanov; goNELI is its implementation, whose members can share the
+//! group.
 //!
 //! ```text
 //!            campaign            splay over          assigned             a commit proved
@@ -19,42 +20,45 @@
 //!
 //! # What makes it safe
 //!
-//! Owning partition zero proves nothing about now, and neither does a heartbeat: no broker fences a plain producer or a
-//! reader, so a removed member's heartbeats are appended, and come back to it, while another member owns the partition
-//! (measured: for 6 s). Nor does the session timeout bound a lease: a member is removed as suddenly when the rebalance
-//! timeout runs out, by an operator, or by a second member with the same static id (all measured).
+//! Owning partition zero proves nothing about the present, and neither does a heartbeat. No broker fences a plain
+//! producer or a reader, so the heartbeats of a removed member are appended and come back to it while another member
+//! owns the partition (measured: for 6 s). Nor does the session timeout bound a lease: a member is removed just as
+//! suddenly when the rebalance timeout runs out, by an operator, or by a second member with the same static id (all
+//! measured).
 //!
-//! An acknowledged **offset commit** does: the coordinator applies it with all replicas, and refuses it from a client that
-//! is no member of the present generation. So a renewal is two steps in this order: a heartbeat, handed over at `h` and
-//! appended; *then* a commit of the offset after it. Where the commit is acknowledged, and the client, asked afterwards,
-//! still has the member id of the assignment, a generation and partition zero, the candidate was a member after its heartbeat
-//! was appended, and `D = h + T - M`.
+//! An acknowledged **offset commit** proves it: the coordinator applies it with all replicas, and refuses it from a
+//! client that is not a member of the present generation. So a renewal is two steps in this order: a heartbeat, handed
+//! over at `h` and appended; *then* a commit of the offset after it. If the commit is acknowledged, and the client,
+//! asked afterwards, still has the member id of the assignment, a generation and partition zero, then the candidate was
+//! a member after its heartbeat was appended, and `D = h + T - M`.
 //!
-//! The coordinator says nothing about later, so the lease lies between candidates: every candidate reads the log, and a new owner
-//! appends a **claim** and waits until `T` after the earlier of its assignment and its own first sight of the newest record
-//! below the claim that it did not write. Every commit of another candidate was applied before the assignment, and its
-//! heartbeat lies below the claim and was sent before that sight. Where the newest record is a release over whose term no
-//! third candidate wrote, the leader before is known to have stopped, and nothing is waited for.
+//! The coordinator promises nothing about later, so candidates grant the lease to each other: every candidate reads the
+//! log. A new owner appends a **claim**. It then waits until `T` after the earlier of two instants: its assignment, and
+//! its first sight of the newest record of another writer below the claim. Every commit of another candidate was
+//! applied before the assignment, and its heartbeat lies below the claim and was sent before that sight. If the newest
+//! record is a release, and no third candidate wrote over its term, the previous leader is known to have stopped, and
+//! the new owner does not wait.
 //!
-//! The token is the offset of the claim, under an incarnation that is a number in the log: each claim copies the largest
-//! below it, and the first of a topic takes the time of day, as does one behind records that were not read. Each commit states
-//! the largest token known as its metadata, which a new owner reads before it claims: so tokens grow also where the log forgets.
-//! The topic's id says whether the log is another: it is asked for between a claim and its win,
-//! and each record names the one for which it was written: a producer hands on what it kept to whatever topic has the name by
-//! then. What such a record says of offsets and of the incarnation is of the former log, and releases nothing.
+//! The token is the offset of the claim, under an incarnation that is a number in the log. Each claim copies the
+//! largest incarnation below it. The first claim of a topic takes the time of day, and so does a claim after records
+//! that were not read. Each commit states the largest known token in its metadata, which a new owner reads before it
+//! claims, so tokens grow even if the log forgets. The topic's id shows whether the log is another. The owner asks for
+//! it between claim and win, and each record names the topic that it was written for, because a producer delivers what
+//! it kept to whatever topic has the name by then. The offsets and the incarnation in such a record belong to the
+//! former log, and it releases nothing.
 //!
 //! Not defended against: brokers that lose acknowledged writes; a retention shorter than a lease; leases that differ
-//! between candidates of a group, as far as the log does not name them. `hand_over` and `evict` have no input here: the
-//! group chooses its owner.
+//! between candidates of a group and that the log does not state. `hand_over` and `evict` have no input here: the group
+//! chooses its owner.
 //!
 //! # Reading order
 //!
 //! 1. `io`, `answers`, `settings`, `record`: what goes in and comes out, what the client's errors mean, what is refused,
 //!    what lies in the log.
-//! 2. [`candidacy`](crate::candidacy): the way of an input through a candidate, which is the same by every rule. `hooks`: what
-//!    this rule adds to it. This file: what a candidate knows.
-//! 3. `log`: what was read, and what lies below a claim. `proof`: heartbeats and commits. `committed`: the token that the group
-//!    keeps.
+//! 2. [`candidacy`](crate::candidacy): how a candidate handles an input, the same for every rule. `hooks`: what this
+//!    rule adds. This file: what a candidate knows.
+//! 3. `log`: what was read, and what lies below a claim. `proof`: heartbeats and commits. `committed`: the token that
+//!    the group keeps.
 //! 4. The states: `owning` claims, wins and loses, `leaving` drains, releases and leaves.
 //! 5. `observing`: the log, the topic, and the reports.
 
@@ -95,24 +99,24 @@ use proof::Proof;
 /// One candidate's running attempt to win and keep an election in a consumer group.
 pub type Campaign = Candidacy<Induction>;
 
-/// What a candidate knows that competes in a consumer group.
+/// What a candidate in a consumer group knows.
 #[derive(Clone, Debug)]
 pub struct Induction {
     log: Log,
     /// The newest inspection of the topic.
     topic: Topic,
-    /// It is not inspected before.
+    /// It is not inspected before this.
     inspects_from: Option<Instant>,
     proof: Proof,
     last_attempt: Attempt,
     open_commits: OpenCommits,
     /// The number of the newest question for the committed token.
     last_question: u64,
-    /// Operations in a row that failed.
+    /// The number of operations that failed in a row.
     failures: u32,
     /// The client has left the group.
     left: bool,
-    /// Clients in a row that died.
+    /// The number of clients that died in a row.
     deaths: u32,
     /// The newest record of a probe.
     probe: Option<Probe>,
@@ -130,16 +134,16 @@ pub enum Race {
     Owner(Box<Owner>),
 }
 
-/// What a candidate does that leaves.
+/// What a candidate does while it leaves.
 #[derive(Clone, Debug, Hash)]
 pub enum Leaving {
-    /// It releases the term that it lost, and keeps the partition until then.
+    /// It releases its lost term, and keeps the partition until then.
     Ending(Ending),
     /// Its client leaves the group.
     Group,
 }
 
-/// The last report of each kind, so that it is not repeated.
+/// The last report of each kind, so that none is repeated.
 #[derive(Clone, Debug, Default)]
 struct Reported {
     inspection: Option<FaultKind>,
@@ -149,14 +153,14 @@ struct Reported {
 impl Candidacy<Induction> {
     /// A campaign that has not begun; [`Input::Campaign`] begins it.
     ///
-    /// `topic` comes from an inspection of the leader topic; where it has no id, the campaign asks for one when it enters the
-    /// race. Hand the topic's records in once its id was asked for, from the oldest that it has, in their order: those that
-    /// were handed in before the first answer with an id count as not read. `nonce` is used for no other campaign; `seed`
-    /// decides every random choice. `now` is a reading of the clock that all later inputs use.
+    /// `topic` comes from an inspection of the leader topic; if it has no id, the campaign asks for one when it enters
+    /// the race. Once it has asked for the id, hand in the topic's records in order, from the oldest one available;
+    /// records handed in before the first answer with an id count as not read. `nonce` must not be used for another
+    /// campaign; `seed` decides every random choice. `now` is a reading of the clock that all later inputs use.
     ///
     /// # Errors
     ///
-    /// Returns the setting that is incoherent, or that a group cannot keep.
+    /// Returns the setting that is inconsistent, or that a group cannot keep.
     pub fn new(
         settings: Settings,
         group: Group,
@@ -183,7 +187,7 @@ impl Candidacy<Induction> {
         Ok(Self::idle(rules, nonce, seed, now, own))
     }
 
-    /// The settings of the client that follow from the candidate's.
+    /// The client's settings that follow from the candidate's.
     pub fn client_settings(&self) -> ClientSettings {
         self.rules.own.client
     }

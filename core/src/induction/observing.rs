@@ -1,4 +1,4 @@
-//! What the reader and the inspections bring, and the reports to the user.
+//! What the reader and the inspections deliver, and the reports to the user.
 
 use super::Induction;
 use super::io::{Request, Topic};
@@ -14,8 +14,8 @@ use core::time::Duration;
 /// The interval at which an owner reads the topic's id: a classic member does not learn that its topic was made again
 /// (measured).
 const INSPECT_EVERY: Duration = Duration::from_secs(1);
-/// The time after a change of the topic's id in which it is not read again but once. Brokers that disagree about it would
-/// otherwise have it read, and the partition claimed, as fast as they answer.
+/// For this long after the topic's id changed, it is read only once more. If brokers disagree about the id, an owner
+/// would otherwise read it, and claim the partition, as fast as they answer.
 const DISAGREEING: Duration = Duration::from_millis(100);
 
 impl Candidacy<Induction> {
@@ -30,7 +30,7 @@ impl Candidacy<Induction> {
             self.warn(Warning::SameNonce { name: record.name.clone() });
         }
         if !self.own.log.read(record, own.is_some(), self.own.topic.id, self.now) {
-            // Below its position: the reader began again, or the log lost its end.
+            // It lies below the position: the reader began again, or the log lost its end.
             self.gap();
             self.own.log.read(record, own.is_some(), self.own.topic.id, self.now);
         }
@@ -43,13 +43,14 @@ impl Candidacy<Induction> {
         self.claim_again_if_passed();
     }
 
-    /// The reader skipped records, or lost its place: the topic may be another.
+    /// The reader skipped records or lost its place: the topic may be another.
     pub(super) fn gap(&mut self) {
         self.own.log.gap(self.now);
         self.inspect();
     }
 
-    /// The leader is the candidate that last wrote that it leads. Of goNELI's members only the owner writes at all.
+    /// The leader is the last candidate whose record states that it leads. Among goNELI's members only the owner
+    /// writes.
     fn observe_leader(&mut self, record: &Record) {
         let nonce = record.write_id.map(|write_id| write_id.nonce);
         let leads = nonce.is_none() || record.term_info.is_some_and(|claim| claim.led_for.is_some());
@@ -107,7 +108,7 @@ impl Candidacy<Induction> {
                 self.own.inspects_from = Some(self.now + DISAGREEING);
             }
             (Some(_), Some(_)) => self.confirm_claim(topic.asked_at, true),
-            // What was read before may be of another topic.
+            // Earlier records may belong to another topic.
             (None, Some(_)) => self.begin_reading(),
             // Without an id, every win waits from its assignment.
             (_, None) => self.confirm_claim(topic.asked_at, false),

@@ -16,16 +16,16 @@ use crate::record::{Attempt, TermInfo};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
-/// A candidate to which partition zero is assigned.
+/// A candidate that partition zero is assigned to.
 #[derive(Clone, Debug, Hash)]
 pub struct Owner {
     /// The member id at the assignment.
     pub(super) member: String,
-    /// `w`: when the assignment was handled, or a later one of the log's resets.
+    /// `w`: when the assignment was handled, or when the log was last reset since.
     assigned_at: Instant,
-    /// No win is reported before, whatever lies in the log.
+    /// No win is reported before this, whatever the log contains.
     owed: Instant,
-    /// The first question of this ownership for the committed token, and whether one was answered.
+    /// The first question for the committed token in this ownership, and whether any was answered.
     first_question: u64,
     informed: bool,
     /// The token that the group had committed before.
@@ -33,11 +33,11 @@ pub struct Owner {
     claim: Option<Open>,
     /// `D`, from the newest proof.
     pub(super) deadline: Option<Instant>,
-    /// The topic in which the term was proven: what its release says is of that one.
+    /// The topic in which the term was proven; its release refers to that topic.
     pub(super) topic: Option<TopicId>,
     /// A revocation waits for its answer.
     pub(super) revoked: bool,
-    /// Its reader was replaced, as it did not read the claim back.
+    /// Its reader was replaced, because it did not read the claim back.
     pub(super) reader_is_new: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Owner {
 #[derive(Clone, Copy, Debug, Hash)]
 struct Open {
     attempt: Attempt,
-    /// The incarnation that it states, and the gaps of the reading when that was chosen.
+    /// The incarnation that it states, and how many gaps the reading had when that was chosen.
     incarnation: Incarnation,
     gaps: u32,
     /// `τ`, and when its append was reported.
@@ -54,22 +54,22 @@ struct Open {
     below: Option<Below>,
     /// The topic was inspected after the append.
     asked: bool,
-    /// The topic's id was read then, and is the one of the log.
+    /// The topic's id was read after the append, and is the log's.
     confirmed: bool,
 }
 
 impl Owner {
-    /// The claim, and its attempt where its append is not reported yet.
+    /// The claim, and its attempt if its append is not reported yet.
     pub(super) fn pending_claim(&self) -> Option<Option<Attempt>> {
         self.claim.map(|claim| claim.appended.is_none().then_some(claim.attempt))
     }
 
-    /// Whether the answer to this question says what it has to know before it claims.
+    /// Whether the answer to this question tells what must be known before claiming.
     pub(super) fn asks(&self, number: u64) -> bool {
         !self.informed && number >= self.first_question
     }
 
-    /// The step without which a win that is due cannot be reported, by a proof of what was sent after the claim's append.
+    /// The step that is missing for a due win, after a proof of what was sent after the claim's append.
     pub(super) fn unmet(&self, sent: Instant) -> Option<Step> {
         let claim = self.claim?;
         claim.appended.filter(|(_, at)| *at < sent)?;
@@ -84,7 +84,7 @@ impl Owner {
         self.claim?.token()
     }
 
-    /// The claim was appended, and has not been read back.
+    /// The claim was appended but has not been read back.
     pub(super) fn is_unread(&self) -> bool {
         self.claim.is_some_and(|claim| claim.appended.is_some() && claim.below.is_none())
     }
@@ -103,10 +103,10 @@ impl Open {
 }
 
 impl Candidacy<Induction> {
-    /// Partition zero is assigned: a claim goes out once the committed token is known.
+    /// Partition zero is assigned. The claim is sent once the committed token is known.
     pub(super) fn assigned(&mut self, member: String) {
         if matches!(self.stage, Stage::Racing(Race::Owner(_)) | Stage::Releasing(Leaving::Ending(_))) {
-            // The end of the ownership before was never reported.
+            // The end of the previous ownership was never reported.
             self.group_lost(Loss::Rejoins);
         }
         if !matches!(self.stage, Stage::Racing(Race::Member)) {
@@ -170,7 +170,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The append of a record was reported; where it is the claim, the topic's id is read after it.
+    /// The append of a record was reported. If it is the claim, the topic's id is read next.
     pub(super) fn claim_appended(&mut self, attempt: Attempt, offset: Revision) {
         let now = self.now;
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
@@ -184,7 +184,7 @@ impl Candidacy<Induction> {
         let (below, gaps) = (self.own.log.below(owner.stated), self.own.log.gaps());
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
         if claim.gaps != gaps {
-            // What was not read since it was published may state a larger incarnation.
+            // Records that were not read since it was published may state a larger incarnation.
             return self.claim();
         }
         claim.below = Some(below);
@@ -192,7 +192,7 @@ impl Candidacy<Induction> {
         self.win();
     }
 
-    /// A claim that lies in a part of the log that was not read is replaced.
+    /// Replaces a claim that lies in a part of the log that was not read.
     pub(super) fn claim_again_if_passed(&mut self) {
         let Some(owner) = self.owner() else { return };
         let unread = owner.claim.filter(|claim| claim.below.is_none()).and_then(|claim| claim.appended);
@@ -202,7 +202,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// Which topic this is, is known for the first time: what was read of it counts as first observed now.
+    /// The topic's identity becomes known for the first time: records read so far count as first observed now.
     pub(super) fn begin_reading(&mut self) {
         let now = self.now;
         match self.own.log.has_read() {
@@ -212,13 +212,13 @@ impl Candidacy<Induction> {
         if let Some(below) = self.open_claim().and_then(|claim| claim.below.as_mut()) {
             (below.first_sight, below.released) = (now, false);
         }
-        // A claim that was appended before is confirmed by the next answer.
+        // A claim appended earlier is confirmed by the next answer.
         if self.open_claim().is_some() {
             self.inspect();
         }
     }
 
-    /// The topic was inspected at `asked_at`; `same`: its id is that of the log, otherwise the brokers report none.
+    /// The topic was inspected at `asked_at`. `same`: its id is the log's; otherwise the brokers report none.
     pub(super) fn confirm_claim(&mut self, asked_at: Instant, same: bool) {
         let after = |claim: &&mut Open| claim.appended.is_some_and(|(_, at)| asked_at >= at);
         if let Some(claim) = self.open_claim().filter(after) {
@@ -236,17 +236,17 @@ impl Candidacy<Induction> {
         let Some(owner) = self.owner().filter(|_| self.term.is_none()) else { return };
         let Some((claim, below)) = owner.claim.and_then(|claim| Some((claim, claim.below?))) else { return };
         let Some(token) = claim.token() else { return };
-        // A member after its claim was appended: every later owner's claim lies above it, and its token is larger.
+        // It was a member after its claim was appended, so every later owner's claim lies above it with a larger token.
         let proven = self.own.proof.proven_offset().is_some_and(|proven| proven >= token.sequence);
         if !proven || !claim.asked || owner.deadline.is_none_or(|deadline| deadline <= now) {
             return;
         }
         if !self.own.proof.has_stated(token) {
-            // Someone claimed with a larger incarnation meanwhile: the next commit states that.
+            // Another candidate claimed with a larger incarnation meanwhile; the next commit states that.
             return self.renew_unless_waiting();
         }
         if let Some(since) = self.own.open_commits.below(token) {
-            // It would hide this token from the next owner, if it were applied last.
+            // If it were applied last, it would hide this token from the next owner.
             if now.since(since) > self.lease {
                 self.leave_partition(true);
             }
@@ -255,7 +255,7 @@ impl Candidacy<Induction> {
         let waited_from = match claim.confirmed && !below.missed {
             true if below.released => None,
             true => Some(owner.assigned_at.min(below.first_sight)),
-            // The log may be another than the last leader's: what was first observed in it says nothing.
+            // The log may not be the last leader's, so what was first observed in it proves nothing.
             false => Some(owner.assigned_at),
         };
         let until = waited_from.map_or(Instant::ZERO, |from| from + below.lease).max(owner.owed);
@@ -289,7 +289,7 @@ impl Candidacy<Induction> {
 
     // ---- the end ----
 
-    /// The lease is over, and the term with it, if there is one. The partition may still be owned: a commit says so.
+    /// The lease is over, and so is the term, if any. The partition may still be owned; a commit will show it.
     pub(super) fn lose(&mut self, reason: Reason) {
         let Stage::Racing(Race::Owner(owner)) = &mut self.stage else { return };
         (owner.deadline, owner.claim) = (None, None);
@@ -338,7 +338,7 @@ impl Candidacy<Induction> {
         self.leave_partition(leave);
     }
 
-    /// The log is another, or lost what it had acknowledged: the term ends, and everything is waited for again.
+    /// The log was replaced, or lost acknowledged records: the term ends, and all waits begin again.
     pub(super) fn is_another_log(&mut self) {
         let now = self.now;
         self.report_reset(None);
@@ -352,7 +352,7 @@ impl Candidacy<Induction> {
                 self.inspect();
                 self.claim();
             }
-            // No release is due in a log that did not see the term.
+            // A log that does not contain the term needs no release.
             Stage::Releasing(Leaving::Ending(ending)) if !ending.is_released() => {
                 let leave = ending.leaves();
                 self.leave_partition(leave);

@@ -1,6 +1,6 @@
-//! The proof: a record that was appended, and then an offset commit that was acknowledged.
+//! The proof: an appended record, followed by an acknowledged offset commit.
 //!
-//! A late acknowledgement counts for the record that it was committed for, from the send of that record: so what was
+//! A late acknowledgement counts for the record that it committed, from when that record was sent. So what was
 //! published under this ownership is kept until something newer is proved.
 
 use alloc::collections::VecDeque;
@@ -20,22 +20,22 @@ use crate::token::{Revision, Token};
 /// The number of records that are remembered until a commit proves a newer one.
 const REMEMBERED: usize = 256;
 
-/// Renewals have at least so many parts of a lease: more than one may fail.
+/// Renewals come at least this many times per lease, so more than one may fail.
 const RENEWALS: u32 = 5;
 
 /// What was published under the present ownership.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Proof {
-    /// Records that no commit proved yet, and the newest that was appended.
+    /// Records that no commit has proved yet, and the newest one appended.
     sent: VecDeque<Sent>,
     awaited: Option<Awaited>,
-    /// When what is awaited was asked for.
+    /// When the awaited step was asked for.
     asked_at: Instant,
     /// The newest record that a commit proved.
     proven: Option<Sent>,
-    /// The last record that was handed over and appended, renewal or not, and its offset.
+    /// The last record handed over and appended, renewal or not, and its offset.
     appended: Option<(Attempt, Revision)>,
-    /// The last record of the ownership before.
+    /// The last record of the previous ownership.
     former: Attempt,
 }
 
@@ -80,7 +80,7 @@ impl Proof {
         self.sent.iter().any(|sent| sent.attempt == attempt)
     }
 
-    /// Whether a record lies below one that was handed over before it. In one log it never does.
+    /// Whether a record lies below one that was handed over earlier. Within one log it never does.
     fn is_in_another_log(&mut self, attempt: Attempt, offset: Revision) -> bool {
         if attempt <= self.former {
             return false;
@@ -94,7 +94,8 @@ impl Proof {
 }
 
 impl Candidacy<Induction> {
-    /// Publishes a record of this candidate for the log of `topic`: a producer may append it to whatever has the name by then.
+    /// Publishes a record of this candidate for the log of `topic`. A producer may append it to whatever topic has the
+    /// name by then.
     pub(super) fn publish_record(
         &mut self,
         kind: Kind,
@@ -114,10 +115,11 @@ impl Candidacy<Induction> {
     pub(super) fn publish(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
         let (attempt, now) = (self.publish_record(kind, self.own.topic.id, term_info), self.now);
         let (lease, newest) = (self.lease, self.own.proof.newest_appended().map(|(sent, _)| sent.attempt));
-        // What is older than a lease gives no deadline; the newest that was appended can be committed all the same.
+        // Records older than a lease give no deadline; but the newest one appended can still be committed.
         let sent = &mut self.own.proof.sent;
         sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
-        // Of very many within a long lease that were not appended, the oldest counts no more if it is late.
+        // If very many records of a long lease are not appended yet, the oldest is dropped: a late append of it no
+        // longer counts.
         let oldest = sent.iter().position(|sent| Some(sent.attempt) != newest);
         if let Some(oldest) = oldest.filter(|_| sent.len() >= REMEMBERED) {
             sent.remove(oldest);
@@ -149,7 +151,7 @@ impl Candidacy<Induction> {
         self.ask(Request::Commit { attempt, offset, metadata: committed::metadata(token) });
     }
 
-    /// Commits the newest record that was appended and is newer than what is proved.
+    /// Commits the newest appended record that is newer than what is proved.
     fn commit_newest(&mut self) -> bool {
         let newer = |sent: &Sent| self.own.proof.proven.is_none_or(|proven| sent.at > proven.at);
         let found = self.own.proof.newest_appended().filter(|(sent, _)| newer(sent));
@@ -159,8 +161,8 @@ impl Candidacy<Induction> {
         found.is_some()
     }
 
-    /// Renews the lease. A candidate whose lease ran out publishes nothing before a commit is acknowledged: so it commits
-    /// again what it had appended.
+    /// Renews the lease. A candidate whose lease ran out publishes nothing until a commit is acknowledged, so it
+    /// repeats the commit of its last appended record.
     pub(super) fn renew(&mut self) {
         let Some(owner) = self.owner() else { return };
         let holds = owner.deadline.is_some();
@@ -172,7 +174,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// What a heartbeat says of the term or of the claim.
+    /// What a heartbeat states about the term or the claim.
     fn statement(&self) -> Option<TermInfo> {
         match self.term {
             Some(term) => Some(TermInfo { token: term.token, led_for: Some(self.now.since(term.started)) }),
@@ -186,7 +188,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// A heartbeat beside the renewals, for members that use goNELI.
+    /// A heartbeat in addition to the renewals, for members that use goNELI.
     pub(super) fn heartbeat(&mut self) {
         let Some(every) = self.rules.own.heartbeat.filter(|_| self.term.is_some()) else { return };
         if let Some(term_info) = self.statement() {
@@ -227,7 +229,7 @@ impl Candidacy<Induction> {
         let awaited = self.own.proof.awaited == Some(Awaited::Commit(attempt));
         match result {
             Ok(membership) if self.is_still_member(&membership) => self.proven(sent),
-            // A resend from before, or the acceptance of an empty group.
+            // A commit that was resent from an earlier membership, or accepted by an empty group.
             Ok(_) if awaited => self.failed(&Failure::Refused),
             Err(Failure::GroupLost(loss)) => self.group_lost(loss),
             Err(failure) if awaited => self.failed(&failure),
@@ -247,7 +249,7 @@ impl Candidacy<Induction> {
         let Stage::Racing(Race::Owner(owner)) = &mut self.stage else { return };
         if deadline > now {
             owner.deadline = owner.deadline.max(Some(deadline));
-            // One without a lease commits again what was appended long ago: what fails since then still does.
+            // A candidate without a lease repeats an old commit, so failures since then remain counted.
             self.own.failures = 0;
             self.reports.is_well();
         }
@@ -255,7 +257,7 @@ impl Candidacy<Induction> {
         let (is_over, claim) = (owner.deadline.is_none(), owner.pending_claim());
         self.own.proof.sent.retain(|other| other.at > sent.at || other.attempt == sent.attempt);
         match claim {
-            // Still the owner, and the term or the log of the claim before is over.
+            // It is still the owner, but the term or the log of its last claim is over.
             None => self.claim(),
             Some(Some(attempt)) if self.is_under_way(attempt) => self.wait_for(Awaited::Append(attempt)),
             // It may never be appended.
@@ -280,7 +282,7 @@ impl Candidacy<Induction> {
         self.claim_proved(sent.at);
     }
 
-    /// Whether this record was sent so lately that its append may yet be reported.
+    /// Whether this record was sent so recently that its append may still be reported.
     fn is_under_way(&self, attempt: Attempt) -> bool {
         let sent = self.own.proof.sent.iter().find(|sent| sent.attempt == attempt);
         sent.is_some_and(|sent| sent.at + self.attempt_limit() > self.now)
@@ -292,7 +294,7 @@ impl Candidacy<Induction> {
         self.timers.stop(Timer::Renew);
     }
 
-    /// Forgets what was published: the ownership is over, or the log another.
+    /// Forgets what was published, because the ownership ended or the log was replaced.
     pub(super) fn forget_proof(&mut self) {
         self.stop_waiting();
         self.timers.stop(Timer::Heartbeat);
@@ -305,7 +307,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// An append or a commit proved nothing: it is repeated, and the deadline stands.
+    /// An append or a commit proved nothing. It is repeated, and the deadline remains.
     pub(super) fn failed(&mut self, failure: &Failure) {
         let (awaited, asked_at) = (self.own.proof.awaited, self.own.proof.asked_at);
         self.stop_waiting();

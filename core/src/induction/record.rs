@@ -1,6 +1,6 @@
 //! A record of the leader topic, and its encoding.
 //!
-//! The value is goNELI's, `<nanoseconds since 1970>%<name>`; everything of ours travels in headers, which goNELI never
+//! The value is goNELI's, `<nanoseconds since 1970>%<name>`. Everything of ours travels in headers, which goNELI never
 //! reads. Records have no key and lie in partition zero.
 
 use alloc::format;
@@ -20,20 +20,20 @@ pub const KIND: &str = "Incumbent-Kind";
 /// Header of a release: the offset of the newest record that a commit proved.
 pub const PROVEN: &str = "Incumbent-Proven";
 
-/// Header of a record of ours whose writer knew the topic's id: that id. A producer hands on what it kept to whatever topic
-/// has the name by then.
+/// Header of a record of ours: the topic's id, if its writer knew it. A producer delivers what it kept to whatever
+/// topic has the name by then.
 pub const TOPIC: &str = "Incumbent-Topic";
 
 /// The purpose of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// An owner of partition zero begins. The offset is the sequence of the token, where a term comes of it.
+    /// An owner of partition zero begins. If a term follows, the offset is the sequence of its token.
     Claim,
     /// An owner renews its lease; or a record of other software.
     Heartbeat,
-    /// A candidate that gave way tries whether it can append. Nothing is decided by it.
+    /// A candidate that gave way tests whether it can append. Nothing is decided by it.
     Probe,
-    /// A leader leads no more.
+    /// A leader no longer leads.
     Release {
         /// The offset of the newest record that a commit proved.
         proven: Revision,
@@ -41,7 +41,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As a header has it.
+    /// Its text in a header.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Claim => "claim",
@@ -63,11 +63,11 @@ pub struct Record {
     pub write_id: Option<WriteId>,
     /// Its purpose.
     pub kind: Kind,
-    /// The lease time of its writer, where it says so.
+    /// The lease time of its writer, if stated.
     pub lease: Option<Duration>,
     /// The term that its writer claims or leads for.
     pub term_info: Option<TermInfo>,
-    /// The topic for which it was written, where its writer knew it.
+    /// The topic it was written for, if its writer knew it.
     pub topic: Option<TopicId>,
     /// The metadata that its writer publishes.
     pub metadata: Metadata,
@@ -76,8 +76,8 @@ pub struct Record {
 impl Record {
     /// Reads a record.
     ///
-    /// Never fails: a header that cannot be read, or that says two things, counts as missing, which makes a heartbeat of
-    /// it: the reading for which a successor waits.
+    /// Never fails: a header that cannot be read, or that appears with two values, counts as missing. The record then
+    /// counts as a heartbeat, which a successor waits for.
     pub fn decode<'a>(
         offset: Revision,
         value: &[u8],
@@ -132,7 +132,7 @@ impl Record {
     }
 }
 
-/// The name in goNELI's value; all of it where it has another form.
+/// The name in goNELI's value; the whole value if it has another form.
 fn name_in(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(value);
     match text.split_once('%') {
@@ -141,7 +141,7 @@ fn name_in(value: &[u8]) -> String {
     }
 }
 
-/// The value of a record: goNELI's, with the time of day since 1970.
+/// The value of a record: goNELI's form, with the time of day since 1970.
 pub fn value(time_of_day: Duration, name: &str) -> String {
     format!("{}%{name}", time_of_day.as_nanos())
 }
@@ -164,17 +164,17 @@ pub(super) fn headers(
     headers
 }
 
-/// Whether a candidate of a consumer group can have this name: as in every store, and without `%`, which ends the time in
-/// a record's value.
+/// Whether a candidate of a consumer group can have this name: as in every store, but without `%`, which ends the time
+/// in a record's value.
 ///
 /// # Errors
-/// The problem, and a remedy.
+/// Returns the problem, and a remedy.
 pub fn check_member_name(name: &str) -> Result<(), InvalidSettings> {
     check_name(name)?;
     if name.contains('%') { Err(refusals::member_name(name)) } else { Ok(()) }
 }
 
-/// The name with every character that Kafka's names cannot have replaced by `_`, as goNELI's `Sanitise` does.
+/// The name with every character that Kafka does not allow replaced by `_`, as goNELI's `Sanitise` does.
 pub fn sanitise(name: &str) -> String {
     let keeps = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     name.chars().map(|c| if keeps(c) { c } else { '_' }).collect()

@@ -1,4 +1,4 @@
-//! What a consumer group adds to a candidate's settings, and refuses of them.
+//! What a consumer group adds to a candidate's settings, and which settings it refuses.
 
 use core::time::Duration;
 
@@ -9,37 +9,37 @@ use crate::campaign::{
 use crate::candidacy;
 use crate::refusals;
 
-/// The lease where nothing says otherwise: goNELI's heartbeat timeout (`config.go`).
+/// The default lease: goNELI's heartbeat timeout (`config.go`).
 const LEASE: Duration = Duration::from_secs(5);
 
-/// The session is so many leases where nothing says otherwise, as in goNELI (`neli.go`).
+/// The default session, in leases, as in goNELI (`neli.go`).
 const SESSION_LEASES: u32 = 3;
 
 /// The interval of goNELI's heartbeats (`config.go`).
 const GONELI_HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// The time for which a poll may be late beside the drain and the session.
+/// The time by which a poll may be late, in addition to the drain and the session.
 const POLL_RESERVE: Duration = Duration::from_secs(10);
 
-/// The longest that the brokers take: a number of milliseconds in 32 bits.
+/// The longest interval that brokers accept: milliseconds in 32 bits.
 const LONGEST_POLL: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// The protocol of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Protocol {
-    /// Generations and assignors in the clients; the client states its session timeout.
+    /// Generations, with assignors in the clients; the client states its session timeout.
     #[default]
     Classic,
-    /// KIP-848: member epochs and assignors in the brokers, with the brokers' session timeout.
+    /// KIP-848: member epochs, with assignors in the brokers and the brokers' session timeout.
     Consumer,
 }
 
-/// The group, as far as the rule depends on it.
+/// What the rule needs to know about the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Group {
     /// Its protocol.
     pub protocol: Protocol,
-    /// The session timeout; `None`: three leases. The broker's where the protocol is [`Protocol::Consumer`].
+    /// The session timeout; `None`: three leases. With [`Protocol::Consumer`], the broker's.
     pub session: Option<Duration>,
     /// Members that use goNELI share the group: heartbeats every 100 ms while leading, and goNELI's assignors.
     pub goneli: bool,
@@ -48,17 +48,17 @@ pub struct Group {
 /// The client's times and assignors that follow from the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientSettings {
-    /// `session.timeout.ms`; `None` where the brokers decide.
+    /// `session.timeout.ms`; `None` if the brokers decide.
     pub session: Option<Duration>,
-    /// `heartbeat.interval.ms`; `None` where the brokers decide.
+    /// `heartbeat.interval.ms`; `None` if the brokers decide.
     pub heartbeat: Option<Duration>,
-    /// `max.poll.interval.ms`, which is the rebalance timeout too: a drain fits into it.
+    /// `max.poll.interval.ms`, which is also the rebalance timeout: a drain fits into it.
     pub max_poll: Duration,
-    /// `partition.assignment.strategy`; `None` where the brokers assign.
+    /// `partition.assignment.strategy`; `None` if the brokers assign.
     pub assignors: Option<&'static str>,
 }
 
-/// What a candidate's settings are in a consumer group.
+/// The rules that a candidate's settings give in a consumer group.
 pub(super) type Rules = candidacy::Rules<Own>;
 
 /// What a group adds to the rules of every candidate.
@@ -86,7 +86,7 @@ pub(super) fn rules(settings: Settings, group: Group) -> Result<Rules, InvalidSe
     check_margin(lease, margin)?;
     let client = client_settings(group, lease, settings.drain)?;
     let own = Own { heartbeat: group.goneli.then_some(GONELI_HEARTBEAT), client };
-    // The group gathers its first members itself (group.initial.rebalance.delay.ms).
+    // The group itself gathers its first members (group.initial.rebalance.delay.ms).
     Ok(Rules::new(settings, lease, margin, Duration::ZERO, own))
 }
 
@@ -117,8 +117,8 @@ fn client_settings(
             session: Some(session),
             heartbeat: Some((session / 10).max(Duration::from_millis(300))),
             max_poll,
-            // `range` puts the members in the order of their ids, as goNELI's do; the other leaves the leader in place
-            // when a member joins (measured).
+            // `range` orders members by id, as goNELI's do; the other keeps the leader in place when a member joins
+            // (measured).
             assignors: Some(if group.goneli { "range,roundrobin" } else { "cooperative-sticky" }),
         }),
     }

@@ -7,13 +7,13 @@ crate::timers! {
     Answer,
     /// When to stop waiting for the append of a release.
     Release,
-    /// When a candidate whose work has not ended leaves all the same.
+    /// When a candidate leaves even if its work has not ended.
     Work,
     /// When to stop waiting for the client to leave its group.
     Close,
-    /// When a draining term ends though its work is not done.
+    /// When a draining term ends even if its work is not done.
     Drain,
-    /// When the wait that a win owes is over.
+    /// When the wait owed before a win is over.
     Owed,
     /// When to renew the lease, or to try again.
     Renew,
@@ -23,7 +23,7 @@ crate::timers! {
     Inspect,
     /// When to join the group again.
     Join,
-    /// When the leader that was read last counts no more.
+    /// When the last leader read no longer counts.
     Vacant,
     /// When the splay is over.
     Splay,

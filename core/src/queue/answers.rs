@@ -1,7 +1,7 @@
-//! The classification of etcd's errors.
+//! Classifies etcd's errors.
 //!
-//! An answer that is none of these is [`Failure::Unknown`], which proves nothing. The texts are those of etcd 3.4.23 and
-//! 3.7.3 (`api/v3rpc/rpctypes/error.go`); a proxy or a later server may word them otherwise, so each class is chosen such
+//! Any other answer is [`Failure::Unknown`], which proves nothing. The texts are those of etcd 3.4.23 and 3.7.3
+//! (`api/v3rpc/rpctypes/error.go`). A proxy or a later server may word them differently, so each class is chosen so
 //! that an unknown text is safe.
 
 use alloc::format;
@@ -28,7 +28,7 @@ pub enum Operation {
     Watch,
 }
 
-/// The codes of gRPC that etcd uses, by their numbers.
+/// The gRPC codes that etcd uses, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "gRPC's own names")]
 pub enum Code {
@@ -49,25 +49,25 @@ pub enum Code {
 /// The meaning of an error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// The store knows no such lease. A transaction that names one is refused whole; a revocation is done.
+    /// The store knows no such lease. A transaction that names one is refused as a whole; a revocation is done.
     LeaseGone,
-    /// A lease of this number stands already.
+    /// A lease with this number already exists.
     LeaseExists,
     /// The store is busy; nothing was proposed.
     Busy,
-    /// It was certainly not applied, and will not be: authenticate, and send it again.
+    /// It was certainly not applied, and will not be. Authenticate, and send it again.
     NotSent,
-    /// A read or a keep-alive that proves nothing; a write that may have been applied, or may be later.
+    /// A read or a keep-alive that proves nothing; a write that may have been applied, or may still be.
     Unknown,
-    /// As [`Unknown`](Self::Unknown): no answer came in time. It still counts if it comes.
+    /// Like [`Unknown`](Self::Unknown): no answer came in time. It still counts if it comes.
     Unanswered,
     /// The batch is too large; nothing was applied.
     TooLarge,
-    /// The revision that a watch asked for is compacted.
+    /// The revision that a watch asked for has been compacted.
     Compacted,
-    /// The store has not reached a revision that it had: it was restored, or is another.
+    /// The store has not reached a revision that it once had: it was restored, or is another store.
     Behind,
-    /// It was not applied, and an operator has to act.
+    /// It was not applied; an operator has to act.
     Fault(Fault),
 }
 
@@ -82,7 +82,7 @@ impl Failure {
             Code::ResourceExhausted if says("too many requests") => Self::Busy,
             Code::ResourceExhausted if says("database space exceeded") => fault(
                 FaultKind::Broken,
-                "the store is full: leaders go on, new candidates wait; compact and defragment it, then disarm the alarm",
+                "the store is full: leaders stay, new candidates wait; compact and defragment it, then disarm the alarm",
             ),
             Code::Unauthenticated if says("invalid auth token") => Self::NotSent,
             Code::InvalidArgument if says("revision of auth store is old") => Self::NotSent,
@@ -100,7 +100,7 @@ impl Failure {
             Code::OutOfRange if says("compacted") => Self::Compacted,
             Code::OutOfRange if says("future revision") => Self::Behind,
             Code::DataLoss => fault(FaultKind::Broken, "the cluster is corrupt: stop it and repair it"),
-            // A learner answers so; another member serves it.
+            // A learner answers this; another member can serve the request.
             Code::FailedPrecondition | Code::Unavailable if says("not supported for learner") => {
                 Self::not_sent(operation)
             }
@@ -108,7 +108,7 @@ impl Failure {
         }
     }
 
-    /// Refused by a member before it was proposed: another member may take it.
+    /// A member refused it before it was proposed: another member may accept it.
     fn not_sent(operation: Operation) -> Self {
         match operation {
             Operation::Read | Operation::KeepAlive | Operation::Watch => Self::Unknown,
@@ -116,18 +116,18 @@ impl Failure {
         }
     }
 
-    /// Whether another stream or another member may answer where this one did not. An answer that did not come in time may be
-    /// late for a busy store: then another member has only more to do.
+    /// Whether another stream or member may answer when this one did not. If an answer did not come in time, the store
+    /// may just be busy, and another member would only add to its load.
     pub fn wants_another_member(&self) -> bool {
         matches!(self, Self::Unknown | Self::Behind)
     }
 
-    /// Whether a transaction that failed in this way may still be applied.
+    /// Whether a transaction that failed like this may still be applied.
     pub fn may_be_applied(&self) -> bool {
         matches!(self, Self::Unknown | Self::Unanswered | Self::Behind | Self::Compacted)
     }
 
-    /// The fault to report to a person, where there is one.
+    /// The fault to report to a person, if any.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Fault(fault) => Some(fault),
@@ -136,7 +136,7 @@ impl Failure {
     }
 }
 
-/// The fault of a store that gives no answers.
+/// The fault of a store that does not answer.
 pub(super) fn unreachable() -> Fault {
     let detail = String::from("the store does not answer; check that it is up and can be reached");
     Fault { kind: FaultKind::Unreachable, detail }

@@ -1,8 +1,8 @@
-//! Into the queue: a lease for the place, one for the companion, and one transaction that creates both keys.
+//! Entering the queue: a lease for the place, one for the companion, and one transaction that creates both keys.
 //!
-//! A grant whose outcome is unknown is dropped and another number drawn, since a number that was revoked can be granted
-//! again (measured). A transaction whose outcome is unknown is repeated under the same lease: where an earlier attempt was
-//! applied, its place is there and says so.
+//! A grant with an unknown outcome is dropped and another number drawn, since a revoked number can be granted again
+//! (measured). A transaction with an unknown outcome is repeated under the same lease: if an earlier attempt was
+//! applied, its place exists and shows it.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -23,17 +23,17 @@ use crate::token::Revision;
 /// A candidate that has no place yet.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Entering {
-    /// The lease of the place, asked for.
+    /// The lease asked for, to hold the place.
     lease: Option<LeaseId>,
     asked: Instant,
     granted: bool,
-    /// The lease that its transactions attach the companion to: the same for all of them.
+    /// The lease that its transactions attach the companion to, the same for all of them.
     companion: Option<LeaseId>,
-    /// A transaction was sent that is not known to have been applied or refused.
+    /// A transaction was sent and is not known to have been applied or refused.
     doubtful: bool,
-    /// Its companion is to be on another lease than in its first transaction, which was gone.
+    /// The companion's lease in its first transaction was gone, so the companion must be on another one.
     again: bool,
-    /// It has wanted to ask since then, in this attempt.
+    /// Since when it has wanted to ask, in this attempt.
     pub(super) since: Option<Instant>,
 }
 
@@ -41,7 +41,7 @@ pub struct Entering {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct StepBehind {
     lease: LeaseId,
-    /// The lease that the transaction attaches the companion to, once it was sent.
+    /// The lease that the transaction attaches the companion to, once sent.
     sent: Option<LeaseId>,
 }
 
@@ -51,7 +51,7 @@ impl Candidacy<Queue> {
         self.try_to_enter();
     }
 
-    /// Looks first whether a token above every token observed is possible, where that is not known.
+    /// First checks, if that is unknown, whether a token above every token observed is possible.
     pub(super) fn try_to_enter(&mut self) {
         if self.rests() {
             return;
@@ -62,7 +62,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Does what comes next of a candidate that enters.
+    /// Takes a candidate's next step towards its place.
     pub(super) fn plan(&mut self) {
         let Stage::Racing(Race::Entering(entering)) = &mut self.stage else { return };
         if self.own.awaited.is_some() || self.giving_way.rests(self.now) {
@@ -105,13 +105,13 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Whether a candidate that has its lease waits to take its place.
+    /// Whether a candidate that has its lease is waiting to take its place.
     pub(super) fn waits_to_enter(&self, entering: &Entering) -> bool {
         entering.has_lease() && self.own.turns.waits.contains(Wanted::Enter)
     }
 
     pub(super) fn draw_lease(&mut self) -> LeaseId {
-        // A lease's number is a positive one of 63 bits; zero asks the server to choose.
+        // A lease's number is positive, with 63 bits; zero asks the server to choose.
         LeaseId((self.rng.rand_u64() >> 1).max(1))
     }
 
@@ -171,7 +171,7 @@ impl Candidacy<Queue> {
             }
             (Stage::Racing(Race::Placed(placed)), Ok(_)) => {
                 let (own, companion) = (placed.keys.own(), placed.keys.companion);
-                // A candidate that won meanwhile keeps its place.
+                // A candidate that has won meanwhile keeps its place.
                 if self.term.is_some() {
                     if let Some(step) = placed.step.take() {
                         self.own.removal.push(step.leftover());
@@ -194,7 +194,7 @@ impl Candidacy<Queue> {
         let asked = self.answered(Awaited::Share);
         match result {
             Ok(lease) if self.own.shared.gone != Some(lease) => {
-                // One that was asked for before may be answered later.
+                // A lease that was asked for earlier may be answered later.
                 let newer = |shared: &LeaseId| shared.raft_term() > lease.raft_term();
                 self.own.shared.lease = Some(self.own.shared.lease.filter(newer).unwrap_or(lease));
                 self.plan();
@@ -210,7 +210,7 @@ impl Candidacy<Queue> {
         self.own.shared.gone = self.own.shared.lease.take().or(self.own.shared.gone);
     }
 
-    /// A lease is gone: another is needed where it is that of the connection's companions.
+    /// A lease is gone. If it was that of the connection's companions, another one is needed.
     pub(super) fn lease_is_gone(&mut self, lease: LeaseId) {
         if self.own.shared.lease == Some(lease) {
             self.shared_lease_is_gone();
@@ -223,7 +223,7 @@ impl Candidacy<Queue> {
             entering.since = None;
         }
         let in_the_way = matches!(&self.stage, Stage::Racing(Race::Entering(entering)) if entering.doubtful);
-        // The user's back-off must not keep a place of ours in the way of other candidates.
+        // The user's back-off must not leave our place blocking other candidates.
         let wait = match in_the_way {
             true => crate::campaign::backoff::standard(self.own.failures, &mut self.rng),
             false => self.rules.backoff.wait(self.own.failures, &mut self.rng),
@@ -244,7 +244,7 @@ impl Candidacy<Queue> {
         if self.own.removal.is_awaiting(attempt) {
             return self.left(outcome);
         }
-        // The answer to an attempt that was given up: what it did, the next read or the next attempt shows.
+        // The answer to an abandoned attempt: the next read or attempt shows what it did.
         let Some(Awaited::Write(awaited, purpose)) = self.own.awaited else { return };
         if awaited != attempt {
             return;
@@ -268,9 +268,9 @@ impl Candidacy<Queue> {
                 let modified = revision;
                 self.take_place(Keys { lease, companion, moves: None, modified, revision, doubtful }, None);
             }
-            // A part of what an earlier attempt created stands: it is no place any more.
+            // Only part of what an earlier attempt created exists, so it is no longer a place.
             Outcome::Refused { created: None } => self.enter_again(lease, companion, true),
-            // The lease of the place or that of the companion: the former runs out where this waits for so long.
+            // The lease of the place or of the companion is gone. If this waits that long, the place's lease runs out.
             Outcome::Failed(Failure::LeaseGone) => {
                 let is_companions = self.now < entering.asked + self.lease;
                 if is_companions && !doubtful && !core::mem::replace(&mut entering.again, true) {
@@ -290,7 +290,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Gives a lease up that led to no place, and enters again once nothing of it can come back.
+    /// Gives up a lease that led to no place, and enters again once nothing of it can come back.
     fn enter_again(&mut self, lease: LeaseId, companion: LeaseId, doubtful: bool) {
         self.leave(Leftover::unknown(lease, Some(companion), doubtful), false);
     }
@@ -312,7 +312,7 @@ impl Candidacy<Queue> {
         self.begin_round();
     }
 
-    /// Where the leader hands over to a candidate that is behind this one, this one goes to the end of the queue.
+    /// If the leader hands over to a candidate behind this one, this one goes to the end of the queue.
     pub(super) fn step_behind(&mut self) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some((leader, successor)) = placed.line.handing_over() else { return };
@@ -356,7 +356,7 @@ impl Candidacy<Queue> {
                 self.failed(&failure);
                 self.remove();
             }
-            // Whatever it did: both places are left, and a third is taken.
+            // Whatever it did, this candidate leaves both places and takes a third.
             _ => {
                 placed.step = Some(step);
                 self.give_up_place();
@@ -380,7 +380,7 @@ impl Entering {
         self.granted
     }
 
-    /// What a candidate that stops entering leaves behind; `sent` where a transaction of it has no answer.
+    /// What a candidate that stops entering leaves behind; `sent` if one of its transactions has no answer.
     pub(super) fn leftover(&self, sent: bool) -> Option<Leftover> {
         let lease = self.lease.filter(|_| self.granted)?;
         Some(Leftover::unknown(lease, self.companion, self.doubtful || sent))

@@ -154,7 +154,7 @@ impl Rule for Queue {
         campaign.watched(&change);
     }
 
-    /// What happened before the new watch is not known.
+    /// What happened before the new watch is unknown.
     fn watching(campaign: &mut Campaign, _: Instant) {
         campaign.watch_gap();
     }
@@ -196,12 +196,12 @@ impl Rule for Queue {
             Timer::Owed | Timer::Round => campaign.begin_round(),
             Timer::Retry => campaign.try_to_enter(),
             Timer::Rest => campaign.probe(),
-            // Every candidate's.
+            // Handled for every rule.
             Timer::Deadline | Timer::Close | Timer::Drain | Timer::Splay => {}
         }
     }
 
-    /// The first place leads, as far as another candidate can know: until then the proof that showed it counts.
+    /// The first place leads, as far as other candidates know, until the proof that showed it no longer counts.
     fn knows_a_leader(campaign: &Campaign) -> bool {
         let other = campaign.leader().is_some_and(|leader| leader.nonce != Some(campaign.nonce));
         let counts = |placed: &super::Placed| placed.deadline.is_some_and(|deadline| deadline > campaign.now);
@@ -210,7 +210,7 @@ impl Rule for Queue {
 
     fn obstacle(campaign: &Campaign) -> Obstacle {
         let left = |until: Instant| until.since(campaign.now);
-        // The end of a rest, after the user's handler failed or this candidate gave way.
+        // When a rest ends, after the user's handler failed or this candidate gave way.
         let rest =
             campaign.giving_way.rest_until(campaign.now).unwrap_or_default().max(campaign.past.rest_until);
         match &campaign.stage {
@@ -237,9 +237,9 @@ impl Rule for Queue {
     }
 
     fn worst_fail_over(campaign: &Campaign, _: Instant) -> Duration {
-        // A lease is waited for in any case.
+        // A new leader waits for a lease in any case.
         let delay = campaign.rules.win_delay.least(Duration::ZERO);
-        // Where a disappearance may have come too early, the next leader waits for a lease after it.
+        // If a disappearance may have come too early, the next leader waits for a lease after it.
         let longest = campaign.own.store.longest();
         longest + EXPIRED + campaign.attempt_limit() + longest + delay
     }
@@ -256,8 +256,8 @@ impl Rule for Queue {
         campaign.keeps_companion_on(lease)
     }
 
-    /// Keep-alives, and then a read. Answers that were late by more than a limit waited behind more than there may be now: a round
-    /// has twice as many requests that wait there.
+    /// Keep-alives, then a read. If answers came later than a limit, they waited behind more than there may be now, and
+    /// a round has twice as many requests that wait there.
     fn renewal_takes(campaign: &Campaign, usual: Duration) -> Duration {
         usual.min(campaign.attempt_limit()) * 2
     }
@@ -287,7 +287,7 @@ impl Rule for Queue {
         store.window()
     }
 
-    /// The lease of the companions is asked for once for all, and needs no place.
+    /// The companions' lease is asked for once for all, and needs no place.
     fn ticket(campaign: &Campaign, request: &Request) -> Option<(Ticket, Duration)> {
         let ticket = match request {
             Request::Grant { lease, .. } => Ticket::Grant(lease.0),
@@ -305,7 +305,7 @@ impl Rule for Queue {
             Answer::Granted { lease, result } => (Ticket::Grant(lease.0), result.as_ref().err()),
             Answer::Shared { .. } => return None,
             Answer::KeptAlive { lease, result, .. } => (Ticket::KeepAlive(lease.0), result.as_ref().err()),
-            // It is said for the campaign alone: the answer may come.
+            // This only informs the campaign: the answer may still come.
             Answer::Read { result: Err(Failure::Unanswered), .. } => return None,
             Answer::Read { read, result, .. } => (Ticket::Look(read.0), result.as_ref().err()),
             Answer::Wrote { attempt, outcome } => {
@@ -317,9 +317,9 @@ impl Rule for Queue {
         Some((ticket, !matches!(failure, Some(Failure::Unknown | Failure::Unanswered))))
     }
 
-    /// The campaign has its own limit for an answer, and asks again when that has passed; the deletes of a candidacy are
-    /// repeated until they are answered, within a lease. A read counts as failed once it was sent for that long, and its answer
-    /// counts all the same.
+    /// The campaign limits the wait for an answer itself, and then asks again. A candidacy's deletes are repeated for
+    /// up to a lease, until answered. A read counts as failed once it has been under way that long, but its answer
+    /// still counts.
     fn limit(campaign: &Campaign, request: &Request, _: Duration) -> Duration {
         match request {
             Request::Read { .. } => campaign.attempt_limit(),
@@ -331,7 +331,7 @@ impl Rule for Queue {
     fn fingerprint(campaign: &Campaign, hasher: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
 
-        // All fields by name, so that a new one is not forgotten.
+        // Names every field, so that a new one is not forgotten.
         let Self {
             store,
             unborn,

@@ -15,19 +15,19 @@ use crate::record::{Attempt, Nonce};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// The number of a store's lease, which keys are attached to. Its text, in hexadecimal, ends the names of both keys of a
-/// candidacy, as Go's `concurrency.Election` names its keys.
+/// The number of a store's lease, which keys are attached to. Both keys of a candidacy have names that end in it, in
+/// hexadecimal, as Go's `concurrency.Election` names its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);
 
 impl LeaseId {
-    /// The bits of a number below those of the raft term. A number is a positive one of 63 bits.
+    /// The number of bits below the raft term. A number is positive, with 63 bits.
     const DRAWN_BITS: u32 = 31;
 
-    /// The number of a lease for companions: `raft_term`, above 31 bits of `drawn`. The term is one that an answer's header
-    /// showed before the lease was asked for, so no leader of an earlier term ever knew this lease.
+    /// The number of a lease for companions: `raft_term`, followed by 31 bits of `drawn`. An answer's header showed
+    /// this term before the lease was asked for, so no leader of an earlier term ever knew the lease.
     ///
-    /// A term above 2³² − 1 is cut to that, and so is not the store's.
+    /// A term above 2³² − 1 is cut to that, and then differs from the store's.
     pub const fn of_companions(raft_term: u64, drawn: u64) -> Self {
         let largest = u32::MAX as u64;
         let term = if raft_term < largest { raft_term } else { largest };
@@ -36,7 +36,7 @@ impl LeaseId {
         Self(if number == 0 { 1 } else { number })
     }
 
-    /// The raft term in the number of a lease for companions. In that of any other lease it means nothing.
+    /// The raft term in the number of a lease for companions; meaningless for any other lease.
     pub const fn raft_term(self) -> u64 {
         self.0 >> Self::DRAWN_BITS
     }
@@ -55,7 +55,7 @@ pub struct Place {
     pub key: String,
     /// The revision that created the key; the order of the queue.
     pub created: Revision,
-    /// The revision that wrote the key last.
+    /// The revision that last wrote the key.
     pub modified: Revision,
     /// The lease that the key is attached to, if any.
     pub lease: Option<LeaseId>,
@@ -63,28 +63,28 @@ pub struct Place {
     pub name: String,
 }
 
-/// A key of our own queue, beside a place of the same name.
+/// A key of our own queue, next to a place of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Companion {
     /// The part of the key after the election's name and the slash.
     pub key: String,
     /// The revision that created the key; the order of the queue.
     pub created: Revision,
-    /// The revision that wrote the key last.
+    /// The revision that last wrote the key.
     pub modified: Revision,
     /// The lease that the key is attached to, if any.
     pub lease: Option<LeaseId>,
-    /// The campaign that wrote it; `None` where it cannot be read.
+    /// The campaign that wrote it; `None` if that cannot be read.
     pub nonce: Option<Nonce>,
-    /// The lease time of that campaign; zero where it cannot be read.
+    /// The lease time of that campaign; zero if it cannot be read.
     pub lease_time: Duration,
-    /// The name of the candidate that is to follow, while its leader hands over.
+    /// The successor's name, while its leader hands over.
     pub successor: Option<String>,
     /// What the leader publishes about itself.
     pub metadata: Vec<(String, String)>,
 }
 
-/// What one linearised read showed, all of it at one revision.
+/// What one linearised read showed, all at one revision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Snapshot {
     /// The store's revision, from the answer's header.
@@ -97,18 +97,18 @@ pub struct Snapshot {
     pub place: Option<Place>,
     /// The candidate's own companion.
     pub companion: Option<Companion>,
-    /// The places in the order of their creation: at least the first two, or all where that was asked for.
+    /// The places in the order of their creation: at least the first two, or all if asked for.
     pub places: Vec<Place>,
-    /// The companions in the same way.
+    /// The companions, likewise.
     pub companions: Vec<Companion>,
-    /// Among the places is a key that another prefix of the store keeps for its own elections: both prefixes and the
+    /// If the places include a key that another prefix of the store keeps for its own elections: both prefixes and the
     /// remedy, in words.
     pub overlap: Option<String>,
 }
 
 impl Snapshot {
-    /// Whether the store may have had another leader than that of this read. Its log begins in raft term 1, which has no leader,
-    /// also after a restore (raft's `Bootstrap`, etcd's `snapshot restore`).
+    /// Whether the store may have had another leader than that of this read. Its log begins in raft term 1, which has
+    /// no leader; this also holds after a restore (raft's `Bootstrap`, etcd's `snapshot restore`).
     pub(super) fn may_have_a_former_leader(&self) -> bool {
         self.raft_term > 2
     }
@@ -117,13 +117,13 @@ impl Snapshot {
 /// A store's answer to a keep-alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeptAlive {
-    /// The lease's time to live; zero where the store knows no such lease.
+    /// The lease's time to live; zero if the store knows no such lease.
     pub ttl: Duration,
     /// The raft term, from the answer's header.
     pub raft_term: u64,
 }
 
-/// What a watch delivered of one revision, in both queues of the election.
+/// What a watch delivered for one revision, in both queues of the election.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The revision.
@@ -136,14 +136,14 @@ pub struct Change {
     pub rewritten_companions: Vec<String>,
 }
 
-/// The leases that the keys of one candidacy hang on.
+/// The leases that the keys of one candidacy are attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Leases {
     /// The lease of the place.
     pub place: LeaseId,
     /// The lease of the companion.
     pub companion: LeaseId,
-    /// The lease that the companion moves to: until a read shows it there, it may be on either.
+    /// The lease that the companion moves to. Until a read shows it there, the companion may be on either.
     pub moves_to: Option<LeaseId>,
 }
 
@@ -154,7 +154,7 @@ impl Leases {
     }
 }
 
-/// The keys of one candidacy, by what has to hold for them.
+/// The keys of one candidacy, as conditions for a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Own {
     /// The lease of the place. Both keys are named after it.
@@ -166,7 +166,7 @@ pub struct Own {
 /// One transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Its number, under which the answer comes back.
+    /// Its number; the answer carries it too.
     pub attempt: Attempt,
     /// What it does.
     pub action: Action,
@@ -175,46 +175,46 @@ pub struct Write {
 /// What a transaction does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Create a place and its companion where neither exists.
+    /// Create a place and its companion, if neither exists.
     Enter {
         /// The lease of the place. Both keys are named after it.
         lease: LeaseId,
         /// The lease of the companion.
         companion: LeaseId,
-        /// An earlier place and companion, which must both stand at their revision and are deleted.
+        /// An earlier place and companion to delete; both must still exist at their revision.
         replaces: Option<Own>,
     },
-    /// Write the companion again, where it was written last at `modified`.
+    /// Write the companion again, if it was last written at `modified`.
     Name {
         /// The keys.
         own: Own,
-        /// The revision that wrote the companion last: a write before this one that is applied late moves nothing back.
+        /// The revision that last wrote the companion: an earlier write that is applied late moves nothing back.
         modified: Revision,
         /// The lease of the companion.
         companion: LeaseId,
-        /// The successor to name, or none any more.
+        /// The successor to name; `None` to name none.
         successor: Option<String>,
     },
-    /// Attach the companion to another lease, where it was written last at `modified`. Its value remains.
+    /// Attach the companion to another lease, if it was last written at `modified`. Its value remains.
     Move {
         /// The keys.
         own: Own,
-        /// The revision that wrote the companion last.
+        /// The revision that last wrote the companion.
         modified: Revision,
         /// The lease to attach it to.
         to: LeaseId,
     },
-    /// Delete the companion, whatever its revision, and nothing else: that needs fewer permissions.
+    /// Delete the companion, whatever its revision, and nothing else. That needs fewer permissions.
     LeaveCompanion {
         /// The lease of the place, which the companion is named after.
         lease: LeaseId,
     },
-    /// Delete the place and the companion: each of the two that was created at `revision`, or both whatever their
-    /// revision where there is none. No other candidacy has keys of these names.
+    /// Delete the place and the companion: each one if it was created at `revision`, or both unconditionally if that is
+    /// `None`. No other candidacy has keys with these names.
     Leave {
         /// The lease of the place. Both keys are named after it.
         lease: LeaseId,
-        /// The revision that created them, where it is known.
+        /// The revision that created them, if known.
         revision: Option<Revision>,
     },
 }
@@ -229,56 +229,55 @@ pub enum Outcome {
     },
     /// A compare failed.
     Refused {
-        /// The creation of the place that was to be created, where it stands with its lease: an earlier attempt was
-        /// applied.
+        /// When the place was created, if it exists with its lease: an earlier attempt was applied.
         created: Option<Revision>,
     },
-    /// It failed in this way.
+    /// It failed for this reason.
     Failed(Failure),
 }
 
 /// What happens to a campaign.
 ///
-/// The watch gives hints: nothing is inferred from a change but that a round is worth its cost, and a new one, which may have
-/// missed some, is worth one in any case. A new connection has a new stream of keep-alives.
+/// The watch gives hints. A change only means that a round is worth its cost; so does a new watch, which may have
+/// missed changes. A new connection has a new stream of keep-alives.
 pub type Input = candidacy::Input<Answer, Change, Told>;
 
-/// What a campaign wants done, in order. Any inspection will do: it says whether the store has a birth record.
+/// What a campaign wants done, in order. Any inspection will do: it shows whether the store has a birth record.
 pub type Output = candidacy::Output<Request, Timer, Tell>;
 
-/// What a connection tells its candidates of the leases of their companions.
+/// What a connection tells its candidates about their companions' leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// The connection has another lease for companions: those on `from` move, so that it runs out.
+    /// The connection has another lease for companions. Companions on `from` move, so that it runs out.
     Move {
         /// The lease to leave.
         from: LeaseId,
         /// The lease to move to.
         to: LeaseId,
     },
-    /// No candidate of this connection keeps this lease alive any more, that of a [stranded](Tell::Stranded) companion or one
-    /// to [move](Tell::Move) from.
+    /// No candidate of this connection keeps this lease alive any more. It is the lease of a [stranded](Tell::Stranded)
+    /// companion, or one to [move](Tell::Move) from.
     Left(LeaseId),
 }
 
 /// What a candidate tells its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tell {
-    /// A hand over came to nothing, and the term lasts.
+    /// A hand-over was not carried out, and the term continues.
     NotNext {
         /// The successor.
         successor: String,
-        /// The first candidate that stands before it, or `None` where the successor itself is not in the queue.
+        /// The first candidate in front of it; `None` if the successor itself is not in the queue.
         before: Option<String>,
     },
-    /// A companion of this candidate, whose place is gone, cannot be deleted. Answer with [`Told::Left`] once no candidate of
-    /// the connection keeps its lease alive.
+    /// This candidate has a companion whose place is gone and that cannot be deleted. Answer with [`Told::Left`] once
+    /// no candidate of the connection keeps its lease alive.
     Stranded {
-        /// The lease that the companion hangs on.
+        /// The lease that the companion is attached to.
         on: LeaseId,
     },
-    /// Tell [`Told::Move`] to every candidate of the connection, and [`Told::Left`] to this one once none keeps the former
-    /// lease alive.
+    /// Send [`Told::Move`] to every candidate of the connection, and [`Told::Left`] to this one once none keeps the
+    /// former lease alive.
     Move {
         /// The lease to leave.
         from: LeaseId,
@@ -287,7 +286,7 @@ pub enum Tell {
     },
 }
 
-/// Other rules tell nothing.
+/// Other rules tell the connection nothing.
 impl From<Infallible> for Tell {
     fn from(nothing: Infallible) -> Self {
         match nothing {}
@@ -304,10 +303,10 @@ pub enum Request {
         /// Its time to live.
         ttl: Duration,
     },
-    /// Answer with [`Answer::Shared`]: the connection's lease for companions, a new one where there is none yet, with a
-    /// [number](LeaseId::of_companions) that says since which raft term it is.
+    /// Answer with [`Answer::Shared`]: the connection's lease for companions, or a new one if there is none yet. Its
+    /// [number](LeaseId::of_companions) shows the raft term in which it was asked for.
     Share {
-        /// A lease that will not do: the store no longer knows it, it is older than the raft term, or companions are to
+        /// A lease not to return: the store no longer knows it, it is older than the raft term, or companions are to
         /// leave it.
         gone: Option<LeaseId>,
         /// Its time to live.
@@ -322,7 +321,7 @@ pub enum Request {
     Read {
         /// The read's number.
         read: ReadId,
-        /// The lease that the candidate's own keys are named after; `None` where it has none.
+        /// The lease that the candidate's own keys are named after; `None` if it has none.
         own: Option<LeaseId>,
         /// Return all places and companions, not only the first two.
         whole: bool,
@@ -346,7 +345,7 @@ pub enum Answer {
         /// Its time to live, or the failure.
         result: Result<Duration, Failure>,
     },
-    /// The lease of the companions of this connection, which the caller keeps for all its campaigns of this lease time.
+    /// The lease for this connection's companions, which the caller keeps for all its campaigns of this lease time.
     Shared {
         /// The lease, or the failure.
         result: Result<LeaseId, Failure>,
@@ -380,7 +379,7 @@ pub enum Answer {
     Revoked {
         /// The lease.
         lease: LeaseId,
-        /// It is gone, or the failure.
+        /// `Ok` if it is gone; or the failure.
         result: Result<(), Failure>,
     },
 }

@@ -1,4 +1,4 @@
-//! The keep-alives of a round or of a probe, and what their answers prove together with a read.
+//! The keep-alives of a round or a probe, and what their answers prove together with a read.
 
 use core::time::Duration;
 
@@ -40,7 +40,7 @@ impl KeepAlives {
         self.began
     }
 
-    /// Whether an answer to a keep-alive that was sent then belongs to these: an earlier one says nothing about them.
+    /// Whether the answer to a keep-alive sent then is one of these; an earlier answer proves nothing about them.
     pub(super) fn expect(&self, lease: LeaseId, sent_at: Instant) -> bool {
         sent_at >= self.began && self.leases.iter().any(|asked| asked == lease)
     }
@@ -49,12 +49,12 @@ impl KeepAlives {
         self.set(lease, Answered::Kept { sent_at, answer });
     }
 
-    /// This lease is not kept alive, and nothing is proved by it.
+    /// This lease is not kept alive, so it proves nothing.
     pub(super) fn not_kept(&mut self, lease: LeaseId) {
         self.set(lease, Answered::Not);
     }
 
-    /// No companion can be on the lease that it was to move to.
+    /// The companion cannot be on the lease that it was to move to.
     pub(super) fn moves_nowhere(&mut self) {
         (self.leases.moves_to, self.answers[2]) = (None, Answered::Not);
     }
@@ -69,19 +69,18 @@ impl KeepAlives {
         !self.answers.iter().any(|answer| matches!(answer, Answered::Awaited))
     }
 
-    /// The send of the last of them.
+    /// When the last of them was sent.
     pub(super) fn last_sent(&self) -> Instant {
         self.all_kept().map(|(sent_at, _)| sent_at).max().unwrap_or(self.began)
     }
 
-    /// Whether no other leader of the store was elected between them and a read of this raft term. Otherwise nothing is
-    /// known.
+    /// Whether the store surely elected no other leader between these keep-alives and a read of this raft term.
     pub(super) fn are_of(&self, raft_term: u64) -> bool {
         self.all_kept().all(|(_, answer)| answer.raft_term == raft_term)
     }
 
-    /// Since when, and for which time to live, the leases existed that were kept alive; `None` where the lease was not that the
-    /// companion moves to, and may be on before the next round.
+    /// Since when the kept leases existed, and their time to live. `None` if the lease that the companion moves to was
+    /// not kept: the companion may be on it before the next round.
     pub(super) fn since(&self) -> Option<(Instant, Duration)> {
         if let Some(moves_to) = self.leases.moves_to {
             self.answer(moves_to)?;
@@ -90,7 +89,7 @@ impl KeepAlives {
         Some((sent_at, self.all_kept().map(|(_, answer)| answer.ttl).min()?))
     }
 
-    /// The answer for this lease, where it was kept alive.
+    /// The answer for this lease, if it was kept alive.
     pub(super) fn answer(&self, lease: LeaseId) -> Option<KeptAlive> {
         let (_, answer) = self.leases.iter().zip(&self.answers).find(|(of, _)| *of == lease)?;
         match answer {

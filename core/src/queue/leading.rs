@@ -1,4 +1,4 @@
-//! A place in the queue: what a proof makes of it, and how a term begins and ends.
+//! A place in the queue: what a proof means for it, and how a term begins and ends.
 
 use alloc::string::String;
 
@@ -11,36 +11,36 @@ use crate::campaign::Reason;
 use crate::candidacy::{Candidacy, Stage, Step, Tried};
 use crate::time::Instant;
 
-/// A leader that names its successor, and goes on leading.
+/// A leader that names its successor and keeps leading.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct HandOver {
     successor: String,
 }
 
 impl Candidacy<Queue> {
-    /// What of our keys is not as we created it, in a linearised read: the reason for which a term ends.
+    /// What a linearised read shows changed in our keys, as the reason for which a term ends.
     pub(super) fn missing(&self, snapshot: &Snapshot) -> Option<Reason> {
         let keys = &self.placed()?.keys;
         let created = |revision| keys.is_created_at(revision);
         let (Some(place), Some(companion)) = (&snapshot.place, &snapshot.companion) else {
             return Some(Reason::Deleted);
         };
-        // A place without a lease would outlive us, and another value is another's candidate.
+        // A place without a lease would outlive us, and another value belongs to another candidate.
         let place_is_ours =
             created(place.created) && created(place.modified) && place.lease == Some(keys.lease);
-        // One that moves is on either of two leases.
+        // A companion that moves is on either of two leases.
         let companion_is_ours = created(companion.created)
             && companion.lease.is_some_and(|lease| keys.has_companion_on(lease))
             && companion.nonce == Some(self.nonce);
         (!place_is_ours || !companion_is_ours).then_some(Reason::Usurped)
     }
 
-    /// A proof: both leases and both keys stood, and the deadline that follows.
+    /// A proof showed both leases and both keys, which gives this deadline.
     pub(super) fn proven(&mut self, deadline: Instant, tried: Tried, snapshot: &Snapshot, whole: bool) {
         let now = self.now;
         match deadline > now {
             true => self.giving_way.proved(now),
-            // It is over when it comes, and wins nothing.
+            // It is over when it arrives, and wins nothing.
             false => self.step_failed(Step::Read, tried, None),
         }
         if self.placed().is_none() {
@@ -70,13 +70,13 @@ impl Candidacy<Queue> {
                 self.step_behind();
             }
             (Some(_), true) => self.advance_hand_over(snapshot, whole),
-            // No key is created ahead of one that stands, unless the store lost what it had.
+            // No key is created ahead of an existing one, unless the store lost what it had.
             (Some(_), false) => self.lose(Reason::Usurped),
         }
     }
 
-    /// The whole queue was read for the first time since the candidacy entered. What disappeared before it was never
-    /// noticed, so what is owed to it counts from here on.
+    /// The whole queue was read for the first time since this candidacy entered. Earlier disappearances were never
+    /// noticed, so what is owed for them counts from now.
     fn owe(&mut self, snapshot: &Snapshot) {
         let longest = self.own.store.longest();
         self.own.owed = self.own.owed.max(self.now + self.rules.win_delay.least(longest));
@@ -86,7 +86,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Reports the win, at the time of a proof that shows this candidate first, unless a wait is owed.
+    /// Reports the win when a proof shows this candidate first, unless a wait is owed.
     fn win(&mut self) {
         let Some(placed) = self.placed() else { return };
         // A transaction under way replaces this place: others may win as soon as it is applied.
@@ -111,8 +111,8 @@ impl Candidacy<Queue> {
         self.won(token);
     }
 
-    /// The place is lost, and the term with it, if there is one: the loss is reported first, and the keys are removed after
-    /// that. A place without a term is what the store says it is.
+    /// The place is lost, and so is the term, if any: the loss is reported first, then the keys are removed. A place
+    /// without a term remains until the store shows otherwise.
     pub(super) fn lose(&mut self, reason: Reason) {
         if self.placed().is_some() {
             let working = self.departure.is_some() && reason == Reason::Expired;
@@ -121,14 +121,14 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A candidate that does not lead gives its place up.
+    /// A candidate that does not lead gives up its place.
     pub(super) fn give_up_place(&mut self) {
         if self.placed().is_some() && self.term.is_none() {
             self.leave_place(false);
         }
     }
 
-    /// A leader that leaves for another reason hands over to no one.
+    /// A leader that leaves for another reason hands over to no candidate.
     pub(super) fn departs(&mut self, reason: Reason) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let given_up = placed.hand_over.take();
@@ -151,7 +151,8 @@ impl Candidacy<Queue> {
         self.begin_round();
     }
 
-    /// Releases once a proof shows the successor next; names it where candidates of ours are to step behind.
+    /// Releases once a proof shows the successor next. Names the successor if other candidates of ours have to step
+    /// behind it.
     fn advance_hand_over(&mut self, snapshot: &Snapshot, whole: bool) {
         let Some(placed) = self.placed() else { return };
         let revision = placed.keys.revision;
@@ -172,7 +173,7 @@ impl Candidacy<Queue> {
 
     fn write_name(&mut self, successor: Option<String>) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
-        // From the send on, as it may be applied whatever is answered.
+        // Counts from the send: it may be applied whatever the answer is.
         placed.names_successor |= successor.is_some();
         let Keys { companion, modified, .. } = placed.keys;
         let own = placed.keys.own();
@@ -184,7 +185,7 @@ impl Candidacy<Queue> {
         let names = placed.hand_over.is_some();
         match outcome {
             Outcome::Applied { .. } => placed.names_successor = names,
-            // The companion is not as it was: a read says what it is.
+            // The companion has changed; a read will show how.
             Outcome::Refused { .. } => {
                 placed.names_successor &= !names;
                 self.begin_round();
@@ -197,7 +198,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A successor that was named is not to be named any more.
+    /// Stops naming the successor.
     fn name_no_successor(&mut self) {
         let names = self.placed().is_some_and(|placed| placed.names_successor && placed.hand_over.is_none());
         if names && self.departure.is_none() && self.own.awaited.is_none() {
@@ -205,7 +206,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The hand over came to nothing, and the term goes on.
+    /// The hand-over was not carried out, and the term continues.
     fn not_next(&mut self, before: Option<String>) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some(hand_over) = placed.hand_over.take() else { return };

@@ -1,15 +1,15 @@
-//! Out of the queue: what a candidacy leaves behind is removed, so that nothing of it comes back.
+//! Leaving the queue: removes what a candidacy leaves behind, so that nothing of it comes back.
 //!
-//! 1. One transaction deletes both keys where they are those that were created. This is the release: a store that is full
-//!    takes deletes, revocations and keep-alives still (measured).
-//! 2. A moment later the lease of the place is revoked until it is gone. From then on the store refuses whole every transaction that
-//!    names it (measured), also one that was sent long before.
-//! 3. Where the outcome of a transaction was ever unknown, or the deletion was refused, both keys are deleted once more: until
-//!    the revocation they may have been created again.
-//! 4. Where that is refused too, the companion alone is deleted: that needs no permission on the place, which is gone with its
-//!    lease. One that cannot be deleted is left to run out with its own lease, as `moving` says.
-//! 5. Where that was refused and then was not, the permission has come back: both keys are deleted once more. A place that
-//!    another party wrote is not gone with the lease, and would keep every candidate waiting.
+//! 1. One transaction deletes both keys if they are the ones that were created. This is the release. A full store still
+//!    accepts deletes, revocations and keep-alives (measured).
+//! 2. A moment later the lease of the place is revoked, until it is gone. From then on the store refuses every
+//!    transaction that names it as a whole (measured), even one sent long before.
+//! 3. If the outcome of a transaction was ever unknown, or the deletion was refused, both keys are deleted once more:
+//!    they may have been created again before the revocation.
+//! 4. If that is refused too, only the companion is deleted: that needs no permission on the place, which is gone with
+//!    its lease. A companion that cannot be deleted is left to run out with its own lease; see `moving`.
+//! 5. If it was refused and then was not, the permission has come back, and both keys are deleted once more. A place
+//!    written by another party does not go with the lease, and would keep every candidate waiting.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -29,22 +29,22 @@ use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// The pause between a release and the writes that follow it. A server answers the successor's read only after the writes
-/// that it logs by then, and the successor reads 2 ms after the release (measured).
+/// The pause between a release and the writes that follow it. A server answers the successor's read only after the
+/// writes that it is logging, and the successor reads 2 ms after the release (measured).
 const SUCCESSOR_FIRST: Duration = Duration::from_millis(10);
 
 /// What one candidacy left behind.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Leftover {
     lease: LeaseId,
-    /// The lease of its companion, where it may have one.
+    /// The lease of its companion, if it may have one.
     companion: Option<LeaseId>,
-    /// The creation of its keys, where it is known.
+    /// When its keys were created, if known.
     revision: Option<Revision>,
     /// A transaction that creates keys may still be applied.
     doubtful: bool,
     step: Step,
-    /// When the store was asked first to remove it.
+    /// When the store was first asked to remove it.
     asked: Option<Instant>,
 }
 
@@ -57,7 +57,7 @@ enum Step {
 }
 
 impl Leftover {
-    /// Both keys stand.
+    /// Both keys exist.
     pub(super) fn of(keys: &Keys) -> Self {
         let Keys { lease, revision, doubtful, .. } = *keys;
         let companion = Some(keys.last_companion());
@@ -74,7 +74,7 @@ impl Leftover {
         (self.step, self.doubtful) = (Step::Revoke, true);
     }
 
-    /// Whether there are keys is not known, where it is `doubtful`; otherwise there are none.
+    /// Whether there are keys is unknown if `doubtful`; otherwise there are none.
     pub(super) fn unknown(lease: LeaseId, companion: Option<LeaseId>, doubtful: bool) -> Self {
         Self { lease, companion, revision: None, doubtful, step: Step::Revoke, asked: None }
     }
@@ -86,9 +86,9 @@ pub(super) struct Removal {
     left: VecDeque<Leftover>,
     awaited: Option<Awaited>,
     failures: u32,
-    /// The companion of the first one cannot be deleted.
+    /// The companion of the first leftover cannot be deleted.
     pub(super) stranded: Option<Stranded>,
-    /// The work of the term is not known to have ended: nothing is removed before.
+    /// The term's work may still be running; nothing is removed until it has ended.
     working: bool,
 }
 
@@ -117,12 +117,12 @@ impl Removal {
         self.awaited == Some(Awaited::Read(read))
     }
 
-    /// Whether the companion that is to be removed now hangs on this lease.
+    /// Whether the companion being removed is attached to this lease.
     pub(super) fn hangs_on(&self, companion: LeaseId) -> bool {
         self.left.front().is_some_and(|first| first.companion == Some(companion))
     }
 
-    /// Whether the next request of a removal may be made now.
+    /// Whether a removal may make its next request now.
     pub(super) fn is_due(&self) -> bool {
         !self.working && self.awaited.is_none() && !self.left.is_empty()
     }
@@ -132,13 +132,13 @@ impl Removal {
         self.left.front().is_some_and(|first| first.step == Step::DeleteAgain)
     }
 
-    /// Nothing of the first leftover is left.
+    /// Nothing of the first leftover remains.
     fn drop_first(&mut self) {
         self.left.pop_front();
         (self.awaited, self.failures, self.stranded) = (None, 0, None);
     }
 
-    /// The first leftover is through with its step.
+    /// The first leftover has finished its step.
     fn advance(&mut self) {
         self.awaited = None;
         let failures = core::mem::take(&mut self.failures);
@@ -158,7 +158,7 @@ impl Removal {
 }
 
 impl Candidacy<Queue> {
-    /// Leaves the place, with or without a term, whose end was reported.
+    /// Leaves the place, with or without a term. A term's end was reported already.
     pub(super) fn leave_place(&mut self, working: bool) {
         let Stage::Racing(Race::Placed(placed)) = &self.stage else { return };
         let leftover = Leftover::of(&placed.keys);
@@ -169,7 +169,7 @@ impl Candidacy<Queue> {
         self.leave(leftover, working);
     }
 
-    /// Leaves a place that cannot be proved. Its lease is revoked first: that needs the fewest permissions.
+    /// Leaves a place that cannot be proved. Revokes its lease first, which needs the fewest permissions.
     pub(super) fn withdraw(&mut self) {
         let Stage::Racing(Race::Placed(placed)) = &self.stage else { return };
         let companion = placed.keys.last_companion();
@@ -180,7 +180,7 @@ impl Candidacy<Queue> {
         self.leave(leftover, false);
     }
 
-    /// Removes what a candidacy left behind; not before its work has ended, or a lease has passed.
+    /// Removes what a candidacy left behind, once its work has ended or a lease has passed.
     pub(super) fn leave(&mut self, leftover: Leftover, working: bool) {
         self.own.removal.push(leftover);
         self.stop_entering();
@@ -193,7 +193,7 @@ impl Candidacy<Queue> {
         self.remove();
     }
 
-    /// Stops what a candidate with a place or on its way to one was doing.
+    /// Stops what a candidate that has a place, or is about to get one, was doing.
     pub(super) fn stop_entering(&mut self) {
         self.own.awaited = None;
         self.own.round.stop();
@@ -220,8 +220,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Removes companions of this campaign that are not its candidacy's. A store that went back has them again, and keeps
-    /// them as long as the lease of the connection is kept alive, ahead of every candidate.
+    /// Removes companions of this campaign that are not of its present candidacy. A store that went back has them
+    /// again, ahead of every candidate, and keeps them as long as the connection's lease is kept alive.
     pub(super) fn remove_revived(&mut self, snapshot: &Snapshot) {
         let own = self.placed().map(|placed| placed.keys.lease);
         let ours = snapshot.companions.iter().filter(|companion| companion.nonce == Some(self.nonce));
@@ -243,7 +243,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Does the next step of what is to be removed.
+    /// Takes the next step of the removal.
     pub(super) fn remove(&mut self) {
         if self.own.removal.working || self.own.removal.awaited.is_some() || self.timers.is_set(Timer::Remove)
         {
@@ -280,7 +280,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A delete was answered. Where its compare failed, what it was to delete is not there.
+    /// A delete was answered. If its compare failed, its target is not there.
     pub(super) fn left(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Applied { .. } | Outcome::Refused { .. } => self.step_removed(),
@@ -327,15 +327,15 @@ impl Candidacy<Queue> {
         self.removal_waits();
     }
 
-    /// The next step is tried after a while.
+    /// Tries the next step after a while.
     fn removal_waits(&mut self) {
         self.own.removal.awaited = None;
         let wait = backoff::standard(self.own.removal.failures, &mut self.rng);
         self.timers.set(Timer::Remove, self.now + wait);
     }
 
-    /// A step of a removal that failed is not repeated where another is left. Returns whether that is so. `has_read` where it was
-    /// the read that looks for the companion.
+    /// Replaces a failed removal step by another one, if there is one, instead of repeating it. Returns whether it did.
+    /// `has_read` if the failed step was the read that looks for the companion.
     fn take_another_way(&mut self, failure: &Failure, has_read: bool) -> bool {
         let now = self.now;
         let Some(first) = self.own.removal.left.front_mut() else { return false };
@@ -346,7 +346,7 @@ impl Candidacy<Queue> {
             (Step::Delete, None, _) if for_a_lease => first.begin_with_the_lease(),
             (Step::DeleteAgain, Some(_), _) => {
                 first.step = Step::DeleteCompanion;
-                // A read says nothing of the deletion of both, which was not answered: it is repeated after this one.
+                // A read proves nothing about the unanswered deletion of both keys, which is repeated after this one.
                 self.own.removal.failures = u32::from(has_read);
             }
             (Step::DeleteCompanion, Some(fault), Some(on)) => {
@@ -370,7 +370,7 @@ impl Candidacy<Queue> {
         of_a_companion && first.asked.is_some_and(|asked| asked + self.lease <= self.now)
     }
 
-    /// Reads whether the companion is still there, where no deletion was answered or its lease is over.
+    /// Reads whether the companion still exists, if no deletion was answered or its lease is over.
     pub(super) fn check(&mut self) {
         let Some(lease) = self.own.removal.left.front().map(|first| first.lease) else { return };
         self.timers.stop(Timer::Remove);
@@ -383,10 +383,10 @@ impl Candidacy<Queue> {
         self.send(Request::Read { read, own: Some(lease), whole: false });
     }
 
-    /// That read was answered.
+    /// The read for a companion was answered.
     pub(super) fn checked(&mut self, result: Result<Box<Snapshot>, Failure>) {
         match result {
-            // A place without its companion was written by another party; it is deleted until that is answered.
+            // Another party wrote this place without a companion; delete it until that is answered.
             Ok(snapshot) if snapshot.companion.is_none() => {
                 if snapshot.place.is_some() && self.own.removal.deletes_both() {
                     return self.removal_waits();
@@ -401,7 +401,7 @@ impl Candidacy<Queue> {
             }
             Ok(_) => {
                 let detail =
-                    "a companion of a former place is still there a lease after it was to be deleted";
+                    "a companion of a former place still exists a lease after it was to be deleted";
                 let fault = Fault { kind: FaultKind::Broken, detail: detail.into() };
                 self.removal_failed(&Failure::Fault(fault));
             }
@@ -416,7 +416,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The work of the term has ended, or has taken a lease longer than the term.
+    /// The term's work has ended, or has outlasted the term by a lease.
     pub(super) fn work_ended(&mut self) {
         if core::mem::take(&mut self.own.removal.working) {
             self.timers.stop(Timer::Release);

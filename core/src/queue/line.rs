@@ -1,20 +1,20 @@
 //! The queue as one candidate observes it: the places and companions ahead of its own.
 //!
-//! Revisions only grow, so no key is ever created ahead of one that stands: after one reading of the whole queue, what is
-//! ahead can only become less.
+//! Revisions only grow, so no key is ever created ahead of an existing one. After one reading of the whole queue, what
+//! is ahead can only shrink.
 //!
 //! # A lease may be revoked before its time
 //!
-//! A member that led etcd, was stopped or whose disk hung, and continues after another was elected, finds expired what was
-//! kept alive without it. It may propose to revoke those leases before it learns of the other leader, which then does so
-//! (etcd issue 15247; measured on 3.7.3 as well, whose check asks only whether the member is alive). So a companion that
-//! disappeared without a release says nothing about its owner, who may count on the lease still: the next leader waits for a
-//! lease from then on.
+//! Suppose a member that led etcd was stopped, or its disk hung, and it continues after another was elected. It finds
+//! leases expired that were kept alive without it, and may propose to revoke them before it learns of the other leader,
+//! which then does so (etcd issue 15247; measured on 3.7.3 as well, whose check asks only whether the member is alive).
+//! So if a companion disappears without a release, its owner may still count on the lease, and the next leader waits
+//! for a lease from then on.
 //!
-//! One thing excludes that. A member knows a lease only once it applied the grant, and gives up its leadership before it
-//! applies anything of a later raft term. So a former leader cannot revoke a lease that was granted in the present term, and
-//! where such a companion disappears its lease did run out. The [lease's number](LeaseId::of_companions) says since which
-//! term it is.
+//! One thing excludes that. A member knows a lease only once it has applied the grant, and gives up its leadership
+//! before it applies anything of a later raft term. So a former leader cannot revoke a lease that was granted in the
+//! present term, and if its companion disappears, the lease did run out. The [lease's number](LeaseId::of_companions)
+//! shows its term.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,17 +28,17 @@ use crate::token::Revision;
 /// Everything that is ahead of one candidacy.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Line {
-    /// The whole queue was read since the candidacy entered: what disappears from here on is noticed.
+    /// The whole queue was read since the candidacy entered, so any disappearance is noticed from now on.
     observed: bool,
-    /// It was, and the watch missed no change since.
+    /// The whole queue was read, and the watch has missed no change since.
     known: bool,
     places: Vec<Ahead>,
     companions: Vec<Ahead>,
-    /// Companions that disappeared, and no release of theirs was seen.
+    /// Companions that disappeared without a release being seen.
     vanished: Vec<Vanished>,
     /// The first companion, and the successor that it names.
     front: Option<(String, Option<String>)>,
-    /// The first companion, where it has no place.
+    /// The first companion, if it has no place.
     alone: Option<Alone>,
 }
 
@@ -54,9 +54,9 @@ struct Alone {
 struct Ahead {
     key: String,
     created: Revision,
-    /// The candidate's name, of a place.
+    /// The candidate's name, for a place.
     name: String,
-    /// The lease that the key was on when it was read last, of a companion.
+    /// The lease that the key was last read on, for a companion.
     lease: Option<LeaseId>,
 }
 
@@ -64,7 +64,7 @@ struct Ahead {
 struct Vanished {
     key: String,
     noticed: Instant,
-    /// The lease that it was on, as far as it was read.
+    /// The lease that it was on, if it was read.
     lease: Option<LeaseId>,
 }
 
@@ -75,7 +75,7 @@ impl Ahead {
 }
 
 impl Line {
-    /// Whether the next read has to show the whole queue.
+    /// Whether a read need not show the whole queue again.
     pub(super) fn is_known(&self) -> bool {
         self.known
     }
@@ -85,8 +85,8 @@ impl Line {
         self.known = false;
     }
 
-    /// Takes in what a read showed to the candidacy that entered at `revision`. Returns whether it is the first that
-    /// showed the whole queue: what disappeared before it, this candidacy has not observed.
+    /// Takes in what a read showed to the candidacy that entered at `revision`. Returns whether it is the first read
+    /// that showed the whole queue: this candidacy has not observed what disappeared before.
     pub(super) fn observe(
         &mut self,
         snapshot: &Snapshot,
@@ -97,7 +97,7 @@ impl Line {
         let before = |created: Revision| created < revision;
         self.front = snapshot.companions.first().map(|first| (first.key.clone(), first.successor.clone()));
         let front = snapshot.companions.first().map_or(revision, |first| first.created);
-        // Both keys are created at one revision.
+        // Both keys are created at the same revision.
         let has_no_place = front < snapshot.places.first().map_or(Revision(u64::MAX), |first| first.created);
         let lease = snapshot.companions.first().and_then(|first| first.lease).filter(|_| has_no_place);
         let known = self.alone.filter(|alone| alone.created == front);
@@ -115,7 +115,7 @@ impl Line {
             let shown = snapshot.companions.iter().find(|companion| companion.created == ahead.created);
             ahead.lease = shown.map_or(ahead.lease, |companion| companion.lease);
         }
-        // No leader before the one of this read knew its lease, so that ran out.
+        // No leader before that of this read knew its lease, so the lease ran out.
         let ran_out = |lease: LeaseId| lease.raft_term() == snapshot.raft_term;
         self.vanished.retain(|at| snapshot.may_have_a_former_leader() && !at.lease.is_some_and(ran_out));
         let is_first = whole && !self.observed;
@@ -137,7 +137,7 @@ impl Line {
             self.companions =
                 snapshot.companions.iter().filter(|at| before(at.created)).map(companion).collect();
         } else {
-            // What the watch showed gone is not ahead again, though a read may be older than that.
+            // What the watch showed gone is not ahead again, even if a read is older and still shows it.
             let first = snapshot.places.first().map_or(revision, |first| first.created);
             let stands = |ahead: &Ahead| match whole {
                 true => snapshot.places.iter().any(|place| place.created == ahead.created),
@@ -148,7 +148,8 @@ impl Line {
         is_first
     }
 
-    /// Takes in a change. Returns whether nothing is known to be ahead since, or to be waited for.
+    /// Takes in a change. Returns whether it cleared the way: something ahead, or waited for, is gone, and nothing is
+    /// known to be ahead now.
     pub(super) fn change(&mut self, change: &Change, now: Instant) -> bool {
         let release = release(change);
         let (ahead, vanished) = (self.ahead(), self.vanished.len());
@@ -169,20 +170,21 @@ impl Line {
         self.places.len() + self.companions.len()
     }
 
-    /// When a leader that disappeared without a release may lead at the latest, where no lease is longer than `lease`.
+    /// The latest time at which a leader that disappeared without a release may still lead, if no lease is longer than
+    /// `lease`.
     pub(super) fn vanished_until(&self, lease: Duration) -> Option<Instant> {
         self.vanished.iter().map(|at| at.noticed + lease).max()
     }
 
-    /// The lease of a companion that has been ahead for so long without its place. Its owner deletes one within a lease, and
-    /// one whose owner is gone runs out within a lease.
+    /// The lease of a companion that has been ahead without its place for so long. A live owner deletes such a
+    /// companion within a lease; without its owner it runs out within a lease.
     pub(super) fn in_the_way(&mut self, lease: Duration, now: Instant) -> Option<LeaseId> {
         let alone = self.alone.as_mut().filter(|alone| alone.since + lease <= now)?;
         alone.since = now;
         Some(alone.lease)
     }
 
-    /// The leader that hands over and its successor, where that one is named.
+    /// The leader that hands over and its successor, if it names one.
     pub(super) fn handing_over(&self) -> Option<(&str, &str)> {
         let (leader, successor) = self.front.as_ref()?;
         Some((leader, successor.as_deref()?))
@@ -199,8 +201,8 @@ impl Line {
     }
 }
 
-/// The candidate whose release a change is: it removes the place and the companion of one candidacy and nothing else. The
-/// expiry of leases, and an operator, remove them at two revisions, or remove more.
+/// The candidate whose release this change is: it removes the place and the companion of one candidacy and nothing
+/// else. When leases expire, or an operator deletes, they disappear at two revisions or together with others.
 fn release(change: &Change) -> Option<&str> {
     match (&change.removed_places[..], &change.removed_companions[..]) {
         ([place], [companion]) if place == companion => Some(companion),
@@ -214,20 +216,20 @@ pub(super) fn is_first(snapshot: &Snapshot, revision: Revision) -> bool {
         && snapshot.companions.iter().all(|companion| companion.created >= revision)
 }
 
-/// The candidate that follows the one that entered at `revision`, or the reason why it does not.
+/// Whether the successor follows the candidate that entered at `revision`, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The candidate is next in both queues.
     Is,
-    /// It is there, and candidates of ours are before it.
+    /// It is in the queue, but behind other candidates of ours.
     Behind,
-    /// A foreign candidate of this name is before it.
+    /// It is behind a foreign candidate with this name.
     Foreign(String),
     /// It is not in the queue.
     Absent,
 }
 
-/// The position of the candidate `name`, in a whole queue that the candidate which entered at `revision` leads.
+/// The position of the candidate `name` in a whole queue led by the candidate that entered at `revision`.
 pub(super) fn next(snapshot: &Snapshot, revision: Revision, name: &str) -> Next {
     let is_ours = |place: &Place| companion(snapshot, place).is_some();
     let after = || snapshot.places.iter().filter(|place| place.created > revision);
@@ -246,12 +248,13 @@ pub(super) fn next(snapshot: &Snapshot, revision: Revision, name: &str) -> Next 
     }
 }
 
-/// The companion of a place: foreign candidates have none.
+/// The companion of a place; foreign candidates have none.
 pub(super) fn companion<'a>(snapshot: &'a Snapshot, place: &Place) -> Option<&'a Companion> {
     snapshot.companions.iter().find(|at| at.key == place.key && at.created == place.created)
 }
 
-/// The leader that a read showed: the first place. Where keys of another prefix count as places, it is one of ours or none.
+/// The leader that a read showed: the first place. If keys of another prefix count as places, it is one of ours or
+/// none.
 pub(super) fn leader(snapshot: &Snapshot) -> Option<Leader> {
     let place = snapshot.places.first()?;
     let companion = companion(snapshot, place);

@@ -1,8 +1,8 @@
 //! The second acquisition rule: a place in a queue, as etcd's elections keep it.
 //!
-//! A [`Campaign`] is one candidate's attempt to win and keep one election in a store whose standard election is a queue:
-//! each candidate creates a key, and the one that was created first leads. Other clients' elections (`etcdctl elect`, Go's
-//! `concurrency.Election`) share it.
+//! A [`Campaign`] is one candidate's attempt to win and keep one election in a store whose standard election is a
+//! queue: each candidate creates a key, and the candidate with the oldest key leads. Other clients' elections (`etcdctl
+//! elect`, Go's `concurrency.Election`) share the queue.
 //!
 //! ```text
 //!            campaign            splay over            place created
@@ -19,19 +19,19 @@
 //!
 //! # What makes it safe
 //!
-//! A candidacy has two keys, which one transaction creates. The **place**, attached to lease `A` of this candidacy alone,
-//! stands in the standard queue among foreign candidates. The **companion**, attached to lease `B` of the connection,
-//! stands in a queue of our own. A candidate leads only while it is first in both. When an operator deletes a place or
-//! revokes the lease that it shows, the companion stays, and holds our other candidates back until its owner has reported
-//! the loss and deletes it, or until `B` runs out.
+//! A candidacy has two keys, created by one transaction. The **place** is attached to lease `A`, which belongs to this
+//! candidacy alone, and waits in the standard queue among foreign candidates. The **companion** is attached to the
+//! connection's lease `B`, and waits in a queue of our own. A candidate leads only while it is first in both. When an
+//! operator deletes a place or revokes the lease that it shows, the companion remains, and holds our other candidates
+//! back until its owner has reported the loss and deletes it, or until `B` runs out.
 //!
 //! A **proof** is a round in which keep-alives of both leases are answered, and then a linearised read shows both keys
-//! under the same raft term. The leases then live for `T` after the keep-alives were *answered*; the candidate counts `T`
-//! from before they were *sent*, and stops a margin `M` sooner. Only a proof makes a leader, and only a proof extends its
-//! deadline. Errors, silence and reads of another raft term do neither.
+//! under the same raft term. The leases then live for `T` after the keep-alives were *answered*; the candidate counts
+//! `T` from before they were *sent*, and stops a margin `M` sooner. Only a proof makes a leader, and only a proof
+//! extends its deadline. Errors, silence and reads of another raft term do neither.
 //!
-//! The deletion of a key, its revocation and its expiry look alike to a watch, so a watch proves nothing here: it only
-//! says when a round is worth its cost.
+//! To a watch, the deletion of a key, its revocation and its expiry look alike. So a watch proves nothing here: it only
+//! shows when a round is worth its cost.
 //!
 //! Not defended against: an operator who deletes companions or the birth record, or revokes `B`, under a live leader; a
 //! proxy that answers keep-alives from its own memory.
@@ -39,12 +39,12 @@
 //! # Reading order
 //!
 //! 1. `io`, `answers`, `settings`: what goes in and comes out, what the store's errors mean, what is refused.
-//! 2. [`candidacy`](crate::candidacy): the way of an input through a candidate, which is the same by every rule. `hooks`: what
-//!    this rule adds to it. This file: what a candidate knows.
+//! 2. [`candidacy`](crate::candidacy): how a candidate handles an input, the same for every rule. `hooks`: what this
+//!    rule adds. This file: what a candidate knows.
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
-//! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes, `resting` leaves the
-//!    queue to others where proofs fail, `moving` leaves the lease of companions to run out where one cannot be deleted.
-//! 5. `turns`: what waits for a place among the requests of the connection.
+//! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes, `resting`
+//!    leaves the queue to others if proofs fail, `moving` lets the lease of a companion that cannot be deleted run out.
+//! 5. `turns`: what waits for a place among the connection's requests.
 //! 6. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
 
 mod answers;
@@ -96,40 +96,40 @@ use warnings::Namesake;
 /// One candidate's running attempt to win and keep an election in a queue.
 pub type Campaign = Candidacy<Queue>;
 
-/// What a candidate knows that competes for the first place of a queue.
+/// What a candidate in a queue knows.
 #[derive(Clone, Debug)]
 pub struct Queue {
     store: StoreView,
-    /// The store has no birth record: it has to be inspected, which writes one.
+    /// The store has no birth record; an inspection will write one.
     unborn: bool,
     /// A new connection was asked for.
     reconnecting: bool,
-    /// Operations in a row that failed.
+    /// The number of operations that failed in a row.
     failures: u32,
     shared: Shared,
     round: Round,
     awaited: Option<Awaited>,
     removal: Removal,
     last_attempt: Attempt,
-    /// No win is reported before.
+    /// No win is reported before this.
     owed: Instant,
-    /// The next candidacy waits a lease before it wins: another deleted our companion.
+    /// The next candidacy waits for a lease before it wins, because another party deleted our companion.
     owes_a_lease: bool,
     probe: Probe,
     turns: Turns,
-    /// Another campaign of this candidate's name, as observed last.
+    /// Another campaign with this candidate's name, as last observed.
     namesake: Option<Namesake>,
     reported: Reported,
 }
 
-/// The lease of this connection's companions.
+/// The lease for this connection's companions.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 struct Shared {
-    /// It is known.
+    /// The known one.
     lease: Option<LeaseId>,
-    /// The one before it, that is gone.
+    /// The one before it, which is gone.
     gone: Option<LeaseId>,
-    /// Another one was asked for, in place of this one.
+    /// Another one was asked for, to replace this one.
     leaves: Option<LeaseId>,
 }
 
@@ -142,20 +142,20 @@ pub enum Race {
     Placed(Box<Placed>),
 }
 
-/// The leases and the creation of one place and its companion.
+/// The leases of one place and its companion, and when they were created.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Keys {
-    /// The lease of the place, after which both keys are named.
+    /// The lease of the place, which both keys are named after.
     lease: LeaseId,
     /// The lease of the companion.
     companion: LeaseId,
-    /// It is to be on another lease.
+    /// The companion is to be on another lease.
     moves: Option<Move>,
-    /// The revision that wrote the companion last, as far as it was read.
+    /// The revision that last wrote the companion, if read.
     modified: Revision,
     /// The revision that created both keys: the token's sequence.
     revision: Revision,
-    /// A transaction that creates the keys may still be applied, after these.
+    /// A transaction that creates the keys may still be applied later.
     doubtful: bool,
 }
 
@@ -172,11 +172,11 @@ pub struct Placed {
     /// The companion names a successor, or may.
     names_successor: bool,
     step: Option<StepBehind>,
-    /// The leader and the successor that this candidate went to the end of the queue for.
+    /// The leader and the successor for which this candidate went to the end of the queue.
     stepped_for: Option<(String, String)>,
 }
 
-/// The answer that a candidate waits for; those of rounds and removals are their own.
+/// The answer that a candidate waits for; rounds and removals track their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Awaited {
     Grant(LeaseId),
@@ -192,13 +192,13 @@ enum Purpose {
     Move,
 }
 
-/// The last report of each kind, so that it is not repeated.
+/// The last report of each kind, so that none is repeated.
 #[derive(Clone, Debug, Default)]
 struct Reported {
     short_ttl: bool,
     reset: bool,
     barred: bool,
-    /// The lease of the companions could not be left.
+    /// The companions' lease could not be left.
     stays: bool,
     place: Option<Revision>,
 }
@@ -206,12 +206,13 @@ struct Reported {
 impl Candidacy<Queue> {
     /// A campaign that has not begun; [`Input::Campaign`] begins it.
     ///
-    /// `info` comes from an inspection of the store, which writes the birth record where there is none. `nonce` is used for
-    /// no other campaign; `seed` decides every random choice. `now` is a reading of the clock that all later inputs use.
+    /// `info` comes from an inspection of the store, which writes the birth record if there is none. `nonce` must not
+    /// be used for another campaign; `seed` decides every random choice. `now` is a reading of the clock that all later
+    /// inputs use.
     ///
     /// # Errors
     ///
-    /// Returns the setting that is incoherent, or that the store cannot keep.
+    /// Returns the setting that is inconsistent, or that the store cannot keep.
     pub fn new(
         settings: Settings,
         server: Server,
@@ -241,8 +242,8 @@ impl Candidacy<Queue> {
         Ok(Self::idle(rules, nonce, seed, now, own))
     }
 
-    /// Whether this leader waits for the successor of a [hand over](Input::HandOver) to be next in the queue.
-    /// [`Tell::NotNext`], a drain or the end of the term ends that.
+    /// Whether this leader is waiting for the successor of a [hand-over](Input::HandOver) to be next in the queue.
+    /// [`Tell::NotNext`], a drain or the end of the term ends the wait.
     pub fn is_handing_over(&self) -> bool {
         self.placed().is_some_and(|placed| placed.hand_over.is_some())
     }

@@ -1,25 +1,26 @@
-//! The companions of a connection move to another lease, for one of three reasons.
+//! Moves the companions of a connection to another lease, for one of three reasons.
 //!
-//! The lease is to run out: all companions of a connection hang on one lease, which the rounds of all its candidates keep alive.
-//! A companion that its owner cannot delete would hold its election back for as long as another candidate of the process
-//! lives. So the connection gets another lease, and its other candidates move their companions there at once.
+//! The lease has to run out: all companions of a connection are attached to one lease, which the rounds of all its
+//! candidates keep alive. A companion that its owner cannot delete would block its election as long as another
+//! candidate of the process lives. So the connection gets another lease, and its other candidates move their companions
+//! there at once.
 //!
-//! The lease is not of the raft term: where its owner crashes, the next leader [waits](super::line) for a lease more. So
-//! after each election of the store's own leader the connection gets a lease of the new term, and each candidate moves in its
-//! next rounds. Where it cannot, all that is lost is that time.
+//! The lease is of an earlier raft term: if its owner crashes, the next leader [waits](super::line) one more lease. So
+//! after the store elects a leader, the connection gets a lease of the new term, and each candidate moves in its next
+//! rounds. If a candidate cannot move, only that time is lost.
 //!
-//! A companion that no one deletes is in the way: a store that went back has it again, its candidate is over, and the connection,
-//! whose lease it is on, would keep it alive without end.
+//! A companion that no process deletes is in the way: its candidate is over, but a store that went back has it again.
+//! The connection that owns the lease would keep it alive without end.
 //!
-//! A companion moves with a put that compares the revision that wrote it last: of two puts of one companion, a late one is
-//! refused.
+//! A companion moves with a put that compares the revision that last wrote it: of two puts for one companion, the late
+//! one is refused.
 //!
-//! A move is proved like an entering. Until a read shows the companion on the lease that it moves to, it may be on either: each
-//! round keeps both alive, and the deadline counts only from a round that kept alive the very lease on which its read shows
-//! the companion. One move at a time: a companion is never looked for on a third lease.
+//! A move is proved like an entering. Until a read shows the companion on its new lease, it may be on either. Each
+//! round keeps both alive, and the deadline counts only from a round that kept alive the very lease that its read shows
+//! the companion on. There is one move at a time, so a companion is never on a third lease.
 //!
-//! The former lease runs out when no candidate keeps it alive any more. Where no other lease can be had, or a companion cannot
-//! be put there, the former lease stays in use, and a warning says what that costs.
+//! The former lease runs out when no candidate keeps it alive any more. If no other lease can be had, or a companion
+//! cannot be put there, the former lease stays in use, and a warning reports what that costs.
 
 use alloc::format;
 use core::time::Duration;
@@ -38,9 +39,9 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Move {
     to: LeaseId,
-    /// A put was sent: it may have been applied, or may be later.
+    /// A put was sent; it may have been applied, or may still be.
     sent: bool,
-    /// One before the last was never answered.
+    /// A put before the last one was never answered.
     doubtful: bool,
 }
 
@@ -50,7 +51,7 @@ impl Keys {
         Leases { place: self.lease, companion: self.companion, moves_to }
     }
 
-    /// The lease on which the companion may be for the longest.
+    /// The lease that the companion may be on longest.
     pub(super) fn last_companion(&self) -> LeaseId {
         self.moves.filter(|moves| moves.sent).map_or(self.companion, |moves| moves.to)
     }
@@ -61,29 +62,29 @@ impl Keys {
     }
 }
 
-/// A companion that could not be deleted, first in what is to be removed.
+/// A companion that could not be deleted, the first to be removed.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) enum Stranded {
-    /// Campaigns of the connection may keep its lease alive, or come to do so.
+    /// Other campaigns of the connection keep its lease alive, or may start to.
     Kept {
-        /// When to ask for another lease, again.
+        /// When to ask for another lease again.
         ask_at: Instant,
-        /// Other candidates are on it, and a person was warned.
+        /// Other candidates are on it, and a warning was reported.
         warned: bool,
         /// The connection has another lease.
         moved: bool,
     },
-    /// No candidate does.
+    /// No candidate keeps it alive.
     RunsOut {
-        /// It has run out by then.
+        /// When it will have run out.
         at: Instant,
-        /// The store gave no answer since: it may have elected a leader, which extends the lease.
+        /// The store has not answered since. It may have elected a leader, which extends the lease.
         unanswered: bool,
     },
 }
 
 impl Candidacy<Queue> {
-    /// Whether this campaign keeps a lease of companions alive, or will where an answer says so.
+    /// Whether this campaign keeps a companions' lease alive, or will if an answer names it.
     pub fn keeps_companion_on(&self, lease: LeaseId) -> bool {
         match &self.stage {
             Stage::Racing(Race::Placed(placed)) => placed.keys.has_companion_on(lease),
@@ -94,7 +95,7 @@ impl Candidacy<Queue> {
 
     // ---- the connection's lease ----
 
-    /// Asks for another lease in place of this one, for all companions of the connection.
+    /// Asks for another lease to replace this one, for all companions of the connection.
     pub(super) fn ask_for_another(&mut self, from: LeaseId) {
         if self.own.shared.leaves.is_none() {
             self.own.shared.leaves = Some(from);
@@ -102,7 +103,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The connection has another lease, or it is not to be had.
+    /// The connection has another lease, or cannot get one.
     pub(super) fn another_is_shared(&mut self, from: LeaseId, result: &Result<LeaseId, Failure>) {
         let of_ours = self.own.removal.hangs_on(from);
         match (result, &mut self.own.removal.stranded) {
@@ -114,8 +115,8 @@ impl Candidacy<Queue> {
             }
             (Err(failure), Some(Stranded::Kept { warned: true, .. })) => self.lease_stays(
                 failure,
-                "the lease of a companion that cannot be deleted stays in use, as no other can be had: this election has no \
-                 leader",
+                "A companion cannot be deleted and its lease stays in use, because no other lease can be had: this election \
+                 has no leader",
             ),
             _ => {}
         }
@@ -125,7 +126,7 @@ impl Candidacy<Queue> {
         if self.own.shared.lease == Some(from) {
             self.own.shared.lease = Some(to);
         }
-        // A campaign of another lease time has another lease.
+        // A campaign with another lease time has another lease.
         if self.own.shared.lease.is_none_or(|shared| shared == to) {
             self.own.shared.gone = Some(from);
         }
@@ -134,8 +135,9 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A proof showed this raft term: where the companion's lease is of another, one of this term is asked for, at each proof
-    /// until it is there. After a restore the terms begin again, and a lease of the former store has one to come.
+    /// A proof showed this raft term. If the companion's lease is of another term, asks for one of this term at each
+    /// proof until it arrives. After a restore terms start again, and a lease of the former store has a term yet to
+    /// come.
     pub(super) fn renew_shared(&mut self, raft_term: u64) {
         let Some(placed) = self.placed() else { return };
         let (companion, moves) = (placed.keys.companion, placed.keys.moves.is_some());
@@ -150,9 +152,9 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A companion without a place has been ahead for a lease. Where it is of a candidate of this connection that is over, and
-    /// a store that went back has it again, the connection itself keeps it alive: it goes with its lease, once no candidate
-    /// of the connection has its companion on that.
+    /// A companion without a place has been ahead for a lease. It may belong to a finished candidate of this
+    /// connection, brought back by a store that went back; then the connection itself keeps it alive. It goes with its
+    /// lease once no candidate of the connection has its companion on that lease.
     pub(super) fn leave_the_lease_in_the_way(&mut self) {
         let (lease, now) = (self.lease, self.now);
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
@@ -163,7 +165,8 @@ impl Candidacy<Queue> {
 
     // ---- a companion that moves ----
 
-    /// Before a round: where the connection has another lease, the companion is to move there once that is kept alive.
+    /// Before a round: if the connection has another lease, the companion will move there once that lease is kept
+    /// alive.
     pub(super) fn plan_move(&mut self) {
         let shared = self.own.shared.lease;
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
@@ -174,8 +177,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A round kept both leases alive, and its read shows where the companion is: it may have moved. What is written of it from
-    /// here on hangs on that lease.
+    /// A round kept both leases alive, and its read shows where the companion is: it may have moved. Later writes of it
+    /// use that lease.
     pub(super) fn end_move(&mut self, snapshot: &Snapshot) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let keys = &mut placed.keys;
@@ -186,7 +189,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// After such a round, where it has not moved: the companion is put onto the other lease.
+    /// After such a round, if the companion has not moved: puts it onto the other lease.
     pub(super) fn advance_move(&mut self, snapshot: &Snapshot) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let keys = &mut placed.keys;
@@ -207,14 +210,14 @@ impl Candidacy<Queue> {
         self.write(Purpose::Move, Action::Move { own, modified, to });
     }
 
-    /// Whether the companion is to be on another lease.
+    /// Whether the companion has to move to another lease.
     pub(super) fn moves(&self) -> bool {
         self.placed().is_some_and(|placed| placed.keys.moves.is_some())
     }
 
     pub(super) fn moved(&mut self, outcome: &Outcome) {
         match outcome {
-            // A read says where it is.
+            // A read will show where it is.
             Outcome::Applied { .. } | Outcome::Refused { .. } => self.begin_round(),
             // No put that names it can be applied any more.
             Outcome::Failed(Failure::LeaseGone) => {
@@ -238,19 +241,19 @@ impl Candidacy<Queue> {
                 }
                 self.lease_stays(
                     failure,
-                    "this candidate cannot leave the lease that a companion of another election hangs on and that cannot be \
-                     deleted: that election has no leader",
+                    "A companion of another election cannot be deleted, and this candidate cannot leave the lease of that \
+                     companion: the other election has no leader",
                 );
             }
         }
     }
 
-    /// Whether a put may have attached the companion to the lease that it moves to.
+    /// Whether a put may have attached the companion to its new lease.
     pub(super) fn may_have_moved(&self) -> bool {
         self.placed().and_then(|placed| placed.keys.moves).is_some_and(|moves| moves.sent)
     }
 
-    /// The lease to move to is gone. Returns whether the move is over: no put was sent that could be applied.
+    /// The new lease is gone. Returns whether the move is over: no put was sent that may still be applied.
     pub(super) fn cannot_move(&mut self) -> bool {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return true };
         let Some(moves) = placed.keys.moves.take_if(|moves| !moves.sent) else {
@@ -265,15 +268,15 @@ impl Candidacy<Queue> {
     fn lease_stays(&mut self, failure: &Failure, cost: &str) {
         let Some(fault) = failure.fault() else { return };
         if !core::mem::replace(&mut self.own.reported.stays, true) {
-            let detail = format!("{}. So {cost} until this is put right or the process ends", fault.detail);
+            let detail = format!("{}. {cost} until this is fixed or the process ends", fault.detail);
             self.warn(Warning::Store(Fault { kind: fault.kind, detail }));
         }
     }
 
     // ---- a companion that cannot be deleted ----
 
-    /// A companion that is to be removed could not be deleted, as an answer of the store says. Returns whether it is certain to
-    /// be gone all the same.
+    /// The store's answer shows that a companion to be removed could not be deleted. Returns whether it will surely go
+    /// anyway.
     pub(super) fn is_stranded(&mut self, on: LeaseId, asked: Instant, cause: &Fault) -> bool {
         let (lease, now) = (self.lease, self.now);
         match &mut self.own.removal.stranded {
@@ -286,8 +289,8 @@ impl Candidacy<Queue> {
                 *ask_at = now + pace::renew_every(lease);
                 if !core::mem::replace(warned, true) {
                     let detail = format!(
-                        "{}. A companion of a former place could not be deleted for a lease and holds this election back; the \
-                         other candidates of this process move to another lease, so that its own runs out",
+                        "{}. A companion of a former place could not be deleted for a whole lease and blocks this election; \
+                         the other candidates of this process move to another lease, so that this one runs out",
                         cause.detail
                     );
                     self.warn(Warning::Store(Fault { kind: cause.kind, detail }));
@@ -295,25 +298,25 @@ impl Candidacy<Queue> {
                 self.ask_for_another(on);
             }
             Some(Stranded::Kept { .. }) => {}
-            // The first answer after a time without any: the election of the store's leader is over by now.
+            // The first answer after a silence: the election of the store's leader is over by now.
             Some(Stranded::RunsOut { unanswered: true, .. }) => self.runs_out(lease),
             Some(Stranded::RunsOut { at, .. }) => return *at <= now,
         }
         false
     }
 
-    /// The lease of the stranded companion is over in so long. A keep-alive may be under way still.
+    /// The stranded companion's lease is over after this long. A keep-alive may still be under way.
     fn runs_out(&mut self, left: Duration) {
         let until = self.now + self.attempt_limit() + left + EXPIRED;
         self.own.removal.stranded = Some(Stranded::RunsOut { at: until, unanswered: false });
     }
 
-    /// Whether its lease is over, as far as the time says: the store may have extended it, as its next leader does.
+    /// Whether its lease is over by time. The store's next leader may have extended it.
     pub(super) fn has_run_out(&self) -> bool {
         matches!(self.own.removal.stranded, Some(Stranded::RunsOut { at, .. }) if at <= self.now)
     }
 
-    /// The store gave no answer: the leader that it elects extends the lease, until the next answer at the latest.
+    /// The store did not answer. Its next leader extends the lease, and has done so by the next answer.
     pub(super) fn gave_no_answer(&mut self) {
         if let Some(Stranded::RunsOut { unanswered, .. }) = &mut self.own.removal.stranded {
             *unanswered = true;
@@ -325,8 +328,8 @@ impl Candidacy<Queue> {
         self.runs_out(Duration::ZERO);
     }
 
-    /// No candidate of the connection keeps this lease alive. It runs out once none can come to do so: once the connection has
-    /// another.
+    /// No candidate of the connection keeps this lease alive. It runs out once none can start to: when the connection
+    /// has another lease.
     pub(super) fn left_by_all(&mut self, lease: LeaseId) {
         if !self.own.removal.hangs_on(lease) {
             return;

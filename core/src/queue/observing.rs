@@ -1,4 +1,4 @@
-//! What the watch and the connection bring, and the reports to the user.
+//! What the watch and the connection deliver, and the reports to the user.
 
 use alloc::string::String;
 
@@ -14,8 +14,7 @@ use crate::token::{Incarnation, Revision};
 impl Candidacy<Queue> {
     // ---- the watch ----
 
-    /// A change of the queue: a round is worth its cost where it touches our keys, or where nothing is known to be ahead
-    /// since.
+    /// The queue changed. A round is worth its cost if our keys changed, or if nothing ahead is known since.
     pub(super) fn watched(&mut self, change: &Change) {
         let now = self.now;
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
@@ -51,7 +50,7 @@ impl Candidacy<Queue> {
     pub(super) fn reconnected(&mut self) {
         self.own.reconnecting = false;
         self.own.store.reconnected();
-        // One more failure than a lost stream explains: only the back-off keeps the load on the store low.
+        // More failures than a lost stream explains; only the back-off keeps the load on the store low.
         if self.own.failures <= 1 && !matches!(self.stage, Stage::Racing(Race::Entering(_))) {
             self.own.round.stop();
             self.begin_round();
@@ -81,19 +80,20 @@ impl Candidacy<Queue> {
         self.own.unborn = birth.is_none();
         self.is_another(birth, revision, true);
         if replaced {
-            // The other campaigns of the connection, its watch and an operator's requests are for the old store still.
+            // The connection's other campaigns, its watch and an operator's requests still refer to the old store.
             self.ask_inspection(Instant::ZERO);
         }
     }
 
-    /// Whether the candidate stays out. A store without a birth record gives no tokens before it has one.
+    /// Whether the candidate stays out. A store gives no tokens until it has a birth record.
     pub(super) fn is_barred(&self) -> bool {
         !self.own.unborn && self.own.store.is_barred()
     }
 
     pub(super) fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
         self.own.store.reset(incarnation, revision, self.now);
-        // A store that went back may hold companions of ended terms again. They go with this lease, which is not kept.
+        // A store that went back may hold companions of ended terms again. They go with this lease, which is no longer
+        // kept alive.
         self.shared_lease_is_gone();
         self.lose(Reason::StoreReset);
         if is_news {

@@ -1,11 +1,11 @@
 //! Giving way: a place that cannot be proved is left to others, and its candidate rests and probes.
 //!
-//! Keep-alives need no permission on the keys, and may be answered while reads are not. So a candidate whose proofs fail
-//! would keep its place, and with it every candidate behind, from leading. After a lease without a proof it leaves the
-//! queue, whether it is first or not: a candidate that cannot read does not know that.
+//! Keep-alives need no permission on the keys, and may be answered while reads are not. So a candidate whose proofs
+//! fail could keep its place, and keep every candidate behind it from leading. After a lease without a proof it leaves
+//! the queue. It does so whether it is first or not, because without reads it cannot know.
 //!
-//! A probe repeats what a proof consists of, as far as one can without a place: keep-alives of a lease that has no keys and of
-//! the lease of the companions, and then a read that names the keys of that lease. Nothing is put into the queue.
+//! A probe repeats the steps of a proof as far as possible without a place: keep-alives of a lease without keys and of
+//! the companions' lease, then a read that names the keys of that lease. Nothing is put into the queue.
 
 use alloc::boxed::Box;
 
@@ -24,7 +24,7 @@ use crate::time::Instant;
 /// The probe of a candidate that rests.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Probe {
-    /// Its own lease, asked for, for the whole rest.
+    /// Its own lease, asked for once for the whole rest.
     lease: Option<LeaseId>,
     granted: bool,
     step: Step,
@@ -36,7 +36,7 @@ enum Step {
     Idle,
     Granting,
     KeepingAlive(KeepAlives),
-    /// The read that follows; without keep-alives it only looks who is in the queue.
+    /// The read that follows. Without keep-alives it only checks who is in the queue.
     Reading {
         read: ReadId,
         kept: Option<KeepAlives>,
@@ -71,8 +71,7 @@ impl Probe {
 }
 
 impl Candidacy<Queue> {
-    /// A step of a proof was sent and failed, or was not answered in time. A place that was without a proof for a lease is
-    /// left.
+    /// A step of a proof was sent and failed, or was not answered in time. A place without a proof for a lease is left.
     pub(super) fn step_failed(&mut self, step: Proof, tried: Tried, fault: Option<&Fault>) {
         let (lease, now) = (self.lease, self.now);
         if self.placed().is_none() {
@@ -82,14 +81,14 @@ impl Candidacy<Queue> {
         if let Some(fault) = fault {
             self.giving_way.answered_with(fault, now);
         }
-        // A term ends at its deadline.
+        // A term ends at its deadline instead.
         if self.giving_way.gives_way(lease) && self.term.is_none() {
             self.giving_way.withdraws(now);
             self.withdraw();
         }
     }
 
-    /// Whether this candidate must not enter; it wakes for the next probe, or at the end of its rest.
+    /// Whether this candidate must not enter. It wakes for the next probe, or when its rest ends.
     pub(super) fn rests(&mut self) -> bool {
         let rests = self.giving_way.rests(self.now);
         match self.giving_way.wakes_at(self.now) {
@@ -106,7 +105,7 @@ impl Candidacy<Queue> {
         rests
     }
 
-    /// Probes where that is due, and looks who is in the queue in any case: another may have left it, or the rest is over.
+    /// Probes when due. Always checks who is in the queue: another candidate may have left, or the rest may be over.
     pub(super) fn probe(&mut self) {
         if !self.giving_way.rests(self.now) {
             return self.try_to_enter();
@@ -198,7 +197,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Reads the whole queue, as the first read of a candidacy does.
+    /// Reads the whole queue, like the first read of a candidacy.
     fn probe_reads(&mut self, kept: Option<KeepAlives>) {
         if kept.is_none() {
             self.giving_way.probed(Proof::KeepAlive, self.now, false, self.now);
@@ -240,7 +239,7 @@ impl Candidacy<Queue> {
         self.try_another_member(&Failure::Unanswered);
         match core::mem::take(&mut self.own.probe.step) {
             Step::Reading { .. } => self.giving_way.probed(Proof::Read, self.now, false, self.now),
-            // Whether it was granted is not known: it runs out.
+            // Whether it was granted is unknown; if so, it runs out.
             Step::Granting => {
                 self.own.probe.lease = None;
                 self.probe_reads(None);

@@ -1,16 +1,16 @@
 //! A round: keep-alives of the leases of both keys, then a linearised read of the same raft term.
 //!
-//! A keep-alive alone proves nothing. It does not say whether the keys are still there; and a server that was the leader
-//! and is paused or isolated answers it from what it knows (measured: a resumed leader of 3.4.23 answered with a full
-//! time to live for leases that another leader had revoked half a second before the keep-alive was sent). A linearised
-//! read is answered by a majority; where its raft term is that of the keep-alives, no other leader was elected in
-//! between, so the answers were given by the one that keeps the leases.
+//! A keep-alive alone proves nothing. It does not show whether the keys still exist, and a former leader that is paused
+//! or isolated answers it from what it knows (measured: a resumed leader of 3.4.23 answered with a full time to live
+//! for leases that another leader had revoked half a second before the keep-alive was sent). A majority answers a
+//! linearised read. If its raft term is that of the keep-alives, no other leader was elected in between, so the answers
+//! came from the leader that keeps the leases.
 //!
-//! However late that read is: it can follow the keep-alives of the round before. So a change in the queue is worth a read
-//! alone, as long as the deadline of those keep-alives has not passed; the deadline stays what it was.
+//! The read may come late, and can follow the keep-alives of the previous round. So a change in the queue is worth a
+//! read alone, as long as the deadline of those keep-alives has not passed. The deadline does not change.
 //!
-//! For the same reason an answer counts that comes after its time limit: what it proves counts from its send. Until the next
-//! round leaves, keep-alives that were late are completed by their answers, and a read that was late until a later one is answered.
+//! For the same reason a late answer counts: what it proves counts from its send. Late keep-alives can be completed by
+//! their answers until the next round leaves, and a late read until a later one is answered.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -34,15 +34,15 @@ pub(super) struct Round {
     last_read: ReadId,
     /// When it was asked for.
     asked: Instant,
-    /// When its keep-alives were sent last.
+    /// When its keep-alives were last sent.
     kept_asked: Instant,
-    /// These were not answered in time, and are sent again. An answer still counts.
+    /// They were not answered in time, and are sent again. An answer still counts.
     late: bool,
     /// The last read that was not answered in time. Its answer still counts.
     pub(super) given_up: Option<Box<GivenUp>>,
     /// A change was seen at this revision: a read that does not show it is not the last.
     pub(super) wanted: Revision,
-    /// Rounds in a row whose read was of another raft term.
+    /// The number of rounds in a row whose read was of another raft term.
     other_terms: u32,
     /// The keep-alives of the newest proof.
     proven: Option<KeepAlives>,
@@ -87,14 +87,14 @@ impl Round {
         self.forget_late();
     }
 
-    /// The answer to the read that was given up shows nothing new.
+    /// The answer to the abandoned read would show nothing new.
     fn forget_late(&mut self) {
         if let Some(given_up) = &mut self.given_up {
             given_up.counts = false;
         }
     }
 
-    /// Whether its keep-alives are under way, so that its read is still to be sent.
+    /// Whether its keep-alives are under way and its read is still to be sent.
     pub(super) fn keeps_alive(&self) -> bool {
         matches!(self.step, Step::KeepingAlive(_)) && !self.late
     }
@@ -115,7 +115,7 @@ impl Candidacy<Queue> {
         let deadline = placed.deadline.filter(|_| self.term.is_none());
         self.timers.stop(Timer::Round);
         if !self.may_ask(Wanted::Round) {
-            // From then on it waits as a read: its leases may be over. A term is over.
+            // After that it waits like a read: its leases may be over, and a term is.
             if let Some(deadline) = deadline.filter(|deadline| *deadline > self.now) {
                 self.timers.set(Timer::Round, deadline);
             }
@@ -134,7 +134,7 @@ impl Candidacy<Queue> {
         self.send(Request::KeepAlive { leases });
     }
 
-    /// Whether a candidate that has a place has a round under way, or one to come.
+    /// Whether a candidate with a place has a round under way or planned.
     pub(super) fn has_a_round(&self) -> bool {
         let waits = &self.own.turns.waits;
         self.placed().is_none()
@@ -144,8 +144,8 @@ impl Candidacy<Queue> {
             || waits.contains(Wanted::Confirm)
     }
 
-    /// A change at this revision is worth a read: with the keep-alives of the newest proof where its deadline has not
-    /// passed, and otherwise with new ones.
+    /// A change at this revision is worth a read: with the keep-alives of the newest proof if its deadline has not
+    /// passed, otherwise with new ones.
     pub(super) fn want_round(&mut self, revision: Revision) {
         self.own.round.wanted = self.own.round.wanted.max(revision);
         match self.own.round.step {
@@ -178,8 +178,8 @@ impl Candidacy<Queue> {
         self.send(Request::Read { read, own: Some(own), whole });
     }
 
-    /// Rounds are due at the multiples of a third of the lease, so that those of all campaigns of a connection fall
-    /// together and keep the lease of their companions alive once; among many they are spread over that time.
+    /// Rounds are due at multiples of a third of the lease. So the rounds of all campaigns of a connection coincide,
+    /// and keep the companions' lease alive once. On a connection with many campaigns they are spread over that time.
     fn round_later(&mut self) {
         let third = pace::renew_every(self.lease);
         let due = if self.own.round.is_one_of_many {
@@ -214,20 +214,20 @@ impl Candidacy<Queue> {
                 true => keeping.moves_nowhere(),
                 false => keeping.not_kept(lease),
             },
-            // A read says where the companion is.
+            // A read will show where the companion is.
             Ok(_) | Err(Failure::LeaseGone) if lease == leases.companion && self.may_have_moved() => {
                 keeping.not_kept(lease);
             }
-            // Losing needs no proof: no read is waited for.
+            // Losing needs no proof, so it does not wait for a read.
             Ok(_) | Err(Failure::LeaseGone) => {
                 self.lease_is_gone(lease);
                 return self.lose(Reason::Expired);
             }
-            // A companion can be moved off it all the same.
+            // A companion can still be moved off it.
             Err(Failure::Fault(_)) if lease == leases.companion && leases.moves_to.is_some() => {
                 keeping.not_kept(lease);
             }
-            // It failed as late.
+            // It already failed as late.
             Err(_) if self.own.round.late => return,
             Err(failure) => {
                 let tried = Tried { asked: self.own.round.kept_asked, sent: sent_at };
@@ -260,7 +260,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Reads without a place, to find out which revision the store has.
+    /// Reads without a place, to learn the store's revision.
     pub(super) fn look(&mut self) {
         if !self.may_ask(Wanted::Enter) {
             return;
@@ -308,7 +308,7 @@ impl Candidacy<Queue> {
                     Err(failure) => self.entering_failed(&failure),
                 }
             }
-            // The round gave it up: until now no one knew whether it had been sent.
+            // The round gave it up; until now it was unknown whether it had been sent.
             _ => match (result, self.own.round.given_up.as_deref().copied()) {
                 (Err(failure), Some(given_up)) if given_up.read == read => {
                     self.step_failed(Proof::Read, tried, failure.fault());
@@ -327,7 +327,7 @@ impl Candidacy<Queue> {
         self.own.round.given_up = Some(Box::new(GivenUp { read, kept, whole, counts: true }));
     }
 
-    /// A late answer makes it needless that a round is repeated.
+    /// After a late answer, the round need not be repeated.
     fn no_round_waits(&mut self) {
         self.own.turns.waits.round_leaves(self.now);
         self.timers.stop(Timer::Round);
@@ -347,7 +347,7 @@ impl Candidacy<Queue> {
             Step::KeepingAlive(kept) => {
                 self.round_failed(&Failure::Unanswered);
                 (self.own.round.step, self.own.round.late) = (Step::KeepingAlive(kept), true);
-                // A stream that is silent is blocked with all that is behind it, for up to 7 s (measured).
+                // A silent stream is blocked with everything behind it, for up to 7 s (measured).
                 if self.is_stream_silent(kept.began()) {
                     self.reconnect();
                 }
@@ -355,7 +355,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A round neither wins nor loses where it gives no answer. It is repeated until the deadline.
+    /// A round without an answer neither wins nor loses. It is repeated until the deadline.
     fn round_failed(&mut self, failure: &Failure) {
         self.own.round.step = Step::Idle;
         self.timers.stop(Timer::Answer);
@@ -378,8 +378,8 @@ impl Candidacy<Queue> {
         self.try_another_member(failure);
     }
 
-    /// Connects again where that may help. Where the store answers others, it is slow: another connection, which drops all that
-    /// is under way, would give it more to do.
+    /// Connects again if that may help. If the store answers others it is only slow, and a new connection, which drops
+    /// everything under way, would add to its load.
     pub(super) fn try_another_member(&mut self, failure: &Failure) {
         let is_silent = *failure == Failure::Unanswered && self.is_silent();
         if is_silent || failure.wants_another_member() {
@@ -414,13 +414,13 @@ impl Candidacy<Queue> {
             Sight::Reset => return self.reset(snapshot.birth, snapshot.revision),
         }
         if let Some(reason) = self.missing(snapshot) {
-            // Its lease stands, so another deleted our companion, and perhaps that of a leader with it.
+            // Its lease exists, so another party deleted our companion, and perhaps a leader's with it.
             self.own.owes_a_lease |= snapshot.companion.is_none();
             return self.lose(reason);
         }
         self.end_move(snapshot);
         let shown = snapshot.companion.as_ref().and_then(|companion| companion.lease);
-        // A companion that moves is on one of two leases: that one has to have been kept alive.
+        // A companion that moves is on one of two leases, and that one must have been kept alive.
         let kept_alive = shown.and_then(|shown| kept.answer(shown));
         let Some((since, ttl)) = kept_alive.and_then(|_| kept.since()) else {
             let wait = backoff::standard(1, &mut self.rng);
@@ -439,7 +439,7 @@ impl Candidacy<Queue> {
         if self.placed().is_none() {
             return;
         }
-        // One whose keep-alives were late is repeated in any case: their answers may never come.
+        // A round whose keep-alives were late is always repeated: their answers may never come.
         if !matches!(self.own.round.step, Step::Idle) && !self.own.round.late {
             return;
         }
@@ -450,8 +450,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Repeats a round whose keep-alives are of another raft term than its read: at once, as the new leader answers both
-    /// the next time. Where it does not, a little later.
+    /// Repeats a round whose keep-alives are of another raft term than its read: at once, because the new leader should
+    /// answer both next time. If it does not, a little later.
     fn repeat_in_this_term(&mut self) {
         self.own.round.other_terms = self.own.round.other_terms.saturating_add(1);
         match self.own.round.other_terms {

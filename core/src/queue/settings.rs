@@ -1,4 +1,4 @@
-//! What a queue adds to a candidate's settings, and refuses of them.
+//! What a queue adds to a candidate's settings, and which settings it refuses.
 
 use alloc::string::ToString;
 use core::time::Duration;
@@ -11,53 +11,54 @@ use crate::candidacy;
 use crate::refusals;
 use crate::store::{Fault, FaultKind};
 
-/// The longest lease. Servers write down what is left of longer ones, and shorten them with that (lease checkpoints).
+/// The longest lease. Servers record what is left of longer ones, and shorten them by doing so (lease checkpoints).
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// A lease that ran out may stand for so long: servers look for such leases twice a second.
+/// The time by which a lease may outlast its end: servers look for expired leases twice a second.
 pub(super) const EXPIRED: Duration = Duration::from_millis(500);
 
-/// A lease is at least so many times the shortest that the server grants, which is its election timeout and a half: an
-/// isolated leader steps down within two election timeouts, before such a lease could look expired to it.
+/// The multiple of the server's shortest lease that a lease must have at least. The shortest lease is one and a half
+/// election timeouts. An isolated leader steps down within two election timeouts, before such a lease could look
+/// expired to it.
 const SHORTEST_TIMES: u32 = 3;
 
-/// The servers of a store, as far as the rule depends on them.
+/// What the rule needs to know about a store's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// The shortest lease that the server grants, from the answer to a grant of one second; `None` where no server has
-    /// granted one yet. No campaign begins before it is known.
+    /// The shortest lease that the server grants, from the answer to a grant of one second; `None` until a server has
+    /// granted one. No campaign begins before it is known.
     pub shortest: Option<Duration>,
 }
 
 impl Server {
-    /// The shortest and the longest lease of a campaign on these servers; `None` where the shortest is not known yet.
+    /// The shortest and the longest lease of a campaign on these servers; `None` until the shortest is known.
     pub fn lease_bounds(self) -> Option<(Duration, Duration)> {
         self.shortest.map(|shortest| (shortest * SHORTEST_TIMES, LONGEST))
     }
 
-    /// The requests that the servers bear at a time from one connection. They refuse more than 5,000 that are proposed and not
-    /// applied (`etcdserver: too many requests`), from all connections together.
+    /// The number of requests that the servers accept at once from one connection. They refuse more than 5,000 proposed
+    /// and not applied requests (`etcdserver: too many requests`), counting all connections.
     pub const fn window(self) -> u32 {
         256
     }
 
-    /// The longest time in which the servers elect a leader of their own: two election timeouts, and the shortest
-    /// lease is one and a half. `None` where that is not known yet.
+    /// The longest time that the servers take to elect their own leader: two election timeouts, where the shortest
+    /// lease is one and a half. `None` until that is known.
     pub fn fail_over(self) -> Option<Duration> {
         self.shortest.map(|shortest| shortest * 4 / 3)
     }
 
-    /// What has to be known before a campaign begins, and is not yet.
+    /// What must be known before a campaign begins, and is not yet.
     pub fn not_known_yet(self) -> Option<Fault> {
         let detail =
-            "the store has not granted a lease yet, from which the shortest is known; it is asked again";
+            "the shortest lease is unknown, because the store has not granted one yet; it is asked again";
         self.shortest.is_none().then(|| Fault { kind: FaultKind::Unreachable, detail: detail.into() })
     }
 
-    /// The numbers that `settings` give on these servers, by the rules that a campaign follows.
+    /// The timing that `settings` give on these servers, by the rules that a campaign follows.
     ///
-    /// A candidate here writes nothing to keep its place; [`Forecast::writes_a_day`] is the number of its rounds, each of
-    /// them two keep-alives and a read.
+    /// A candidate writes nothing here to keep its place; [`Forecast::writes_a_day`] counts its rounds, each of two
+    /// keep-alives and a read.
     ///
     /// # Errors
     ///
@@ -81,7 +82,7 @@ impl Server {
     }
 }
 
-/// What a candidate's settings are in a queue, which adds nothing to those of every candidate.
+/// The rules that a candidate's settings give in a queue, which adds none of its own.
 pub(super) type Rules = candidacy::Rules<()>;
 
 /// The rules of these settings in a queue.
@@ -96,15 +97,15 @@ pub(super) fn rules(settings: Settings, server: Server) -> Result<Rules, Invalid
 }
 
 impl Rules {
-    /// The longest time without a leader after a crash or a deletion. A companion stands as long as its place, also after
-    /// the deletion of the place by an operator. Where the lease of the companion is older than the raft term, the next
-    /// leader waits for a lease after that.
+    /// The longest time without a leader after a crash or a deletion. A companion lasts as long as its place, even
+    /// after an operator deletes the place. If the companion's lease is older than the raft term, the next leader waits
+    /// for one more lease.
     pub(super) fn worst_fail_over(&self) -> Duration {
         self.lease + EXPIRED + pace::attempt_limit(self.lease) + self.lease
     }
 }
 
-/// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.
+/// The default margin between a leader's deadline and the end of a lease of that length.
 pub fn default_margin(lease: Duration) -> Duration {
     Margin::of_durations(&Settings::new("")).of(lease)
 }
@@ -129,10 +130,10 @@ fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), In
     Ok(())
 }
 
-/// Refuses a priority: the order of the queue is that of arrival.
+/// Refuses a priority: the queue is in order of arrival.
 ///
 /// # Errors
-/// The setting, where there is one.
+/// Returns the setting, if there is one.
 pub fn check_priority(priority: Option<i64>) -> Result<(), InvalidSettings> {
     priority.map_or(Ok(()), |priority| Err(refusals::priority(&priority.to_string())))
 }

@@ -7,11 +7,11 @@ use crate::store::StoreInfo;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
-/// The store's incarnation and how far it is known.
+/// The store's incarnation, and how far it is known.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct StoreView {
     incarnation: Incarnation,
-    /// No win is reported before: a leader of an incarnation before this one may lead until then.
+    /// No win is reported before this: a leader of an earlier incarnation may lead until then.
     trusted_at: Instant,
     /// The highest revision that a linearised answer showed.
     mark: Revision,
@@ -19,19 +19,19 @@ pub(super) struct StoreView {
     largest: Option<Token>,
     /// The longest lease of any candidate observed.
     longest: Duration,
-    /// The number of the connection, and that of the one over which an answer was doubtful.
+    /// The number of this connection, and of the one over which an answer was doubtful.
     connection: u64,
     doubted: Option<u64>,
 }
 
-/// What a read says of the store.
+/// What a read shows about the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
-    /// It is the one that is known.
+    /// It is the known store.
     Same,
-    /// It may be another, or have gone back: ask again over a new connection.
+    /// It may be another store, or have gone back: ask again over a new connection.
     Doubtful,
-    /// A second connection says the same.
+    /// A second connection shows the same.
     Reset,
 }
 
@@ -48,7 +48,7 @@ impl StoreView {
         }
     }
 
-    /// Compares a read with what is known. `own` is the creation of the candidate's own keys.
+    /// Compares a read with what is known. `own` is when the candidate's own keys were created.
     pub(super) fn sight(&mut self, snapshot: &Snapshot, own: Option<Revision>) -> Sight {
         if snapshot.birth == Some(self.incarnation) && snapshot.revision >= self.mark {
             self.mark = snapshot.revision;
@@ -65,7 +65,7 @@ impl StoreView {
         }
     }
 
-    /// Takes in a read of a campaign that has no place, whichever revision it shows.
+    /// Takes in a read of a campaign without a place, whatever revision it shows.
     pub(super) fn look(&mut self, snapshot: &Snapshot) {
         if snapshot.birth == Some(self.incarnation) {
             self.mark = snapshot.revision;
@@ -77,7 +77,7 @@ impl StoreView {
         for companion in &snapshot.companions {
             self.longest = self.longest.max(companion.lease_time);
         }
-        // A leader's token is the creation of its place: that of the first one, if any.
+        // A leader's token is the creation of its place: the first one, if any.
         if let Some(first) = snapshot.companions.first().filter(|first| Some(first.created) != own) {
             self.observe_token(self.token(first.created));
         }
@@ -104,7 +104,7 @@ impl StoreView {
         self.token(Revision(self.mark.0.saturating_add(1)))
     }
 
-    /// Whether a new place could have a token that is not above every token observed.
+    /// Whether a new place could get a token that is not above every token observed.
     pub(super) fn is_barred(&self) -> bool {
         self.largest.is_some_and(|largest| self.next_token() <= largest)
     }
@@ -126,7 +126,7 @@ impl StoreView {
         self.connection += 1;
     }
 
-    /// The store is another, or went back: what leaders it had may lead for a lease.
+    /// The store was replaced or went back: leaders it had may lead for another lease.
     pub(super) fn reset(&mut self, incarnation: Option<Incarnation>, revision: Revision, now: Instant) {
         self.incarnation = incarnation.unwrap_or(self.incarnation);
         self.trusted_at = now + self.longest;
@@ -135,8 +135,8 @@ impl StoreView {
     }
 }
 
-/// A lease after the first sight of the birth record, or after its birth where the store's age is known. An operator's
-/// word that the name was never used counts for a campaign that knew no other incarnation.
+/// A lease after the first sight of the birth record, or after its birth if the store's age is known. An operator's
+/// statement that the name was never used counts for a campaign that knew no other incarnation.
 fn trusted_at(info: &StoreInfo, lease: Duration, now: Instant) -> Instant {
     match info.never_used {
         true => now,

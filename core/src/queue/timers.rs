@@ -11,13 +11,13 @@ crate::timers! {
     Remove,
     /// When to stop waiting for the release after a close.
     Close,
-    /// When the keys of a term whose work has not ended are removed all the same.
+    /// When to remove the keys of a term even if its work has not ended.
     Release,
-    /// When a draining term ends though its work is not done.
+    /// When a draining term ends even if its work is not done.
     Drain,
-    /// When to give a hand over up because the successor is not next.
+    /// When to give up a hand-over because the successor is not next.
     HandOver,
-    /// When the wait that a win owes is over.
+    /// When the wait owed before a win is over.
     Owed,
     /// When to begin a round.
     Round,

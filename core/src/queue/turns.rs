@@ -1,17 +1,19 @@
-//! Requests that wait for a place: a campaign wishes to ask, and asks when its turn comes.
+//! Requests that wait for a place: a campaign wants to ask, and asks when its turn comes.
 //!
-//! What waits is the first request of something that the campaign does, in four classes:
+//! The first request of each thing that the campaign does may wait, in four classes:
 //!
-//! - A round of a candidate that has proved its place is a renewal by its deadline, whether it leads or is in line: where its leases
-//!   run out, one that leads ends its term, and one that is in line has to enter again at the end of the queue, which costs the
-//!   store more than the round. Once such a deadline has passed, the round only shows what is left, and waits with the reads.
-//! - What removes a former candidacy is a release.
-//! - The first round of a new place, looks and probes are reads, so that what is entered is proved before more is.
-//! - What enters the queue is an acquire, and so is the move of a companion, for which nothing is lost. Of those that enter, one that
-//!   waits for longer comes first with all that it asks for: its lease would run out while others are granted theirs.
+//! - The round of a candidate that has proved its place is a renewal, ordered by its deadline, whether it leads or
+//!   waits in line. If its leases run out, a leader's term ends, and a waiting candidate has to enter again at the end
+//!   of the queue, which costs the store more than the round. Once such a deadline has passed, the round only shows
+//!   what is left, and waits with the reads.
+//! - Removing a former candidacy is a release.
+//! - The first round of a new place, looks and probes are reads, so what has entered is proved before more enters.
+//! - Entering the queue is an acquire, and so is moving a companion, which loses nothing by waiting. Among candidates
+//!   that enter, the one that has waited longest goes first with all its requests: its lease would run out while others
+//!   are granted theirs.
 //!
-//! What follows such a request in the same round, probe or step leaves in its place, which an answer has just freed. The lease of the
-//! companions is asked for once for a connection, and needs no place.
+//! Later requests of the same round, probe or step use its place, which an answer has just freed. The companions' lease
+//! is asked for once per connection, and needs no place.
 
 use core::time::Duration;
 
@@ -22,14 +24,14 @@ use crate::candidacy::{self, Candidacy, Rule as _, Stage};
 use crate::session::{Class, Wish};
 use crate::time::Instant;
 
-/// Something that a campaign does, whose first request may have to wait. The most urgent first.
+/// Something that a campaign does and whose first request may have to wait. The most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Wanted {
     Round,
     /// The read that confirms the newest proof.
     Confirm,
     Remove,
-    /// The read that looks for a companion that was to be removed.
+    /// The read that looks for a companion that should be gone.
     Check,
     Probe,
     Enter,
@@ -53,9 +55,9 @@ impl Wanted {
 /// What waits.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Waits {
-    /// A bit for each.
+    /// One bit each.
     these: u8,
-    /// The round that waits does since then.
+    /// Since when the waiting round has waited.
     round_since: Option<Instant>,
     /// The time for which the round under way waited.
     round_waited: Duration,
@@ -76,21 +78,21 @@ impl Waits {
         self.these &= !(1 << wanted as u8);
     }
 
-    /// A round leaves, or another time was set for it.
+    /// A round leaves, or its time was changed.
     pub(super) fn round_leaves(&mut self, now: Instant) {
         self.round_waited = self.round_since.take().map_or(Duration::ZERO, |since| now.since(since));
         self.remove(Wanted::Round);
         self.remove(Wanted::Confirm);
     }
 
-    /// The place is another one, or there is none: what is to be removed waits all the same.
+    /// The place has changed, or there is none. What is to be removed still waits.
     pub(super) fn stop(&mut self) {
         let [remove, check] = [Wanted::Remove, Wanted::Check].map(|wanted| 1 << wanted as u8);
         self.these &= remove | check;
         (self.round_since, self.round_waited) = (None, Duration::ZERO);
     }
 
-    /// When the read of a round was asked for at this instant: the same without the time for which the round waited here.
+    /// When a round's read was asked for, minus the time for which the round waited here.
     pub(super) fn without_wait(&self, asked: Instant) -> Instant {
         asked.before(self.round_waited)
     }
@@ -109,8 +111,8 @@ impl Candidacy<Queue> {
         self.own.turns.last_answers().any + self.attempt_limit() <= self.now
     }
 
-    /// Whether the stream of keep-alives is silent, on which these were sent at `sent`: something else that was sent so much later
-    /// is answered. In a process that is late itself, answers wait in the order in which they came.
+    /// Whether the stream that these keep-alives were sent on at `sent` is silent: something else, sent that much
+    /// later, is answered. In a process that is itself late, answers wait in the order in which they came.
     pub(super) fn is_stream_silent(&self, sent: Instant) -> bool {
         sent + self.attempt_limit() <= self.own.turns.last_answers().apart
     }
@@ -137,7 +139,8 @@ impl Candidacy<Queue> {
         self.ask(request);
     }
 
-    /// The most urgent of what waits, where there still is a reason for it. Where a timer is set, that has its own.
+    /// The most urgent of what waits, if there is still a reason for it. If a timer is set, the timer makes the
+    /// request.
     fn waits(&self) -> Option<Wanted> {
         let waits = &self.own.turns.waits;
         if waits.these == 0 {
@@ -176,7 +179,7 @@ impl Candidacy<Queue> {
             Wanted::Enter => match &self.stage {
                 Stage::Racing(Race::Entering(entering)) if !self.is_barred() => {
                     let since = entering.since.unwrap_or(now);
-                    // Before those that began at the same time, and have no lease yet.
+                    // Ahead of those that began at the same time and have no lease yet.
                     let by = if entering.has_lease() { since.before(Duration::from_nanos(1)) } else { since };
                     (Class::Acquire, by)
                 }
@@ -187,7 +190,7 @@ impl Candidacy<Queue> {
         Some(Wish { class, by })
     }
 
-    /// Does what waits, as far as there are places by now.
+    /// Does what waits, as far as there are places now.
     pub(super) fn turn(&mut self) {
         while self.own.turns.has_place()
             && let Some(wanted) = self.waits()

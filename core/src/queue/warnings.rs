@@ -1,4 +1,4 @@
-//! What a person should know: places that no candidate has, another candidate of our name, leases that are cut short.
+//! What a person should know: places without a candidate, another candidate of our name, leases that are cut short.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,8 +14,8 @@ use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// Another campaign of this candidate's name. Its place may be left over from a process of ours that ended, until its
-/// lease has run out; one that stands after that, or was created again, is alive.
+/// Another campaign with this candidate's name. Its place may be left over from a process of ours that ended, until its
+/// lease has run out; if it is there after that, or was created again, it is alive.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Namesake {
     nonce: Nonce,
@@ -25,15 +25,15 @@ pub(super) struct Namesake {
 }
 
 impl Namesake {
-    /// Whether the next read of the whole queue says if it is alive.
+    /// Whether the next read of the whole queue will show if it is alive.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         !self.reported && now >= self.alive_at
     }
 }
 
 impl Candidacy<Queue> {
-    /// Warns of places that no candidate has, each kind once. No one is advised to delete a key of another prefix: without
-    /// it, two of that prefix's candidates could lead.
+    /// Warns of places without a candidate, once per kind. Never advises deleting a key of another prefix: without it,
+    /// two of that prefix's candidates could lead.
     pub(super) fn check_places(&mut self, snapshot: &Snapshot) {
         if let Some(overlap) = &snapshot.overlap {
             let first = snapshot.places.first().map_or(Revision(0), |place| place.created);
@@ -67,7 +67,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Warns of another candidate of ours that has our name. A foreign one has no nonce to be told apart by.
+    /// Warns of another candidate of ours with our name. Foreign ones have no nonce to tell them apart.
     pub(super) fn check_namesake(&mut self, snapshot: &Snapshot, whole: bool) {
         let of_our_name = snapshot.places.iter().filter(|place| place.name == self.rules.name);
         let found = of_our_name.filter_map(|place| line::companion(snapshot, place)).find_map(|companion| {
@@ -95,8 +95,8 @@ impl Candidacy<Queue> {
             return;
         }
         let detail = format!(
-            "a lease of {:?} is kept for {ttl:?} only, so the deadline is sooner; \
-             connect to the servers themselves, not to a proxy that answers for them",
+            "a lease of {:?} is kept for only {ttl:?}, so the deadline is earlier; \
+             connect to the servers directly, not to a proxy that answers for them",
             self.lease
         );
         self.warn(Warning::Store(Fault { kind: FaultKind::Broken, detail }));

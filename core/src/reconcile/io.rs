@@ -8,20 +8,20 @@ use crate::time::Instant;
 /// The waits and retries of a [`Reconciler`](super::Reconciler). Every value is possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The wait after *end* failed in an error until it is run again. 5 s by default.
+    /// The wait after *end* returned an error, before it runs again. 5 s by default.
     pub retry_every: Duration,
-    /// The number of runs of *end* in an error before the reconciler gives up. 12 by default. The run that led to the
-    /// error is not counted; a leader whose error is another has *end* run once even where this is 0.
+    /// The number of runs of *end* that may fail before the reconciler gives up. 12 by default. The run that led to the
+    /// error is not counted. If the error came from elsewhere, a leader's *end* runs once even if this is 0.
     pub retries: u32,
-    /// The wait after *error* succeeded until the candidacy resumes. 30 s by default.
+    /// The wait after *error* succeeded, before the candidacy resumes. 30 s by default.
     pub cool_down: Duration,
 }
 
-/// An *error* that fails at once is not run more often than this.
+/// The shortest time between runs of *error*, even if it fails at once.
 const LEAST_BEFORE_ERROR_AGAIN: Duration = Duration::from_secs(1);
 
 impl Settings {
-    /// The wait after *error* failed until it is run again: the cool-down, and a second at least.
+    /// The wait after *error* failed, before it runs again: the cool-down, but at least a second.
     pub(super) fn before_error_again(&self) -> Duration {
         self.cool_down.max(LEAST_BEFORE_ERROR_AGAIN)
     }
@@ -40,7 +40,7 @@ pub enum Message {
     Leader,
     /// This candidate does not lead, or is about to leave.
     NotLeader,
-    /// Something is wrong with the election or with the system: stop, and come back later.
+    /// Something is wrong with the election or the system: stop, and come back later.
     Error,
 }
 
@@ -48,7 +48,7 @@ impl Message {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Leader, Self::NotLeader, Self::Error];
 
-    /// The word for it, as it is typed and logged.
+    /// Its word, as typed and logged.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Leader => "LEADER",
@@ -69,7 +69,7 @@ impl fmt::Display for Message {
 pub enum Handler {
     /// Begins the leader's work.
     Begin,
-    /// Ends it. Running it where little or nothing was begun must do no harm.
+    /// Ends it. Must do no harm if little or nothing was begun.
     End,
     /// Handles an error, once nothing is left of the work.
     Error,
@@ -92,13 +92,13 @@ pub struct RunId(pub u64);
 /// The state of the handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Nothing of the work goes on.
+    /// No work is running.
     NotLeader,
     /// The work was begun, and has not ended.
     Leader,
     /// Something failed. Messages are not acted on.
     Error,
-    /// For good.
+    /// Closed for good.
     Closed,
 }
 
@@ -113,15 +113,15 @@ impl fmt::Display for State {
     }
 }
 
-/// An event outside of the reconciler.
+/// Something that happened outside the reconciler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Time has passed.
     Tick,
-    /// The election says something.
+    /// The election sends a message.
     Message(Message),
-    /// The lease allows the work until then. Given before [`Message::Leader`] and at every renewal; where a
-    /// term is lost for good at once, that instant. Never given, nothing is ever overdue.
+    /// The lease allows the work until then. Given before [`Message::Leader`] and at every renewal; if a term is lost
+    /// at once, that instant is given. If it is never given, nothing is ever overdue.
     Lease {
         /// Until then no other candidate can lead.
         until: Instant,
@@ -130,7 +130,7 @@ pub enum Input {
     Returned {
         /// Which.
         run: RunId,
-        /// True if it did what it should.
+        /// True if it succeeded.
         succeeded: bool,
     },
     /// End the work, and stop for good.
@@ -147,14 +147,14 @@ pub enum Output {
         /// The handler.
         handler: Handler,
     },
-    /// The *begin* that runs has no purpose any more: stop it if you can, and answer as ever. *End* follows.
+    /// The running *begin* no longer has a purpose: stop it if you can, and answer as usual. *End* follows.
     Stop(RunId),
-    /// Give the leadership up in the store and stay out of the race. While *end* runs the lease may be held, for as long as
-    /// any leader may take to leave.
+    /// Give up the leadership in the store and stay out of the race. The lease may be held while *end* runs, for as
+    /// long as any leader may take to leave.
     StandDown,
     /// Take part in the election again.
     StandUp,
-    /// Nothing is left of the work: the lease that was held for it can be released.
+    /// Nothing is left of the work, so the lease held for it can be released.
     Relinquish,
     /// Report this to the user.
     Event(Event),
@@ -167,19 +167,19 @@ pub enum Output {
 /// A report to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The handlers stand somewhere else than before.
+    /// The handlers entered another state.
     State(State),
     /// A handler failed.
     Failed(Handler),
-    /// The promise of one leader is broken: the lease is over, and what *begin* began has not ended. Reported
-    /// once, while it happens.
+    /// The promise of one leader is broken: the lease is over, but what *begin* began has not ended. Reported once,
+    /// while it happens.
     Overdue {
         /// When the lease was over.
         since: Instant,
     },
     /// Overdue work has ended.
     Late {
-        /// For how long there was work without a lease.
+        /// The time for which there was work without a lease.
         by: Duration,
     },
     /// The error is over, and the candidacy resumes.
@@ -194,9 +194,9 @@ pub enum Event {
 pub struct GaveUp {
     /// The number of runs that failed.
     pub failed: u32,
-    /// For how long there has been work without a lease, where there has.
+    /// The time for which there has been work without a lease, if any.
     pub overdue: Option<Duration>,
-    /// The number of messages since the error began that were dropped.
+    /// The number of messages that were dropped since the error began.
     pub dropped: u32,
 }
 
@@ -205,16 +205,16 @@ impl fmt::Display for GaveUp {
         let Self { failed, overdue, dropped } = self;
         write!(
             f,
-            "the end handler failed {failed} {}, so what the begin handler began may still be going on here",
+            "the end handler failed {failed} {}, so what the begin handler began may still be running here",
             if *failed == 1 { "time" } else { "times" }
         )?;
         match overdue {
             Some(span) => write!(
                 f,
-                ", and for {:?} by now without a lease: another candidate may lead beside it",
+                ", by now for {:?} without a lease: another candidate may lead at the same time",
                 crate::time::rounded(*span)
             )?,
-            None => f.write_str("; the election is given up, and another candidate may lead beside it")?,
+            None => f.write_str("; this candidate gives up the election, and another may lead at the same time")?,
         }
         write!(f, ". Messages dropped meanwhile: {dropped}")
     }

@@ -1,8 +1,8 @@
 //! A user's handlers, kept in line with leadership.
 //!
-//! A [`Reconciler`] gets the [`Message`]s of an election, and asks for [`Handler`]s to be run: one
-//! at a time, *begin* after winning, *end* after losing, and where one of them fails *error*. It is fed
-//! with [`Input`]s and drained of [`Output`]s, like a [`Campaign`](crate::campaign::Campaign).
+//! A [`Reconciler`] takes the [`Message`]s of an election and asks for [`Handler`]s to be run, one at a time: *begin*
+//! after winning, *end* after losing, and *error* if one of them fails. It takes [`Input`]s and returns [`Output`]s,
+//! like a [`Campaign`](crate::campaign::Campaign).
 //!
 //! ```text
 //!               LEADER               begin succeeds
@@ -21,22 +21,22 @@
 //!
 //! # What it does not do
 //!
-//! It takes no part in an election and runs nothing itself. It does not end a handler that hangs: it asks
-//! for a *begin* that has no purpose any more to be [stopped](Output::Stop), and a driver that can stop it does.
+//! It takes no part in an election and runs nothing itself. It cannot end a handler that hangs: it asks for a *begin*
+//! that no longer has a purpose to be [stopped](Output::Stop), and a driver that can stop it does.
 //!
 //! # How often *end* is run
 //!
-//! Once when the work is to end. Where that fails it is an error, and in an error *end* is run at once, and
-//! again every [`retry_every`](Settings::retry_every) until it succeeds, [`retries`](Settings::retries) times at
-//! most: so twelve times by default where an error was reported or *begin* failed, and thirteen in all where *end* itself
-//! was the error. That is what the tool elector did, after which this is modelled. A *begin* that failed may have done
-//! any part of its work, so *end* runs after it as well, before the election is given up.
+//! Once, when the work is to end. A failure of that run is an error. In an error, *end* runs at once and then every
+//! [`retry_every`](Settings::retry_every) until it succeeds, at most [`retries`](Settings::retries) times. By default
+//! that makes twelve runs if an error was reported or *begin* failed, and thirteen if *end* itself was the error, as in
+//! the tool elector, the model for this. A *begin* that failed may have done any part of its work, so *end* runs after
+//! it as well, before the election is given up.
 //!
 //! # What it adds to the rules of a lease
 //!
-//! A leader that drains keeps the lease until its work has ended: so an *end* that runs while
-//! the lease is held is in time. One that is still running when the lease is over breaks the promise of
-//! one leader, whatever the cause, and [`Event::Overdue`] reports it while it happens.
+//! A draining leader keeps the lease until its work has ended, so an *end* that runs while the lease is held is in
+//! time. If it still runs when the lease is over, it breaks the promise of one leader, whatever the cause;
+//! [`Event::Overdue`] reports that while it happens.
 
 mod io;
 
@@ -60,9 +60,9 @@ pub struct Reconciler {
     closing: bool,
     /// Until when the lease allows what *begin* began.
     lease: Option<Instant>,
-    /// Since when the work goes on though the lease is over.
+    /// Since when the work has been running without a lease.
     overdue: Option<Instant>,
-    /// Messages not acted on since the error began.
+    /// Messages dropped since the error began.
     dropped: u32,
     outputs: VecDeque<Output>,
 }
@@ -70,7 +70,7 @@ pub struct Reconciler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     NotLeader,
-    /// *Begin* runs; it was asked to stop where `stopped`.
+    /// *Begin* runs; `stopped` if it was asked to stop.
     Beginning {
         run: RunId,
         stopped: bool,
@@ -78,13 +78,13 @@ enum Stage {
     Leader,
     /// *End* runs, outside of an error.
     Ending(RunId),
-    /// *End* runs in an error; it failed that often before, and may be run that often again.
+    /// *End* runs in an error: how often it failed before, and how often it may still run.
     Mending {
         run: RunId,
         failed: u32,
         left: u32,
     },
-    /// *End* failed that often, is run again at that time, and after that that often at most.
+    /// *End* failed this often, runs again at that time, and after that at most this often.
     Retrying {
         failed: u32,
         left: u32,
@@ -100,7 +100,7 @@ enum Stage {
 }
 
 impl Reconciler {
-    /// One that does not lead. `now` is a reading of the clock that all later inputs use.
+    /// A reconciler that does not lead. `now` is a reading of the clock that all later inputs use.
     pub fn new(settings: Settings, now: Instant) -> Self {
         Self {
             settings,
@@ -118,11 +118,11 @@ impl Reconciler {
 
     /// Handles what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
-    /// A call that brings nothing new does nothing. A `now` before an earlier one counts as the earlier.
+    /// A call that brings nothing new does nothing. If `now` is before an earlier one, the earlier one counts.
     ///
     /// # Errors
     ///
-    /// The return of a handler that is not running changes nothing and is returned.
+    /// Returns an error, and changes nothing, if the handler that returned was not running.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         if let Input::Returned { run, .. } = input
             && self.running() != Some(run)
@@ -151,7 +151,7 @@ impl Reconciler {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.wake()))
     }
 
-    /// The state of the handlers. While *begin* runs it is not yet, and while *end* runs still, the leader's.
+    /// The state of the handlers: not yet the leader's while *begin* runs, still the leader's while *end* runs.
     pub fn state(&self) -> State {
         match self.stage {
             Stage::NotLeader | Stage::Beginning { .. } => State::NotLeader,
@@ -195,7 +195,7 @@ impl Reconciler {
         }
     }
 
-    /// A message that came while a handler runs. An error is not forgotten for one that comes later.
+    /// A message that came while a handler runs. A later message does not displace an error.
     fn wait_with(&mut self, message: Message) {
         if self.pending != Some(Message::Error) {
             self.pending = Some(message);
@@ -226,7 +226,7 @@ impl Reconciler {
                 self.outputs.push_back(Output::StandDown);
                 self.report(Event::State(State::Error));
                 self.report(Event::Failed(Handler::End));
-                // From here on it is an error like any other, which begins by ending the work.
+                // From here on it is an error like any other, and ending the work comes first.
                 match self.settings.retries.checked_sub(1) {
                     Some(left) => self.mend(1, left),
                     None => self.give_up(1),
@@ -260,7 +260,7 @@ impl Reconciler {
         }
     }
 
-    /// A *begin* that was stopped may have done any part of its work, so that is ended, whatever came of it.
+    /// A *begin* that was stopped may have done any part of its work, so *end* runs, whatever *begin* returned.
     fn end_what_was_begun(&mut self) {
         let pending = self.pending.take();
         self.enter(Stage::Leader);
@@ -268,7 +268,7 @@ impl Reconciler {
             self.message(Message::Error);
         } else {
             self.message(Message::NotLeader);
-            // Won again meanwhile: that is another term.
+            // If it was won again meanwhile, that is another term.
             self.pending = pending.filter(|message| *message == Message::Leader);
         }
     }
@@ -281,7 +281,7 @@ impl Reconciler {
         self.outputs.push_back(Output::Relinquish);
     }
 
-    /// Enters a stage in which nothing runs, and acts on what came meanwhile.
+    /// Enters a stage in which nothing runs, and acts on messages that came meanwhile.
     fn enter(&mut self, stage: Stage) {
         let before = self.state();
         self.stage = stage;
@@ -296,7 +296,7 @@ impl Reconciler {
         }
     }
 
-    /// Something is wrong: the election is given up, and what was begun is ended first.
+    /// Something is wrong: gives up the election, after ending what was begun.
     fn fail(&mut self, begun: bool) {
         self.drop_pending();
         self.outputs.push_back(Output::StandDown);
@@ -346,7 +346,7 @@ impl Reconciler {
             Stage::NotLeader | Stage::Again(_) | Stage::Cooling(_) => self.enter(Stage::Closed),
             Stage::Leader => self.message(Message::NotLeader),
             Stage::Beginning { .. } => self.wait_with(Message::NotLeader),
-            // Not to lead again, whatever the election said meanwhile.
+            // It must not lead again, whatever the election said meanwhile.
             Stage::Ending(_) => self.pending = self.pending.filter(|message| *message == Message::Error),
             Stage::Mending { .. } | Stage::Retrying { .. } | Stage::Handling(_) | Stage::Closed => {}
         }
@@ -371,7 +371,7 @@ impl Reconciler {
     /// Compares the work with the lease.
     fn judge(&mut self) {
         let Some(over) = self.lease.filter(|until| *until <= self.now) else { return };
-        // The clock says it before the election does.
+        // The clock shows it before the election reports it.
         match self.stage {
             Stage::Leader => self.message(Message::NotLeader),
             Stage::Beginning { stopped: false, .. } => self.wait_with(Message::NotLeader),
@@ -383,7 +383,7 @@ impl Reconciler {
         }
     }
 
-    /// Returns true if what *begin* began may be going on.
+    /// Returns true if what *begin* began may still be running.
     pub fn works(&self) -> bool {
         matches!(
             self.stage,

@@ -1,4 +1,4 @@
-//! The statements of a record beside its candidate: the campaign and the attempt that wrote it, and the holder's term.
+//! What a record states besides its candidate: the campaign and the attempt that wrote it, and the holder's term.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,9 +6,9 @@ use core::time::Duration;
 
 use crate::token::{Incarnation, Revision, Token};
 
-/// A number [made](crate::campaign::draw) for one campaign of random numbers of the operating system; no two campaigns
-/// share one, not even two of one process in one election. Where two do all the same, a campaign knows its own records by
-/// its name and its attempts as well.
+/// A number [made](crate::campaign::draw) for one campaign from the operating system's random numbers. No two campaigns
+/// share one, not even in one process and election. If two do share one after all, a campaign still knows its own
+/// records by its name and its attempts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(pub u128);
 
@@ -24,7 +24,7 @@ impl fmt::Debug for Nonce {
     }
 }
 
-/// The number of one write of a campaign; it grows and is never used again under one nonce.
+/// The number of one write of a campaign. It grows, and is never reused under one nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Attempt(pub u64);
 
@@ -37,8 +37,8 @@ pub struct WriteId {
     pub attempt: Attempt,
 }
 
-/// As a header has it. Of one width up to ten thousand million attempts, so that no renewal is longer than the record it
-/// replaces: a store that is full would refuse it.
+/// Its text in a header. It has a constant width up to ten thousand million attempts, so no renewal is longer than the
+/// record it replaces: a full store would refuse it.
 impl fmt::Display for WriteId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:010}", self.nonce, self.attempt.0)
@@ -60,29 +60,30 @@ impl FromStr for WriteId {
     }
 }
 
-/// The statement of a holder about its term.
+/// What a holder states about its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TermInfo {
     /// The term's fencing token.
     pub token: Token,
-    /// The time for which it had led when it sent this record; `None` where its win was not reported yet.
+    /// The time for which it had led when it sent this record; `None` if its win was not reported yet.
     pub led_for: Option<Duration>,
 }
 
 impl TermInfo {
-    /// The statement of an acquire: its own revision is to be the token's sequence, and no revision is zero.
+    /// What an acquire states: sequence zero, because its own revision will be the token's sequence, and no revision is
+    /// zero.
     pub(crate) fn of_acquire(incarnation: Incarnation) -> Self {
         Self { token: Token { incarnation, sequence: Revision(0) }, led_for: None }
     }
 
-    /// With the revision it was made at, where it is that of the acquire.
+    /// With the given revision, if this was stated by the acquire itself.
     pub(super) fn made_at(self, revision: Revision) -> Self {
         let sequence = if self.token.sequence == Revision(0) { revision } else { self.token.sequence };
         Self { token: Token { sequence, ..self.token }, ..self }
     }
 }
 
-/// As a header has it; of one width, as the [`WriteId`](super::WriteId) is.
+/// Its text in a header; of constant width, like the [`WriteId`](super::WriteId).
 impl fmt::Display for TermInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.led_for {

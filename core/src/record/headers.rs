@@ -1,4 +1,4 @@
-//! The names and the forms of this crate's headers.
+//! The names and formats of this crate's headers.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -12,12 +12,12 @@ use crate::token::Incarnation;
 
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
 pub const NONCE: &str = "Incumbent-Nonce";
-/// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay where that is
-/// more. Other candidates wait as long from their first observation of the record. Header of an operator's deletion, in a store without
-/// a maximum age: the lease of the record that was deleted.
+/// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay if that is
+/// longer. Other candidates wait that long from their first observation of the record. Header of an operator's
+/// deletion, in a store without a maximum age: the lease of the deleted record.
 pub const LEASE: &str = "Incumbent-Lease";
-/// Header of a live record: the fencing token of the term its holder leads for, and for how many milliseconds it had led
-/// when it wrote this. Nothing is decided by it: it is there for observers.
+/// Header of a live record: the fencing token of the holder's term, and how many milliseconds it had led when it wrote
+/// this. Nothing is decided by it; it is for observers.
 pub const TERM: &str = "Incumbent-Term";
 /// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
 pub const RELEASE: &str = "Incumbent-Release";
@@ -26,7 +26,7 @@ pub const SUCCESSOR: &str = "Incumbent-Successor";
 /// The prefix of the headers of a leader's metadata.
 pub const METADATA: &str = "Incumbent-Meta-";
 
-/// Headers as a store carries them: pairs of a name and a value. The names of this crate are not copied.
+/// Headers as a store carries them: pairs of a name and a value. This crate's names are not copied.
 pub type Headers = Vec<Header>;
 
 /// One of them.
@@ -35,7 +35,7 @@ pub type Header = (Cow<'static, str>, String);
 /// A leader's metadata: pairs of a key and a text.
 pub type Metadata = Vec<(String, String)>;
 
-/// The value of a header. Names are read in any case, so one may come twice, in no certain order.
+/// The value of a header. Names are matched in any case, so one may appear twice, in any order.
 pub(crate) enum HeaderValue<'a> {
     Missing,
     Once(&'a str),
@@ -69,7 +69,7 @@ pub(crate) fn metadata_key(name: &str) -> Option<&str> {
     (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
 }
 
-/// The headers of a live record; its lease is rounded up to whole milliseconds, since other candidates wait as long.
+/// The headers of a live record. Its lease is rounded up to whole milliseconds, since other candidates wait that long.
 pub(crate) fn live_headers(
     write_id: WriteId,
     lease: Duration,
@@ -84,7 +84,7 @@ pub(crate) fn live_headers(
     headers
 }
 
-/// The headers of a release; what is owed is rounded up to whole milliseconds.
+/// The headers of a release. What it owes is rounded up to whole milliseconds.
 pub(crate) fn release_headers(
     write_id: WriteId,
     owed: Duration,
@@ -98,8 +98,8 @@ pub(crate) fn release_headers(
     headers
 }
 
-/// The headers of an operator's deletion in a store without a maximum age. `lease` is that of the record that was
-/// deleted, rounded up to whole milliseconds, since its successor waits as long.
+/// The headers of an operator's deletion in a store without a maximum age. `lease` is the deleted record's lease,
+/// rounded up to whole milliseconds, since the successor waits that long.
 pub fn deletion_headers(lease: Duration) -> Headers {
     Headers::from([lease_header(lease)])
 }
@@ -116,7 +116,7 @@ pub(super) fn term_header(term_info: TermInfo) -> Header {
     (TERM.into(), text::<47>(&term_info))
 }
 
-/// The text of a value, of so many bytes: zeros are written one by one, and would each time grow it.
+/// The text of a value of this many bytes: zeros are written one by one, and would otherwise grow the string each time.
 fn text<const LENGTH: usize>(value: &dyn fmt::Display) -> String {
     let mut text = String::with_capacity(LENGTH);
     // Writing to a string cannot fail.
@@ -136,7 +136,7 @@ pub(super) fn successor_header(name: &str) -> Header {
     (SUCCESSOR.into(), name.to_string())
 }
 
-/// Whole milliseconds, and none too few.
+/// Whole milliseconds, rounded up.
 fn millis(span: Duration) -> u128 {
     span.as_nanos().div_ceil(1_000_000)
 }

@@ -1,8 +1,8 @@
 //! The entry of an election's key, and its encoding.
 //!
-//! The value of a live record is the candidate's name, as the Go library `nats-kv-leader-elect`
-//! writes it; everything of ours travels in headers that it ignores. A store adapter carries
-//! value and headers as they are and leaves their meaning to this module.
+//! The value of a live record is the candidate's name, as the Go library `nats-kv-leader-elect` writes it. Everything
+//! of ours travels in headers that it ignores. A store adapter carries value and headers unchanged and leaves their
+//! meaning to this module.
 
 mod fields;
 mod headers;
@@ -25,12 +25,12 @@ pub(crate) use headers::{live_headers, release_headers};
 
 use crate::token::{Incarnation, Revision};
 
-/// The most that lies under a key of ours, in bytes: the value, and the names and texts of its headers. A name has 255
-/// bytes and metadata 4,096 at most, so what is longer is no candidate's. Stores and hosts hand no more of it on than
-/// [`Entry::oversize`].
+/// The most bytes that lie under a key of ours: the value, and the names and texts of its headers. A name has at most
+/// 255 bytes and metadata at most 4,096, so anything longer is no candidate's. Stores and hosts pass on only an
+/// [`Entry::oversize`] instead.
 pub const LONGEST: usize = 64 << 10;
 
-/// The longest value among those, in bytes: a name has 255 at most, and a request to hand over to it 288.
+/// The longest value within that, in bytes: a name has at most 255, and a request to hand over to it 288.
 pub const LONGEST_VALUE: usize = 512;
 
 /// A live record: its writer holds the lease.
@@ -38,23 +38,23 @@ pub const LONGEST_VALUE: usize = 512;
 pub struct Record {
     /// The revision of the write that made it.
     pub revision: Revision,
-    /// The holder's name. Bytes that are not UTF-8 are shown as U+FFFD. Of what is longer than a name can be, how long it
-    /// is: `(not a candidate's name: 6000000 bytes)`.
+    /// The holder's name. Bytes that are not UTF-8 are shown as U+FFFD. A value too long for a name is replaced by its
+    /// length: `(not a candidate's name: 6000000 bytes)`.
     pub candidate: String,
     /// The campaign and attempt that wrote it; `None` for a record of other software.
     pub write_id: Option<WriteId>,
-    /// The holder's lease time; `None` where it is the store's own.
+    /// The holder's lease time; `None` if it is the store's own.
     pub lease: Option<Duration>,
-    /// The term its holder leads for, by its own account; `None` for a record written by other software.
+    /// The term that its holder claims to lead; `None` for a record written by other software.
     pub term_info: Option<TermInfo>,
     /// The leader's published metadata.
     pub metadata: Metadata,
-    /// Its size in bytes, where that is more than a candidate's record has. Nothing else of it is read.
+    /// Its size in bytes, if it is larger than a candidate's record can be. Nothing else of it is read.
     pub oversize: Option<u64>,
 }
 
 impl Record {
-    /// Returns true if both are of one campaign, as far as they say.
+    /// Returns true if both state the same campaign.
     pub(crate) fn has_the_holder_of(&self, other: &Self) -> bool {
         let nonce = |record: &Self| record.write_id.map(|write_id| write_id.nonce);
         self.candidate == other.candidate && nonce(self) == nonce(other)
@@ -68,7 +68,7 @@ pub struct Release {
     pub revision: Revision,
     /// The campaign and attempt that released.
     pub write_id: Option<WriteId>,
-    /// The rest of the holder's own win delay.
+    /// What is left of the holder's own win delay.
     pub owed: Duration,
     /// The incarnation in which the holder held the lease.
     pub incarnation: Incarnation,
@@ -89,8 +89,8 @@ pub enum Entry {
     Deleted {
         /// The revision of the tombstone or marker.
         revision: Revision,
-        /// The longest lease of the holder that was deleted, where the store says it: a store without a maximum age
-        /// writes it down with the tombstone ([`deletion_headers`]), since nothing else bounds that lease.
+        /// The longest lease of the deleted holder, if stated. A store without a maximum age writes it down with the
+        /// tombstone ([`deletion_headers`]), since nothing else bounds that lease.
         lease: Option<Duration>,
     },
     /// The store's marker for a record that reached its maximum age.
@@ -114,8 +114,8 @@ pub enum Kind {
 impl Entry {
     /// Reads the message a store found under a key.
     ///
-    /// Never fails: a header that cannot be read, or that says two things, counts as missing, which is
-    /// always the cautious reading (a foreign record, or a deletion that certifies nothing).
+    /// Never fails: a header that cannot be read, or that appears with two values, counts as missing. That is always
+    /// the cautious reading: a foreign record, or a deletion that certifies nothing.
     pub fn decode<'a>(
         revision: Revision,
         kind: Kind,
@@ -132,7 +132,7 @@ impl Entry {
         for (name, text) in headers {
             size = size.saturating_add(name.len()).saturating_add(text.len());
             if size > LONGEST {
-                // Counted to its end, and kept no more.
+                // Counted to its end, but not kept.
             } else if name.eq_ignore_ascii_case(NONCE) {
                 write_id.add(text);
             } else if name.eq_ignore_ascii_case(LEASE) {
@@ -180,7 +180,8 @@ impl Entry {
         }
     }
 
-    /// The entry of a message of more than [`LONGEST`] bytes, or whose value has more than [`LONGEST_VALUE`]. A live one is a foreign record without headers, and a tombstone certifies nothing.
+    /// The entry for a message of more than [`LONGEST`] bytes, or with a value of more than [`LONGEST_VALUE`]. A live
+    /// one is a foreign record without headers; a tombstone certifies nothing.
     pub fn oversize(revision: Revision, kind: Kind, bytes: u64) -> Self {
         match kind {
             Kind::Live => Self::Live(Record {
@@ -197,8 +198,8 @@ impl Entry {
         }
     }
 
-    /// The message that a store keeps for this entry, such that [`decode`](Self::decode) reads it back; `None` where it holds
-    /// nothing. Of a record that is [too long](Self::oversize) there is no more than its revision.
+    /// The message that a store keeps for this entry, as [`decode`](Self::decode) reads it back; `None` for an absent
+    /// entry. For a record that is [too long](Self::oversize), only its revision.
     pub fn encode(&self) -> Option<(Revision, Kind, String, Headers)> {
         let bare = |revision: &Revision, kind| Some((*revision, kind, String::new(), Headers::new()));
         match self {
@@ -225,7 +226,7 @@ impl Entry {
         }
     }
 
-    /// The revision of what is there; `None` where nothing is.
+    /// The revision of the entry; `None` if there is none.
     pub fn revision(&self) -> Option<Revision> {
         match self {
             Self::Vacant => None,
@@ -235,7 +236,7 @@ impl Entry {
         }
     }
 
-    /// The live record, where there is one.
+    /// The live record, if there is one.
     pub fn live(&self) -> Option<&Record> {
         match self {
             Self::Live(record) => Some(record),

@@ -16,21 +16,21 @@ use crate::candidacy::{Candidacy, Rule, Vacancy};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
 
-/// The time limit of an answer to a campaign that has sent no lease yet.
+/// The time limit of an answer for a campaign that has not yet sent a lease.
 const FIRST_LIMIT: Duration = Duration::from_secs(10);
 
 /// A candidate on the session.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate<R: Rule> {
     pub(super) id: CampaignId,
-    /// The candidate that came after it in its election.
+    /// The next candidate in its election.
     pub(super) next: Slot,
     pub(super) election: Arc<str>,
     pub(super) stage: Stage<R>,
     pub(super) healthy: bool,
     /// The time for which an answer from the store can matter.
     pub(super) limit: Duration,
-    /// The time at which the campaign last sent something.
+    /// When the campaign last sent something.
     pub(super) last_sent: Instant,
     pub(super) campaigning: bool,
     pub(super) lease: Option<Lease>,
@@ -48,13 +48,13 @@ pub(super) enum Stage<R: Rule> {
     Running(Box<Candidacy<R>>),
 }
 
-/// The requests of an operator to a candidate: each is considered once, and a new watch shows them again.
+/// An operator's requests to a candidate. Each is considered once, though a new watch shows them again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Operator {
-    /// Those that were considered last.
+    /// The last requests considered.
     hand_over: Option<Revision>,
     acceptance: Option<Revision>,
-    /// The largest token the candidate has seen, if it stays out because the store would give no larger one.
+    /// The largest token that the candidate has seen, if it stays out because the store would give no larger one.
     barred_by: Option<Token>,
 }
 
@@ -95,18 +95,18 @@ impl<R: Rule> Candidate<R> {
 }
 
 impl Operator {
-    /// Whether this hand-over was not considered last.
+    /// Whether this is another hand-over than the last one considered.
     pub(super) fn asks_to_hand_over(&mut self, revision: Revision) -> bool {
         self.hand_over.replace(revision) != Some(revision)
     }
 
-    /// The candidate stays out for this token, or does not any more.
+    /// The candidate stays out because of this token, or no longer stays out.
     pub(super) fn bars(&mut self, by: Option<Token>) {
         self.barred_by = by;
     }
 
-    /// Accepts that tokens up to `seen` are forgotten. Returns whether that lets the candidate in, which it does once; `is_here`
-    /// where it is about the present store.
+    /// Accepts that tokens up to `seen` are forgotten. Returns whether that lets the candidate in, which it does once;
+    /// `is_here` if the request is about the present store.
     pub(super) fn accepts(&mut self, revision: Revision, seen: Token, is_here: bool) -> bool {
         let is_new = self.acceptance.replace(revision) != Some(revision);
         let is_named = self.barred_by.is_some_and(|barred_by| barred_by <= seen);

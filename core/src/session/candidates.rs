@@ -1,4 +1,4 @@
-//! The candidates of a session, by their numbers and by their elections.
+//! The candidates of a session, by number and by election.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,21 +8,21 @@ use super::index::Index;
 use super::{CampaignId, spare};
 use crate::candidacy::Rule;
 
-/// The number of campaigns from which their renewals are spread. Of fewer, a burst costs a store nothing.
+/// From how many campaigns on renewals are spread. A burst of fewer costs a store nothing.
 const MANY: usize = 64;
 
-/// The place of a candidate: the same until it is removed.
+/// The slot of a candidate, which keeps it until it is removed.
 pub(super) type Slot = u32;
 
-/// Candidates in slots. Those of one election are linked in a ring, in the order in which they came.
+/// Candidates in slots. The candidates of one election form a ring, in the order in which they came.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates<R: Rule> {
     slots: Vec<Option<Box<Candidate<R>>>>,
     free: Vec<Slot>,
-    /// Sorted by number. One without a slot is of a candidate that was removed.
+    /// Sorted by number. An entry without a slot belongs to a removed candidate.
     numbers: Vec<(CampaignId, Option<Slot>)>,
     len: usize,
-    /// By the hash of an election's name, the candidate that came last.
+    /// The last candidate that came, by the hash of its election's name.
     elections: Index,
     /// There are many, or were.
     were_many: bool,
@@ -64,7 +64,7 @@ impl<R: Rule> Candidates<R> {
         let (hash, last) = self.last_of(&candidate.election);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            // Memory ends before the numbers of slots do.
+            // Memory runs out before slot numbers do.
             (self.slots.len() - 1) as Slot
         });
         candidate.next = slot;
@@ -78,13 +78,13 @@ impl<R: Rule> Candidates<R> {
             None => self.elections.insert(hash, slot),
         }
         self.slots[slot as usize] = Some(candidate);
-        // At the end, as a rule: numbers grow.
+        // Usually at the end, because numbers grow.
         let place = self.place(id).unwrap_or_else(|place| place);
         self.numbers.insert(place, (id, Some(slot)));
         self.len += 1;
     }
 
-    /// Removes a candidate. Returns its slot too, which is another candidate's from now on.
+    /// Removes a candidate. Returns its slot too, which another candidate may take from now on.
     pub(super) fn remove(&mut self, id: CampaignId) -> Option<(Slot, Box<Candidate<R>>)> {
         let place = self.place(id).ok()?;
         let slot = self.numbers[place].1.take()?;
@@ -106,7 +106,7 @@ impl<R: Rule> Candidates<R> {
         self.last_of(election).1.and_then(|last| self.after(last))
     }
 
-    /// The candidate that came after one in its election, unless that is the last.
+    /// The next candidate in the same election, unless this is the last.
     pub(super) fn next_of(&self, election: &str, slot: Slot) -> Option<Slot> {
         self.after(slot).filter(|next| *next != slot).filter(|_| self.last_of(election).1 != Some(slot))
     }
@@ -130,17 +130,17 @@ impl<R: Rule> Candidates<R> {
         self.slots.iter_mut().flatten().map(Box::as_mut)
     }
 
-    /// Whether they are many for the first time: each has to know.
+    /// Whether there are many for the first time: each has to learn of it.
     pub(super) fn become_many(&mut self) -> bool {
         self.len >= MANY && !core::mem::replace(&mut self.were_many, true)
     }
 
-    /// Whether they are many, or were.
+    /// Whether there are many, or were.
     pub(super) fn were_many(&self) -> bool {
         self.were_many
     }
 
-    /// The place of a number, or the place for it. Where none is missing, that is its distance from the first.
+    /// The position of a number, or where to insert it. If no number is missing, that is its distance from the first.
     fn place(&self, id: CampaignId) -> Result<usize, usize> {
         let first = self.numbers.first().map_or(0, |(first, _)| *first);
         match usize::try_from(id.wrapping_sub(first)) {
@@ -153,14 +153,14 @@ impl<R: Rule> Candidates<R> {
         self.at(slot).map(|candidate| candidate.next)
     }
 
-    /// The hash of an election, and the candidate in it that came last.
+    /// The hash of an election, and its last candidate.
     fn last_of(&self, election: &str) -> (u32, Option<Slot>) {
         let hash = hash(election);
         let is_it = |slot| self.at(slot).is_some_and(|candidate| *candidate.election == *election);
         (hash, self.elections.get(hash, is_it))
     }
 
-    /// Takes a candidate that has left its slot out of the ring of its election.
+    /// Unlinks a candidate that has left its slot from the ring of its election.
     fn unlink(&mut self, slot: Slot, candidate: &Candidate<R>) {
         let hash = hash(&candidate.election);
         let mut before = candidate.next;
@@ -173,12 +173,12 @@ impl<R: Rule> Candidates<R> {
         if let Some(before) = self.at_mut(before) {
             before.next = candidate.next;
         }
-        // Where it came last, the one before it does now.
+        // If it was the last, the one before it is now.
         self.elections.replace(hash, slot, before);
     }
 }
 
-/// FNV-1a: names are the user's own, and nothing but time is lost where they are chosen to collide.
+/// FNV-1a: names are the user's own, and names chosen to collide cost nothing but time.
 pub(super) fn hash(election: &str) -> u32 {
     let add = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     election.bytes().fold(0x811c_9dc5, add)

@@ -1,17 +1,17 @@
-//! The connection to the store, which is replaced where a campaign asks for another one.
+//! The connection to the store, which is replaced when a campaign asks for another one.
 
 use core::time::Duration;
 
 use super::{FIRST_WAIT, doubled};
 use crate::time::Instant;
 
-/// The longest wait before another attempt at a new connection; it doubles from [`FIRST_WAIT`].
+/// The longest wait before another attempt at a new connection; the wait doubles from [`FIRST_WAIT`].
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// The present connection, and the attempts at a new one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connection {
-    /// The time at which it was made; `None` for the first one.
+    /// When it was made; `None` for the first one.
     made: Option<Instant>,
     replacement: Replacement,
 }
@@ -34,7 +34,7 @@ impl Connection {
         self.made.is_some_and(|made| time < made)
     }
 
-    /// A campaign asks for another one. Returns whether to begin an attempt: not where that is asked for already.
+    /// A campaign asks for another one. Returns whether to begin an attempt, unless one is already under way.
     pub(super) fn replace(&mut self) -> bool {
         let is_news = self.replacement == Replacement::None;
         if is_news {
@@ -43,7 +43,7 @@ impl Connection {
         is_news
     }
 
-    /// Whether an attempt at a new one is under way.
+    /// Whether an attempt at a new connection is under way.
     pub(super) fn is_replaced(&self) -> bool {
         matches!(self.replacement, Replacement::UnderWay { .. })
     }
@@ -55,14 +55,14 @@ impl Connection {
         Some(doubled(FIRST_WAIT, failures, LONGEST_WAIT))
     }
 
-    /// That wait is over. Returns whether to begin another attempt.
+    /// The wait is over. Returns whether to begin another attempt.
     pub(super) fn try_again(&mut self) -> bool {
         let Replacement::Waiting { failures } = self.replacement else { return false };
         self.replacement = Replacement::UnderWay { failures };
         true
     }
 
-    /// A new connection is there.
+    /// A new connection was made.
     pub(super) fn made(&mut self, now: Instant) {
         *self = Self { made: Some(now), replacement: Replacement::None };
     }

@@ -1,4 +1,4 @@
-//! Campaigns enter, are commanded, are asked by an operator, and leave.
+//! Campaigns enter, take commands and operators' requests, and leave.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -17,19 +17,19 @@ use crate::store::{Fault, FaultKind, StoreInfo};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// The longest wait before a store that did not answer is asked again.
+/// The longest wait before asking a store that did not answer again.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// A campaign that has not begun: the store has not answered yet, or cannot be used.
 #[derive(Clone, Debug)]
 pub(super) struct Entering<E> {
     enter: Enter,
-    /// What the watch showed of its election since it entered, where that is anything.
+    /// What the watch has shown of its election since it entered, if anything.
     early: Option<Box<E>>,
     /// Whether the campaign was reported to have entered.
     entered: bool,
     failures: u32,
-    /// The warning that was reported last.
+    /// The last warning reported.
     reported: Option<Warning>,
 }
 
@@ -48,7 +48,7 @@ impl<E> Entering<E> {
         }
     }
 
-    /// The watch showed something of its election, which it does once.
+    /// The watch showed something of its election, which happens only once.
     pub(super) fn observe<S>(&mut self, shown: &S, now: Instant)
     where
         E: Early<S>,
@@ -87,7 +87,7 @@ impl<R: Rule> Session<R> {
         let newest = self.starting.began(id);
         let Some(candidate) = self.candidates.get(&id) else { return };
         let Stage::Entering(entering) = &candidate.stage else { return };
-        // The store answers, so the inspections that follow may say it.
+        // The store answers, so later inspections may show it.
         if let (Ok(_), Some(unknown)) = (result, self.known.lacks()) {
             return self.not_begun(id, Refusal::Store(unknown));
         }
@@ -128,8 +128,7 @@ impl<R: Rule> Session<R> {
         self.starting.add(id, &self.candidates, watch, &mut self.timers, self.now);
     }
 
-    /// The campaign cannot begin at present: it is refused where its caller waits for it to enter, and tried again
-    /// otherwise.
+    /// The campaign cannot begin now. It is refused if its caller waits for it to enter, otherwise tried again.
     fn not_begun(&mut self, id: CampaignId, refusal: Refusal) {
         let Some(slot) = self.candidates.slot(id) else { return };
         let Some(candidate) = self.candidates.at_mut(slot) else { return };

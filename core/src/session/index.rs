@@ -1,4 +1,4 @@
-//! Finds slots by a hash: open addressing with linear probing. A hash map of the standard library takes more code in a
+//! Finds slots by a hash, with open addressing and linear probing. The standard library's hash map takes more code in a
 //! WebAssembly component, and `core` has none.
 
 use alloc::vec::Vec;
@@ -21,18 +21,18 @@ struct Place {
     slot: u32,
 }
 
-/// In place of a slot: nothing is here.
+/// Marks a place without a slot.
 const FREE: u32 = u32::MAX;
 
 impl Index {
-    /// The slot with this hash that `is_it`.
+    /// The slot with this hash for which `is_it` returns true.
     pub(super) fn get(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.find(hash, is_it).map(|place| self.places[place].slot)
     }
 
     /// Adds a slot whose key is not in the index.
     pub(super) fn insert(&mut self, hash: u32, slot: u32) {
-        // At most three quarters are taken: searches are short, and end.
+        // At most three quarters are taken, so searches are short, and end.
         if (self.len + 1) * 4 > self.places.len() * 3 {
             self.resize((self.places.len() * 2).max(FEWEST));
         }
@@ -40,7 +40,7 @@ impl Index {
         self.put(Place { hash, slot });
     }
 
-    /// Has the entry of a slot lead to another one.
+    /// Makes a slot's entry point to another one.
     pub(super) fn replace(&mut self, hash: u32, slot: u32, by: u32) {
         if let Some(place) = self.find(hash, |other| other == slot) {
             self.places[place].slot = by;
@@ -52,7 +52,7 @@ impl Index {
         self.len -= 1;
         let mask = self.places.len() - 1;
         let mut next = hole;
-        // An entry that comes after the hole moves into it, unless the search for it begins behind.
+        // An entry after the hole moves into it, unless its search begins after the hole.
         loop {
             next = (next + 1) & mask;
             let entry = self.places[next];

@@ -8,8 +8,8 @@ use crate::time::Instant;
 
 /// The campaigns that want the store inspected, and the inspection under way.
 ///
-/// An answer serves every campaign that wanted one asked for at that time or before. One is under way at a time; a
-/// campaign that is not served by it is served by the next, right after.
+/// An answer serves every campaign that wanted one asked for at that time or earlier. Only one is under way at a time.
+/// A campaign that it does not serve is served by the next one, which follows at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inspection {
     wanted: Map<CampaignId, Instant>,
@@ -34,7 +34,7 @@ impl Inspection {
         self.wanted.remove(&campaign);
     }
 
-    /// Returns the number of the inspection to begin now, where a campaign wants one and none is under way.
+    /// Returns the number of the inspection to begin now, if a campaign wants one and none is under way.
     pub(super) fn begin(&mut self, now: Instant) -> Option<u64> {
         if self.wanted.is_empty() || self.under_way.is_some() {
             return None;
@@ -49,13 +49,13 @@ impl Inspection {
         self.under_way = None;
     }
 
-    /// Whether that inspection is the one under way, and was not given up.
+    /// Whether this inspection is the one under way, and was not given up.
     pub(super) fn is_under_way(&self, number: u64) -> bool {
         self.under_way.is_some_and(|under_way| under_way.number == number)
     }
 
-    /// The campaigns that the answer to inspection `number` serves. `asked_at` is the answer's own statement, or
-    /// `None` for a failure. An inspection that was given up serves none.
+    /// The campaigns served by the answer to inspection `number`. `asked_at` comes from the answer, and is `None` for a
+    /// failure. An abandoned inspection serves none.
     pub(super) fn answered(&mut self, number: u64, asked_at: Option<Instant>) -> Vec<CampaignId> {
         let Some(under_way) = self.under_way.filter(|under_way| under_way.number == number) else {
             return Vec::new();

@@ -14,7 +14,7 @@ use crate::record::{Attempt, Entry, Nonce};
 use crate::store::{Fault, Outcome, StoreInfo};
 use crate::token::{Incarnation, Revision, Token};
 
-/// An event outside of the session.
+/// Something that happened outside the session.
 #[derive(Clone, Debug)]
 pub enum Input<A = campaign::Answer, S = Entry> {
     /// Time has passed.
@@ -51,9 +51,9 @@ pub enum Input<A = campaign::Answer, S = Entry> {
         /// Its result.
         result: Result<StoreInfo, Fault>,
     },
-    /// The store's settings are unsafe in this way, or no longer.
+    /// The store's settings are unsafe for this reason, or no longer are.
     Flaw(Option<Fault>),
-    /// An observer wants the store watched, too.
+    /// An observer wants the store watched as well.
     Observe,
     /// A watch is ready.
     Watching {
@@ -66,14 +66,14 @@ pub enum Input<A = campaign::Answer, S = Entry> {
         number: u64,
         /// The election's key.
         election: String,
-        /// What the watch shows of it: its entry, or the change of a queue.
+        /// What the watch shows of it: its entry, or a change of its queue.
         shown: S,
     },
-    /// A watch has shown every entry that stood when it began.
+    /// A watch has shown every entry that existed when it began.
     WatchedAll {
         /// The watch's number.
         number: u64,
-        /// The elections that it shows from now on, those of earlier such inputs among them.
+        /// The elections that it shows from now on, including those of earlier inputs like this one.
         of: Scope,
     },
     /// A watch ended, or could not begin.
@@ -90,8 +90,8 @@ pub enum Input<A = campaign::Answer, S = Entry> {
     Reconnected,
     /// There is no new connection.
     NotReconnected,
-    /// The client has a new connection that was not requested. Ignored while a requested one is under
-    /// way, which is reported by itself.
+    /// The client has a new connection that was not requested. Ignored while a requested one is under way, which is
+    /// reported separately.
     Connected,
     /// The candidates were registered, or could not be.
     Registered(bool),
@@ -122,41 +122,41 @@ pub struct Enter {
     pub nonce: Nonce,
     /// Decides the campaign's random choices.
     pub seed: u64,
-    /// Refused, instead of tried again, where the store does not answer at first.
+    /// If the store does not answer at first, refuse the campaign instead of trying again.
     pub fail_fast: bool,
 }
 
 /// A command of a user to a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// As [`campaign::Input::Resign`].
+    /// Like [`campaign::Input::Resign`].
     Resign,
-    /// As [`campaign::Input::HandOver`].
+    /// Like [`campaign::Input::HandOver`].
     HandOver(String),
-    /// As [`campaign::Input::Close`].
+    /// Like [`campaign::Input::Close`].
     Close,
-    /// As [`campaign::Input::Health`].
+    /// Like [`campaign::Input::Health`].
     Health(bool),
-    /// As [`campaign::Input::Drained`].
+    /// Like [`campaign::Input::Drained`].
     Drained,
-    /// As [`campaign::Input::HandlerFailed`].
+    /// Like [`campaign::Input::HandlerFailed`].
     HandlerFailed,
-    /// As [`campaign::Input::Accept`].
+    /// Like [`campaign::Input::Accept`].
     Accept,
 }
 
 /// A request of an operator, which each campaign considers once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Hand over. The request names the campaign that it is for, so it does not concern a successor.
+    /// Hand over. The request names the campaign that it is for, so it does not affect a successor.
     HandOver {
         /// The nonce of the campaign that leads.
         leader: Nonce,
-        /// The name of the candidate that is to follow.
+        /// The name of the successor.
         successor: String,
     },
     /// Accept that tokens start again. The request names the tokens that may be forgotten and the incarnation in which
-    /// tokens may start again, so it does not concern a later reset.
+    /// tokens may start again, so it does not affect a later reset.
     AcceptReset {
         /// The largest token that may be forgotten.
         seen: Token,
@@ -165,15 +165,15 @@ pub enum Request {
     },
 }
 
-/// An output of a session; they are carried out in order.
+/// An output of a session. Carry them out in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output<R = campaign::Request, T = campaign::Timer> {
-    /// The campaign has begun, or waits for a store that does not answer yet: its caller goes on.
+    /// The campaign has begun, or waits for a store that does not answer yet. Its caller continues.
     Entered(CampaignId),
     /// The campaign is refused and forgotten.
     Refused(CampaignId, Refusal),
-    /// A campaign's lease and events. Publish the lease *before* reporting the events and carrying out any output that
-    /// follows.
+    /// A campaign's lease and events. Publish the lease *before* reporting the events and carrying out any later
+    /// output.
     Report {
         /// The campaign.
         id: CampaignId,
@@ -184,7 +184,7 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
         /// Report these to the user.
         events: Vec<Event>,
     },
-    /// The candidate campaigns in its election from now on, or no longer.
+    /// Whether the candidate campaigns in its election from now on.
     Campaigning(CampaignId, bool),
     /// The campaign is over and forgotten.
     Closed(CampaignId),
@@ -194,44 +194,44 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
         id: CampaignId,
         /// The request.
         request: R,
-        /// The time for which the answer can matter. Without one by then, answer that the outcome is unknown, or a
+        /// The time for which the answer can matter. If there is none by then, answer that the outcome is unknown, or a
         /// read with a fault.
         limit: Duration,
     },
-    /// A hand over came to nothing, and the term goes on. Only in a queue.
+    /// A hand-over was not carried out, and the term continues. Only in a queue.
     NotNext {
         /// The campaign.
         id: CampaignId,
         /// The successor.
         successor: String,
-        /// The candidate that stands before it, if that is the reason.
+        /// The candidate in front of it, if that is the reason.
         before: Option<String>,
     },
     /// Inspect the store, and answer with [`Input::Inspected`].
     Inspect {
         /// The inspection's number.
         number: u64,
-        /// Without an answer by then, answer with a fault.
+        /// If there is no answer by then, answer with a fault.
         limit: Duration,
     },
-    /// Watch the store in place of any watch before, and answer with [`Input::Watching`].
+    /// Watch the store, replacing any earlier watch, and answer with [`Input::Watching`].
     Watch {
         /// The watch's number.
         number: u64,
-        /// Where the watch is not ready by then, answer with [`Input::WatchEnded`].
+        /// If the watch is not ready by then, answer with [`Input::WatchEnded`].
         limit: Duration,
     },
-    /// Connect again, to another server where there are several, and answer with [`Input::Reconnected`].
+    /// Connect again, to another server if there are several, and answer with [`Input::Reconnected`].
     Reconnect {
-        /// Where there is no connection by then, answer with [`Input::NotReconnected`].
+        /// If there is no connection by then, answer with [`Input::NotReconnected`].
         limit: Duration,
     },
     /// Register the present candidates, and answer with [`Input::Registered`].
     Register {
-        /// Without an answer by then, answer that it failed.
+        /// If there is no answer by then, answer that it failed.
         limit: Duration,
     },
-    /// A campaign considered an operator's request, and carries it out or not. For a log.
+    /// A campaign considered an operator's request. For a log.
     Considered {
         /// The campaign.
         id: CampaignId,
@@ -247,7 +247,7 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
 /// The reason why a campaign did not enter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// A setting is incoherent, or the store cannot keep it.
+    /// A setting is inconsistent, or the store cannot keep it.
     Settings(InvalidSettings),
     /// The store cannot be used.
     Store(Fault),

@@ -1,4 +1,4 @@
-//! What is known of the store, which every campaign that begins needs.
+//! What is known about the store, which every new campaign needs.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::store::{Fault, StoreInfo};
 #[derive(Clone, Debug)]
 pub(super) struct Known<R: Rule> {
     store: R::Store,
-    /// The result of the last inspection that succeeded.
+    /// The result of the last successful inspection.
     info: Option<StoreInfo>,
     /// The unsafe setting of the store, as last reported.
     flaw: Option<Fault>,
@@ -46,7 +46,7 @@ impl<R: Rule> Known<R> {
         before.is_some_and(|before| before.incarnation != info.incarnation)
     }
 
-    /// The store's settings are unsafe in this way, or no longer. Returns the warning, once for each change.
+    /// The store's settings are unsafe for this reason, or no longer are. Returns the warning, once per change.
     pub(super) fn flaw(&mut self, flaw: Option<Fault>) -> Option<Warning> {
         if flaw == self.flaw {
             return None;
@@ -55,14 +55,14 @@ impl<R: Rule> Known<R> {
         self.flaw.clone().map(Warning::Store)
     }
 
-    /// What campaigns have to know of the store before they begin, and is not known yet.
+    /// What campaigns must know about the store before they begin, and is still unknown.
     pub(super) fn lacks(&self) -> Option<Fault> {
         let unknown = R::not_known_yet(&self.store)?;
         let detail = self.flaw.as_ref().map_or(unknown.detail, |flaw| flaw.detail.clone());
         Some(Fault { detail, ..unknown })
     }
 
-    /// What a campaign reports that begins.
+    /// What a campaign reports when it begins.
     pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
         self.flaw.clone().map(Warning::Store).into_iter().chain(self.notes.iter().cloned())
     }

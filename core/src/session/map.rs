@@ -1,5 +1,5 @@
-//! A map as a sorted vector. In a WebAssembly component it takes a tenth of the code of a B-tree; and campaigns come in
-//! the order of their numbers, so that most are added at the end.
+//! A map as a sorted vector. In a WebAssembly component it takes a tenth of the code of a B-tree. Campaigns come in the
+//! order of their numbers, so most are added at the end.
 
 use alloc::vec::Vec;
 use core::borrow::Borrow;
@@ -26,7 +26,7 @@ impl<K: Ord, V> Map<K, V> {
         self.0.get(place).map(|(_, value)| value)
     }
 
-    /// Adds an entry, in place of one with the same key.
+    /// Adds an entry, replacing one with the same key.
     pub(super) fn insert(&mut self, key: K, value: V) {
         match self.place(&key) {
             Ok(place) => self.0[place].1 = value,

@@ -1,4 +1,4 @@
-//! One connection to a store: everything between its campaigns and the wire that is not I/O.
+//! One connection to a store: everything between its campaigns and the wire except the I/O.
 //!
 //! ```text
 //!   commands, answers ──▶ Session ──▶ writes, reads, inspections, watches, reconnects
@@ -7,34 +7,35 @@
 //!                         Campaign, one a candidate
 //! ```
 //!
-//! A session holds the campaigns of all candidates on one connection, each a [`Candidacy`], and their shared parts:
+//! A session holds the campaigns of all candidates on one connection, each a [`Candidacy`], and the parts that they
+//! share:
 //!
-//! - A campaign *enters*: the store is inspected once for its incarnation and tried again with a back-off; the health
-//!   of the candidate is handed in before the start. Where the watch says when it has shown all there is of an election,
-//!   its campaign waits for that, briefly: its key need not be read then. Of very many, some wait for others.
-//! - One *watch* serves all elections. It is numbered and begins again with a back-off. Before an inspection of another
-//!   incarnation is handed in, a new watch begins, and the old one no longer counts.
-//! - A *window* bounds the requests that are under way, and follows the store's answers. Campaigns that find no place in it
-//!   wait for their turn: renewals first, by their deadlines, then releases, reads and acquires. A request is made when its
-//!   turn comes, so its lease counts from then. The watch and the inspection need no place. Where a request waits for a third
-//!   of a lease, candidates whose requests wait report the overload, once until none waits.
-//!   A round of a campaign in a queue has one place, in which its read follows its keep-alives. Requests of campaigns in
-//!   consumer groups need no place: each has a client of its own and at most six requests of each kind unanswered, and of those
-//!   that enter a thousand ask at a time.
+//! - A campaign *enters*: the store is inspected once for its incarnation, and again with a back-off if that fails. The
+//!   candidate's health is handed in before the start. If the watch reports when it has shown an election completely,
+//!   the campaign waits briefly for that, and need not read its key. If there are very many, some wait for others.
+//! - One *watch* serves all elections. It is numbered, and begins again with a back-off. Before an inspection of
+//!   another incarnation is handed in, a new watch begins, and the old one no longer counts.
+//! - A *window* limits the requests under way, and follows the store's answers. Campaigns that find no place in it wait
+//!   for their turn: renewals first, by their deadlines, then releases, reads and acquires. A request is made when its
+//!   turn comes, so its lease counts from then. The watch and the inspection need no place. If a request waits for a
+//!   third of a lease, the candidates whose requests wait report the overload, once until none waits. In a queue, a
+//!   campaign's round takes one place, in which its read follows its keep-alives. Requests of campaigns in consumer
+//!   groups need no place: each has its own client and at most six unanswered requests of each kind, and at most a
+//!   thousand entering campaigns ask at a time.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
 //! - Renewals and rounds of many campaigns are spread over the time between two of them.
-//! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.
-//! - One *lease* of a queue's companions, where another takes its place: every campaign learns of it, and who waits for the
-//!   former one to run out learns when no campaign keeps it alive any more.
+//! - One *reconnect* serves all campaigns that asked for it. Open requests of the old connection are sent again.
+//! - One *lease* for a queue's companions. If another replaces it, every campaign learns of it, and campaigns that wait
+//!   for the former lease to run out learn when no campaign keeps it alive any more.
 //! - One *registration* announces the candidates.
-//! - Requests of an operator are considered once by each campaign.
+//! - Each campaign considers an operator's request once.
 //!
 //! # The contract
 //!
-//! Give [`handle`](Session::handle) each input with its time, then carry out the outputs of [`poll`](Session::poll) until
-//! it is [`WakeAt`](Output::WakeAt): nothing more until an input, or that instant. The driver that carries the outputs out
-//! answers each within its limit. It reads the clock after what happened and before each call of `handle`, so a write
-//! is always sent after the instant that its lease counts from.
+//! Give [`handle`](Session::handle) each input with its time, then carry out the outputs of [`poll`](Session::poll)
+//! until it is [`WakeAt`](Output::WakeAt): nothing more until an input, or that instant. The driver answers each output
+//! within its limit. It reads the clock after each event and before each call of `handle`, so a write is always sent
+//! after the instant that its lease counts from.
 
 mod candidate;
 mod candidates;
@@ -85,7 +86,7 @@ use watch::Watch;
 /// The number of a campaign on its session.
 pub type CampaignId = u64;
 
-/// The time limit of an inspection; a campaign's own limit for an attempt is no longer.
+/// The time limit of an inspection; at least as long as any campaign's limit for an attempt.
 const INSPECTION: Duration = Duration::from_secs(2);
 /// The time limit for a watch to begin.
 const WATCH: Duration = Duration::from_secs(5);
@@ -93,9 +94,9 @@ const WATCH: Duration = Duration::from_secs(5);
 const RECONNECTION: Duration = Duration::from_secs(10);
 /// The time limit of a registration.
 const REGISTRATION: Duration = Duration::from_secs(5);
-/// The first wait before a store that did not answer is asked again, doubled each time.
+/// The first wait before asking a store that did not answer again; doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// At most so many candidates report one overload: reports are work, too.
+/// The most candidates that report one overload: reports are work, too.
 const REPORTS: usize = 64;
 
 /// What happens to a campaign of this rule.
@@ -106,7 +107,7 @@ type Asked<R> = candidacy::Output<<R as Rule>::Request, <R as Rule>::Timer, <R a
 /// Inputs to campaigns, in order.
 type Deliveries<R> = VecDeque<(CampaignId, Fed<R>)>;
 
-/// The campaigns of one connection, and their shared parts.
+/// The campaigns of one connection, and the parts that they share.
 #[derive(Clone, Debug)]
 pub struct Session<R: Rule = KeyLease> {
     known: Known<R>,
@@ -131,7 +132,7 @@ pub struct Session<R: Rule = KeyLease> {
 
 /// Observes the inputs and outputs of a session's campaigns, for a simulator or a log.
 pub trait Observer<R: Rule = KeyLease> {
-    /// A campaign is made from an inspection.
+    /// A campaign is being made from an inspection.
     fn begins(&mut self, id: CampaignId, now: Instant, info: &StoreInfo) {
         let _ = (id, now, info);
     }
@@ -177,12 +178,12 @@ impl<R: Rule> Session<R> {
         }
     }
 
-    /// Has every campaign that begins from now on report this too: what is odd about how the store was opened.
+    /// Makes every campaign that begins from now on report this too: something odd about how the store was opened.
     pub fn note(&mut self, warning: Warning) {
         self.known.note(warning);
     }
 
-    /// Sets the properties of the store, where they are others than before: for campaigns that begin from now on.
+    /// Changes the store's properties, for campaigns that begin from now on.
     pub fn set_store(&mut self, store: R::Store) {
         self.requests.bound(R::window(&store));
         self.known.set_store(store);
@@ -190,21 +191,21 @@ impl<R: Rule> Session<R> {
 
     /// Handles an input that happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
-    /// An input for a campaign that is over does nothing. A `now` before an earlier one counts as the earlier.
+    /// An input for a campaign that is over does nothing. If `now` is before an earlier one, the earlier one counts.
     ///
     /// # Errors
     ///
-    /// An answer to a question that was never asked, or a successor whose name no candidate can have, changes nothing
-    /// for its campaign and is returned.
+    /// Returns an error, and changes nothing for the campaign, for an answer to a question that was never asked, or for
+    /// a successor whose name is not a valid candidate name.
     pub fn handle(&mut self, now: Instant, input: Input<R::Answer, R::Shown>) -> Result<(), Misuse> {
         self.handle_observed(now, input, &mut ())
     }
 
-    /// As [`handle`](Self::handle), with an `observer` of every step of the campaigns.
+    /// Like [`handle`](Self::handle), with an `observer` of every step of the campaigns.
     ///
     /// # Errors
     ///
-    /// As [`handle`](Self::handle).
+    /// Like [`handle`](Self::handle).
     pub fn handle_observed(
         &mut self,
         now: Instant,
@@ -215,7 +216,7 @@ impl<R: Rule> Session<R> {
         let waited = self.requests.pass(self.now);
         self.dispatch(input, observer);
         let mut result = self.deliver(observer);
-        // Each once, so that no timer keeps other work waiting.
+        // Each only once, so that no timer keeps other work waiting.
         let due = self.timers.take_due(self.now);
         for timer in &due {
             self.fire(*timer);
@@ -241,17 +242,17 @@ impl<R: Rule> Session<R> {
         })
     }
 
-    /// The campaign of that number, once the store has answered and until it is over.
+    /// The campaign with that number, from the store's first answer until it is over.
     pub fn campaign(&self, id: CampaignId) -> Option<&Candidacy<R>> {
         self.candidates.get(&id)?.campaign()
     }
 
-    /// The result of the last inspection that succeeded.
+    /// The result of the last successful inspection.
     pub fn info(&self) -> Option<&StoreInfo> {
         self.known.info()
     }
 
-    /// The requests that are under way, and those that wait.
+    /// The requests under way, and the waiting ones.
     pub fn load(&self) -> Load {
         self.requests.load()
     }
@@ -295,7 +296,7 @@ impl<R: Rule> Session<R> {
                             entering.watch_began();
                         }
                     }
-                    // The store may be another than before, where none of the candidates is registered.
+                    // The store may be another one, with none of the candidates registered.
                     if self.candidates.iter().any(|(_, candidate)| candidate.campaigning) {
                         self.register();
                     }
@@ -353,7 +354,7 @@ impl<R: Rule> Session<R> {
                 }
             }
             Timer::Register => self.register(),
-            // The window has seen the time already.
+            // The window has already taken note of the time.
             Timer::Turn => {}
         }
     }
@@ -385,8 +386,8 @@ impl<R: Rule> Session<R> {
         }
     }
 
-    /// Hands an input to a campaign, which may make as many requests as there are places. Its lease and its events are
-    /// emitted before its requests.
+    /// Hands an input to a campaign, which may make as many requests as there are places. Emits its lease and events
+    /// before its requests.
     fn step(
         &mut self,
         id: CampaignId,
@@ -421,7 +422,7 @@ impl<R: Rule> Session<R> {
         let state = campaign.state();
         let warnings = candidate.vacancy.observe(campaign.as_ref(), state, self.now);
         events.extend(warnings.into_iter().map(Event::Warning));
-        // A candidate that is woken anyway looks at the vacancy then.
+        // A candidate that is woken anyway checks for the vacancy then.
         let vacant = wake.is_none().then(|| candidate.vacancy.due(campaign.as_ref())).flatten();
         let wake = wake.map(|wake| (wake.at, Timer::Campaign(id, wake.timer)));
         let wake = wake.or(vacant.map(|at| (at, Timer::Vacant(id))));
@@ -477,7 +478,7 @@ impl<R: Rule> Session<R> {
                 self.inspection.want(id, since);
                 self.inspect();
             }
-            // The cause may have been cured for another campaign already.
+            // Another campaign may already have fixed the cause.
             candidacy::Output::Reconnect if self.connection.is_newer_than(candidate.last_sent) => {
                 self.deliveries.push_front((id, Fed::<R>::Reconnected));
             }
@@ -497,7 +498,7 @@ impl<R: Rule> Session<R> {
                     self.leaving.moves(id, (from, to), &self.candidates, &mut self.deliveries);
                 }
             },
-            // The step has dealt with both.
+            // The step has handled both.
             candidacy::Output::Event(_) | candidacy::Output::WakeAt(_) => {}
         }
     }
@@ -512,13 +513,13 @@ impl<R: Rule> Session<R> {
 
     fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer<R>) {
         if !self.inspection.is_under_way(number) {
-            // It was given up with its connection: its answer may be older than the present knowledge.
+            // It was abandoned with its connection: its answer may be older than what is known now.
             return;
         }
         let is_another = self.known.inspected(result);
         if is_another {
-            // Revisions of the old incarnation mean nothing in this one, so further events of the old watch are
-            // not for campaigns that know of it; and all campaigns know at once.
+            // Revisions of the old incarnation mean nothing in this one. So campaigns that know of the new one must get
+            // no more events from the old watch, and all campaigns learn of it at once.
             let number = self.watch.restart();
             self.begin_watch(number);
             self.feed_all(|| Fed::<R>::Inspected(result.clone()));
@@ -536,7 +537,7 @@ impl<R: Rule> Session<R> {
         self.inspect();
     }
 
-    /// Reports that the store's settings have become unsafe, to every campaign.
+    /// Reports to every campaign that the store's settings have become unsafe.
     fn flaw(&mut self, flaw: Option<Fault>) {
         let Some(warning) = self.known.flaw(flaw) else { return };
         for (_, candidate) in self.candidates.iter() {
@@ -554,7 +555,7 @@ impl<R: Rule> Session<R> {
         }
     }
 
-    /// The watch has shown more elections, or shows nothing any more.
+    /// The watch has shown more elections, or no longer shows any.
     fn watch_showed(&mut self) {
         let watch = R::watch_shows_all(self.known.store()).then_some(&self.watch);
         self.starting.watch_showed(&self.candidates, watch, &mut self.timers);
@@ -615,12 +616,12 @@ fn feed_all<R: Rule>(candidates: &Candidates<R>, deliveries: &mut Deliveries<R>,
     }
 }
 
-/// The wait after so many failures in a row before this one: twice as long each time, up to the longest.
+/// The wait after this many earlier failures in a row: doubled each time, up to the longest.
 fn doubled(first: Duration, failures: u32, longest: Duration) -> Duration {
     first.saturating_mul(1 << failures.min(16)).min(longest)
 }
 
-/// So much memory is kept without looking for more: returning it costs more than keeping it.
+/// This much memory is always kept: returning it costs more than keeping it.
 const FEW: usize = 64;
 
 /// Returns memory that a burst took.

@@ -1,7 +1,8 @@
-//! The lease that the companions of a connection share: who still keeps one alive that is to run out.
+//! The lease that the companions of a connection share: tracks which campaigns still keep a lease alive that should run
+//! out.
 //!
-//! Each campaign decides for itself when it has left such a lease. The session passes on which one to leave, and says when no
-//! campaign is on it any more.
+//! Each campaign decides for itself when it has left such a lease. The session passes on which lease to leave, and
+//! reports when no campaign is on it any more.
 
 use alloc::vec::Vec;
 
@@ -11,23 +12,23 @@ use super::{CampaignId, Deliveries, Fed, feed_all};
 use crate::candidacy::Rule;
 use crate::queue::{LeaseId, Told};
 
-/// The leases that companions are to leave, or that someone waits for to be left.
+/// The leases that companions are to leave, or whose end a campaign waits for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leaving(Vec<Former>);
 
 #[derive(Clone, Debug)]
 struct Former {
     lease: LeaseId,
-    /// The lease to move to, once that is known.
+    /// The lease to move to, once known.
     to: Option<LeaseId>,
     /// The campaigns that may keep it alive.
     kept_by: Vec<CampaignId>,
-    /// The campaigns whose companion hangs on it.
+    /// The campaigns whose companion is attached to it.
     stranded: Vec<CampaignId>,
 }
 
 impl Leaving {
-    /// The companion of a campaign cannot be deleted, and its lease is to run out.
+    /// A campaign's companion cannot be deleted, and its lease has to run out.
     pub(super) fn stranded<R: Rule>(
         &mut self,
         id: CampaignId,
@@ -42,7 +43,7 @@ impl Leaving {
         self.left_by_all::<R>(deliveries);
     }
 
-    /// The connection has another lease, as a campaign asked: every campaign learns of it, once.
+    /// The connection got another lease, because a campaign asked for it. Every campaign learns of it once.
     pub(super) fn moves<R: Rule>(
         &mut self,
         id: CampaignId,

@@ -1,15 +1,15 @@
-//! Registering the candidates of a connection: one registration for all changes that come meanwhile.
+//! Registers the candidates of a connection: one registration for all changes that come in the meantime.
 
 use core::time::Duration;
 
 use super::doubled;
 
-/// The first wait before a registration that failed is repeated; doubled up to [`LONGEST_WAIT`].
+/// The first wait before repeating a failed registration; doubled up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait. Only lists of candidates depend on it.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// The store's knowledge of this connection's candidates.
+/// What the store knows about this connection's candidates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Registration {
     /// The candidates have changed since the last registration began.
@@ -24,7 +24,7 @@ impl Registration {
         self.changed = true;
     }
 
-    /// Begins a registration where one is due, and returns whether it is.
+    /// Begins a registration if one is due, and returns whether it is.
     pub(super) fn begin(&mut self) -> bool {
         let now = self.changed && !self.under_way;
         if now {
@@ -33,7 +33,7 @@ impl Registration {
         now
     }
 
-    /// Ends it, done or failed. Returns the wait before it is repeated, if nothing changes before.
+    /// Ends it, done or failed. Returns the wait before repeating it, unless something changes first.
     pub(super) fn ended(&mut self, done: bool) -> Option<Duration> {
         self.under_way = false;
         if done {

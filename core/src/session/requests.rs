@@ -1,6 +1,5 @@
-//! The requests of a session: those that are under way, and the turns of campaigns that wait. Renewals come first, then
-//! releases, reads and acquires. Where a request waits for too long, that is an overload, which candidates report once until
-//! none waits.
+//! A session's requests: those under way, and the turns of campaigns that wait. Renewals come first, then releases,
+//! reads and acquires. A request that waits too long is an overload, which candidates report once until none waits.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -13,27 +12,27 @@ use crate::campaign::Warning;
 use crate::candidacy::Rule;
 use crate::time::Instant;
 
-/// The requests that are under way, and the campaigns that wait for a place among them.
+/// The requests under way, and the campaigns that wait for a place.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
     window: Window,
     wishes: Wishes,
-    /// A request has waited for too long since the last time that none waited.
+    /// A request has waited too long, and some have waited ever since.
     overloaded: bool,
 }
 
 impl Requests {
-    /// The store bears so many at a time, at most.
+    /// The store accepts at most this many at a time.
     pub(super) fn new(most: u32) -> Self {
         Self { window: Window::new(most), wishes: Wishes::default(), overloaded: false }
     }
 
-    /// The store bears so many from now on.
+    /// From now on the store accepts this many.
     pub(super) fn bound(&mut self, most: u32) {
         self.window.bound(most);
     }
 
-    /// Time passes. Returns whether campaigns wait.
+    /// Notes the time. Returns whether campaigns wait.
     pub(super) fn pass(&mut self, now: Instant) -> bool {
         self.window.pass(now);
         !self.wishes.is_empty()
@@ -44,7 +43,7 @@ impl Requests {
         !self.wishes.is_empty()
     }
 
-    /// The places for a campaign whose turn it is not: where campaigns wait, none comes before them.
+    /// The places for a campaign out of turn: none while others wait.
     pub(super) fn places(&self) -> u32 {
         if self.wishes.is_empty() { self.window.places() } else { 0 }
     }
@@ -62,19 +61,19 @@ impl Requests {
         self.window.sent(id, ticket, limit, now);
     }
 
-    /// The store answered a request, or will not.
+    /// The store answered a request, or will not answer it.
     pub(super) fn answered<R: Rule>(&mut self, id: CampaignId, answer: &R::Answer, now: Instant) {
         if let Some((ticket, of_store)) = R::answers(answer) {
             self.window.ended(id, ticket, of_store, now);
         }
     }
 
-    /// The connection is a new one: requests of the old one may never be answered.
+    /// The connection was replaced: requests of the old one may never be answered.
     pub(super) fn reconnected(&mut self) {
         self.window.clear();
     }
 
-    /// A campaign has this wish from now on, or none, in place of the one `before`. Returns the place of it.
+    /// Replaces a campaign's wish `before` by this one, or by none. Returns its place.
     pub(super) fn set_wish(
         &mut self,
         id: CampaignId,
@@ -84,17 +83,17 @@ impl Requests {
         self.wishes.set(id, wish, before)
     }
 
-    /// A campaign that is over wishes nothing.
+    /// A campaign that is over has no wishes.
     pub(super) fn forget(&mut self, wish: Option<Queued>) {
         if wish.is_some() {
             self.wishes.left();
         }
     }
 
-    /// The campaign whose request may leave now, if any may.
+    /// The campaign whose request may leave now, if any.
     ///
-    /// While others wait, a renewal that cannot be answered in time is dropped, and its term runs out: a store that is too
-    /// slow for all would otherwise answer each of them a moment too late.
+    /// While others wait, a renewal that cannot be answered in time is dropped, and its term runs out. Otherwise a
+    /// store too slow for all would answer each of them a moment too late.
     pub(super) fn next_turn<R: Rule>(
         &mut self,
         candidates: &mut Candidates<R>,
@@ -116,10 +115,10 @@ impl Requests {
         None
     }
 
-    /// The first campaign that waits, and the time from which an answer would come too late.
+    /// The first waiting campaign, and the time from which an answer would come too late.
     ///
-    /// A release comes before a renewal that has a third of its lease left: terms that end must not keep their elections
-    /// from other candidates, nor the living ones from renewing.
+    /// A release goes ahead of a renewal that has a third of its lease left: terms that end must not keep their
+    /// elections from other candidates, and must not keep living terms from renewing.
     fn first_wish<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
@@ -142,14 +141,14 @@ impl Requests {
             .or_else(|| first(Class::Acquire).map(other))
     }
 
-    /// Where campaigns wait, a place becomes free when a request outlasts its limit: the time of that.
+    /// If campaigns wait, a place becomes free when a request outlasts its limit: when that happens.
     pub(super) fn next_place(&self) -> Option<Instant> {
         let at = self.window.first_limit();
         (!self.wishes.is_empty() && at < Instant::NEVER).then_some(at)
     }
 
-    /// Begins an episode where a request has waited for a third of its candidate's lease, and ends it where none waits.
-    /// Returns the warning when it begins, which candidates report whose requests wait.
+    /// Begins an episode when a request has waited for a third of its candidate's lease, and ends it when none waits.
+    /// Returns the warning at the beginning, to be reported by the candidates whose requests wait.
     pub(super) fn observe_overload<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
@@ -175,7 +174,7 @@ impl Requests {
         })
     }
 
-    /// The time for which the first request of a class has waited, and the lease of its candidate.
+    /// The wait of the first request of a class, and its candidate's lease.
     fn longest_wait<R: Rule>(
         &mut self,
         class: Class,
@@ -186,7 +185,7 @@ impl Requests {
         let campaign = candidates.get(&id)?.campaign()?;
         let lease = campaign.lease_time();
         let since = match class {
-            // It was due a third of the lease after the instant from which its deadline counts.
+            // It was due a third of the lease after the instant that its deadline counts from.
             Class::Renewal => (by + campaign.margin()).before(lease - lease / 3),
             Class::Release | Class::Read | Class::Acquire => by,
         };

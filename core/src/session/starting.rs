@@ -1,4 +1,4 @@
-//! Campaigns that have begun enter the race: when the watch has shown what there is, and not too many at once.
+//! When campaigns that have begun enter the race: once the watch has shown their elections, and not too many at once.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,26 +12,26 @@ use super::{CampaignId, Deliveries, Fed};
 use crate::candidacy::Rule;
 use crate::time::Instant;
 
-/// The number of campaigns whose first question to the store may be open at a time.
+/// The number of campaigns that may have an open first question to the store at a time.
 const AT_ONCE: usize = 1_000;
-/// The time after which further campaigns enter, where none of these is answered.
+/// If none of these is answered for this long, further campaigns enter.
 const ANSWERED: Duration = Duration::from_secs(1);
-/// The time for which campaigns wait for the watch to show all there is, before they read their keys. Where it comes
-/// later, that costs them time and nothing else.
+/// The time for which campaigns wait for the watch to show everything before they read their keys. If it takes longer,
+/// they lose this time and nothing else.
 const SHOWN: Duration = Duration::from_millis(100);
 
-/// The campaigns that have begun, and enter the race when they may.
+/// The campaigns that have begun and will enter the race.
 ///
-/// Each asks the store something when it enters. Where a hundred thousand ask at once, the store comes to the last when
-/// these have given up, ask for another connection, and ask again.
+/// Each one asks the store something when it enters. If a hundred thousand asked at once, the store would reach the
+/// last ones after they had given up, asked for another connection, and asked again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Starting {
-    /// The campaign that began last.
+    /// The last campaign that began.
     newest: CampaignId,
-    /// They wait for the watch to show what there is of their elections.
+    /// Campaigns that wait for the watch to show their elections.
     unshown: Vec<CampaignId>,
     waiting: VecDeque<CampaignId>,
-    /// The number of campaigns whose first question is not answered.
+    /// The number of campaigns with an unanswered first question.
     asking: usize,
 }
 
@@ -47,13 +47,13 @@ pub(super) enum First {
 }
 
 impl Starting {
-    /// A campaign has begun. Returns the campaign that began before.
+    /// A campaign has begun. Returns the campaign that began before it.
     pub(super) fn began(&mut self, id: CampaignId) -> CampaignId {
         core::mem::replace(&mut self.newest, id)
     }
 
-    /// A campaign that has begun enters the race by [`start_some`](Self::start_some). `watch` is one that says when it has
-    /// shown all there is.
+    /// A campaign that has begun will enter the race in [`start_some`](Self::start_some). `watch` is a watch that
+    /// reports when it has shown everything.
     pub(super) fn add<R: Rule>(
         &mut self,
         id: CampaignId,
@@ -69,7 +69,7 @@ impl Starting {
         self.unshown.push(id);
     }
 
-    /// The watch has shown more elections, or shows nothing any more.
+    /// The watch has shown more elections, or no longer shows any.
     pub(super) fn watch_showed<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
@@ -86,7 +86,7 @@ impl Starting {
         self.unshown = unshown;
     }
 
-    /// The watch has not shown all there is in time.
+    /// The watch has not shown everything in time.
     pub(super) fn start_without_the_watch(&mut self) {
         self.waiting.extend(self.unshown.drain(..));
     }
@@ -96,7 +96,7 @@ impl Starting {
         self.asking = 0;
     }
 
-    /// As many campaigns as may enter the race. Returns whether any does.
+    /// Lets as many campaigns enter the race as may. Returns whether any does.
     pub(super) fn start_some<R: Rule>(
         &mut self,
         candidates: &mut Candidates<R>,
@@ -122,7 +122,7 @@ impl Starting {
         true
     }
 
-    /// A campaign asks the store something, or is answered. Only the first of these counts.
+    /// A campaign asks the store something, or is answered. Only the first question counts.
     pub(super) fn first_question<R: Rule>(
         &mut self,
         candidate: Option<&mut Candidate<R>>,
@@ -136,14 +136,14 @@ impl Starting {
     }
 }
 
-/// Whether the watch is yet to show what there is of a campaign's election.
+/// Whether the watch has yet to show a campaign's election.
 fn is_unshown<R: Rule>(id: CampaignId, candidates: &Candidates<R>, watch: Option<&Watch>) -> bool {
     let candidate = candidates.get(&id).zip(watch);
     candidate.is_some_and(|(candidate, watch)| watch.is_yet_to_show(&candidate.election))
 }
 
-/// A campaign enters the race. Where the watch has shown all there is of its election, and that is nothing, its key is
-/// vacant: the compare of the acquire proves that, and a read may be as old by the time that the acquire arrives.
+/// A campaign enters the race. If the watch has shown its election completely and found no record, its key is vacant.
+/// The acquire's compare proves that, and a read could be just as old by the time the acquire arrives.
 fn start<R: Rule>(candidate: &mut Candidate<R>, watch: &Watch, deliveries: &mut Deliveries<R>) {
     candidate.first = First::Started;
     let is_vacant = watch.has_shown_nothing_of(&candidate.election);

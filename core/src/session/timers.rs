@@ -12,14 +12,14 @@ use crate::time::Instant;
 pub enum Timer<T = campaign::Timer> {
     /// A timer of this campaign is due.
     Campaign(CampaignId, T),
-    /// No candidate of this campaign's election has been seen to lead for longer than the worst fail-over, and the campaign
-    /// has no timer of its own.
+    /// No candidate of this campaign's election has been seen to lead for longer than the worst fail-over, and the
+    /// campaign has no timer of its own.
     Vacant(CampaignId),
     /// Inspect the store again for a campaign that has not begun.
     Enter(CampaignId),
-    /// The watch has not shown all there is in time: campaigns that waited for it go on without.
+    /// The watch has not shown everything in time: campaigns that waited for it continue without.
     Shown,
-    /// None of the questions that campaigns ask when they enter was answered for a while: more enter.
+    /// None of the questions of entering campaigns was answered for a while: more enter.
     Answered,
     /// Watch again, because the watch ended or could not begin.
     Watch,
@@ -27,7 +27,7 @@ pub enum Timer<T = campaign::Timer> {
     Reconnect,
     /// Register the candidates again, because that failed.
     Register,
-    /// A request outlasts its limit, and leaves its place to one that waits.
+    /// A request outlasts its limit, and gives up its place to a waiting one.
     Turn,
 }
 
@@ -40,15 +40,15 @@ pub struct Wake<T = campaign::Timer> {
     pub timer: Timer<T>,
 }
 
-/// The owner of a timer. It has one at a time.
+/// The owner of a timer. Each has one timer at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// Those of no campaign, by their order.
+    /// The session's own timers, by their order.
     Shared(u32),
     Campaign(CampaignId),
 }
 
-/// The number of timers that are of no campaign.
+/// The number of timers that belong to no campaign.
 const SHARED: u32 = 6;
 
 impl<T> Timer<T> {
@@ -65,11 +65,11 @@ impl<T> Timer<T> {
     }
 }
 
-/// A heap of the timers that are set, and the place of each one in it.
+/// A heap of the timers that are set, and each one's position in it.
 #[derive(Clone, Debug)]
 pub(super) struct Timers<T> {
     heap: Vec<Set<T>>,
-    /// By owner: the place in the heap, or [`UNSET`]. First those of no campaign, then the slots of candidates.
+    /// By owner: the position in the heap, or [`UNSET`]. First the session's own timers, then the slots of candidates.
     places: Vec<u32>,
     /// Memory for those that are due.
     due: Vec<Timer<T>>,
@@ -78,14 +78,14 @@ pub(super) struct Timers<T> {
 #[derive(Clone, Copy, Debug)]
 struct Set<T> {
     wake: Wake<T>,
-    /// Its place in `places`.
+    /// Its position in `places`.
     owner: u32,
 }
 
 const UNSET: u32 = u32::MAX;
 
 impl<T: Copy> Set<T> {
-    /// Of timers that are due at the same time, those of no campaign come first, and then by the numbers of campaigns.
+    /// If timers are due at the same time, the session's own come first, then campaigns by number.
     fn order(&self) -> (Instant, u32, CampaignId) {
         match self.wake.timer.owner() {
             Owner::Shared(owner) => (self.wake.at, owner, 0),
@@ -101,14 +101,14 @@ impl<T> Default for Timers<T> {
 }
 
 impl<T: Copy> Timers<T> {
-    /// Sets a timer of no campaign in place of the one that was set.
+    /// Sets one of the session's own timers, replacing its time.
     pub(super) fn set(&mut self, timer: Timer<T>, at: Instant) {
         if let Owner::Shared(owner) = timer.owner() {
             self.put(owner, Wake { at, timer });
         }
     }
 
-    /// Sets a timer of the campaign in this slot in place of the one that it had.
+    /// Sets the timer of the campaign in this slot, replacing the one it had.
     pub(super) fn set_of(&mut self, slot: Slot, timer: Timer<T>, at: Instant) {
         self.put(SHARED + slot, Wake { at, timer });
     }
@@ -118,7 +118,7 @@ impl<T: Copy> Timers<T> {
         self.unset(SHARED + slot);
     }
 
-    /// Sets a timer, unless it is set.
+    /// Sets a timer, unless it is set already.
     pub(super) fn set_first(&mut self, timer: Timer<T>, at: Instant) {
         if let Owner::Shared(owner) = timer.owner()
             && self.place(owner).is_none()
@@ -127,7 +127,7 @@ impl<T: Copy> Timers<T> {
         }
     }
 
-    /// Stops a timer that is of no campaign.
+    /// Stops one of the session's own timers.
     pub(super) fn stop_shared(&mut self, timer: Timer<T>) {
         if let Owner::Shared(owner) = timer.owner() {
             self.unset(owner);
@@ -139,8 +139,8 @@ impl<T: Copy> Timers<T> {
         self.heap.first().map(|set| set.wake)
     }
 
-    /// Stops the timers that are due, and returns them, the earliest first. Their memory is used again if it is
-    /// [kept](Self::keep).
+    /// Stops the timers that are due and returns them, earliest first. Pass the vector to [`keep`](Self::keep) to reuse
+    /// its memory.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Timer<T>> {
         let mut due = core::mem::take(&mut self.due);
         while let Some(set) = self.heap.first().filter(|set| set.wake.at <= now) {
@@ -188,7 +188,7 @@ impl<T: Copy> Timers<T> {
         }
     }
 
-    /// Writes a timer to a place that is free, or to that above or below which keeps the heap in order.
+    /// Writes a timer to a free position, moving it up or down to keep the heap in order.
     fn settle(&mut self, mut place: usize, set: Set<T>) {
         let order = set.order();
         while let Some(above) = place.checked_sub(1).map(|place| place / 2)
@@ -227,7 +227,7 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    /// Sets a timer of a campaign, in the slot of its number.
+    /// Sets a timer of a campaign, in the slot with its number.
     fn set(timers: &mut Timers<campaign::Timer>, timer: Timer, nanos: u64) {
         match timer.owner() {
             Owner::Campaign(id) => timers.set_of(id as Slot, timer, at(nanos)),
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn many_timers_that_are_set_stopped_and_set_again_come_in_order() {
         let mut timers = Timers::<campaign::Timer>::default();
-        // Any order will do: 7,919 is prime.
+        // Any order will do; 7,919 is prime.
         let nanos = |id: u64, round: u64| (id * 7_919 + round * 104_729) % 1_000;
         for round in 0..3 {
             (0..500).for_each(|id| set(&mut timers, Timer::Enter(id), nanos(id, round)));

@@ -8,22 +8,22 @@ use super::candidates::hash;
 use super::doubled;
 use crate::time::Instant;
 
-/// The first wait before watching again; each further one is twice as long, up to [`LONGEST`].
+/// The first wait before watching again. Each further wait is twice as long, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest wait. It costs a campaign only time: its polls still elect.
+/// The longest wait. It only costs a campaign time: its polls still elect.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The watch of all elections.
 ///
-/// Watches are numbered: one that another incarnation of the store has overtaken, before it was ready or after, no
-/// longer counts.
+/// Watches are numbered. A watch no longer counts once another incarnation of the store has overtaken it, whether it
+/// was ready or not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     state: State,
     wanted: bool,
     number: u64,
     shown: Shown,
-    /// The elections whose entries, as they stood when it began, it has shown completely.
+    /// The elections whose initial entries it has shown completely.
     complete: Option<Scope>,
     /// The number of times in a row that it ended, or could not begin, without delivering anything.
     failures: u32,
@@ -34,7 +34,7 @@ pub(super) struct Watch {
 pub enum Scope {
     /// All of the store.
     All,
-    /// These: a store spares a connection with few elections the changes of all others.
+    /// These elections. A store spares a connection with few elections the changes of all others.
     Elections(Vec<String>),
 }
 
@@ -48,11 +48,12 @@ impl Scope {
     }
 }
 
-/// The elections that a watch has shown anything about. Another one may seem to be among them: its key is read.
+/// The elections that a watch has shown anything about. Others may seem to be among them; then their keys are read.
 #[derive(Clone, Debug, Default)]
 struct Shown(Vec<u64>);
 
-/// The number of bits, 32 KiB in all. Among ten thousand elections one in thirty seems to have been shown.
+/// The number of bits, 32 KiB in all. With ten thousand elections, one in thirty other elections seems to have been
+/// shown.
 const BITS: usize = 1 << 18;
 
 impl Shown {
@@ -88,7 +89,7 @@ impl Watch {
         if core::mem::replace(&mut self.wanted, true) { None } else { self.begin() }
     }
 
-    /// Returns the number of the watch to begin now, where there is none.
+    /// Returns the number of the watch to begin now, if there is none.
     pub(super) fn begin(&mut self) -> Option<u64> {
         if self.state != State::Down {
             return None;
@@ -100,8 +101,8 @@ impl Watch {
         Some(self.number)
     }
 
-    /// Ends the present watch for another incarnation of the store. Returns the number of the one to begin now,
-    /// where one is wanted.
+    /// Ends the present watch because the store has another incarnation. Returns the number of the watch to begin now,
+    /// if one is wanted.
     pub(super) fn restart(&mut self) -> Option<u64> {
         if self.state == State::NotOffered {
             return None;
@@ -110,12 +111,12 @@ impl Watch {
         if self.wanted { self.begin() } else { None }
     }
 
-    /// Whether that watch has begun, and was not overtaken.
+    /// Whether this watch has begun and was not overtaken.
     pub(super) fn is_ready(&self, number: u64) -> bool {
         self.number == number && matches!(self.state, State::Standing { .. })
     }
 
-    /// The time at which the present watch became ready.
+    /// When the present watch became ready.
     pub(super) fn since(&self) -> Option<Instant> {
         match self.state {
             State::Standing { since } => Some(since),
@@ -123,7 +124,7 @@ impl Watch {
         }
     }
 
-    /// Notes that a watch is ready. Returns whether it is the one that was to begin.
+    /// Notes that a watch is ready. Returns whether it is the awaited one.
     pub(super) fn began(&mut self, number: u64, now: Instant) -> bool {
         let is_present = self.number == number && self.state == State::Beginning;
         if is_present {
@@ -132,7 +133,7 @@ impl Watch {
         is_present
     }
 
-    /// Whether a watch begins, or has begun, that has not shown what there is of this election.
+    /// Whether a watch begins or has begun that has not shown this election yet.
     pub(super) fn is_yet_to_show(&self, election: &str) -> bool {
         match self.state {
             State::Beginning => true,
@@ -150,7 +151,7 @@ impl Watch {
         is_present
     }
 
-    /// Whether the watch has shown all there is of this election, and that is nothing.
+    /// Whether the watch has shown this election completely and found nothing.
     pub(super) fn has_shown_nothing_of(&self, election: &str) -> bool {
         let stands = matches!(self.state, State::Standing { .. });
         stands && self.is_complete(election) && !self.shown.may_have(election)
@@ -168,7 +169,7 @@ impl Watch {
         }
     }
 
-    /// Notes that a watch ended, or could not begin. Returns the time to begin again, where it is the present one.
+    /// Notes that a watch ended, or could not begin. Returns when to begin again, if it was the present one.
     pub(super) fn ended(&mut self, number: u64, now: Instant) -> Option<Instant> {
         let is_present =
             self.number == number && matches!(self.state, State::Beginning | State::Standing { .. });
@@ -181,7 +182,7 @@ impl Watch {
         Some(now + wait)
     }
 
-    /// Notes that the store offers no watches: no further one is requested.
+    /// Notes that the store offers no watches: no other is requested.
     pub(super) fn is_not_offered(&mut self, number: u64) {
         if self.number == number {
             self.state = State::NotOffered;

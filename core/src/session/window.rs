@@ -1,7 +1,7 @@
 //! The requests that the store has not answered, and how many more may leave.
 //!
-//! The number follows the answers, as congestion control does (V. Jacobson, "Congestion avoidance and control", SIGCOMM
-//! 1988): it grows while answers come as fast as they did, and is halved when one outlasts its limit.
+//! The window follows the answers, as congestion control does (V. Jacobson, "Congestion avoidance and control", SIGCOMM
+//! 1988): it grows while answers come as fast as before, and is halved when an answer outlasts its limit.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -9,31 +9,32 @@ use core::time::Duration;
 use super::CampaignId;
 use crate::time::Instant;
 
-/// The fewest requests that may wait for an answer: so many a store bears in any state.
+/// The smallest window: any store can handle this many requests.
 const FEWEST: u32 = 8;
-/// The number at first: the renewals of as many elections are no burst for a store.
+/// The initial window: the renewals of this many elections are no burst for a store.
 const FIRST: u32 = 64;
-/// All requests whose answers may still come, late ones among them, where the store does not bear more.
+/// All requests whose answers may still come, including late ones, unless the store accepts more.
 const ALL: u32 = 256;
-/// A request that outlasted its limit so many times is lost: its answer still counts, and it has no place any more. So those of
-/// a store that answers nothing are never too many to try once more.
+/// A request that has outlasted its limit this many times is lost. Its answer still counts, but it has no place any
+/// more. So a store that answers nothing can always be tried once more.
 const LOST: u32 = 8;
-/// So much longer than the fastest may an answer take while the window grows; above that, requests wait in the store.
+/// While the window grows, an answer may take this many times as long as the fastest. Beyond that, requests wait in the
+/// store.
 const SLOWER: u32 = 4;
-/// A wait in the store of such a part of a request's limit delays no renewal that is urgent. On a busy machine most answers take
-/// longer than the fastest by more than [`SLOWER`], as they wait for a processor, and more requests get more answers.
+/// A wait in the store for this part of a request's limit delays no urgent renewal. On a busy machine most answers wait
+/// for a processor and take more than [`SLOWER`] times the fastest, yet more requests bring more answers.
 const BRIEF: u32 = 32;
-/// The time that an answer may take for the window to grow in any case: a driver that is busy adds as much.
+/// The window always grows if answers take no longer than this: a busy driver adds as much.
 const QUICK: Duration = Duration::from_millis(1);
-/// The fastest answer counts for one to two such spans.
+/// The fastest answer counts for one to two of these spans.
 const RECENT: Duration = Duration::from_secs(5);
-/// The answers that the mean of their times remembers: one that was lucky moves it little, and a store that became slow shows
-/// within a few.
+/// The number of answers that the mean time remembers: a lucky one moves it little, and a store that has become slow
+/// shows within a few.
 const USUAL: u32 = 8;
-/// Answers are counted for each such span: they must become more for the window to grow though they take longer.
+/// Answers are counted per span: if they take longer, the window grows only if they also become more.
 const SPAN: Duration = Duration::from_millis(250);
 
-/// Distinguishes the requests of a campaign.
+/// Identifies a request among those of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ticket {
     /// The write of this number.
@@ -59,64 +60,64 @@ struct Unanswered {
     ticket: Ticket,
     sent: Instant,
     limit: Duration,
-    /// It outlasted its limit, and its answer counts all the same.
+    /// It outlasted its limit; its answer still counts.
     is_late: bool,
 }
 
-/// The requests of a session, for its metrics.
+/// A session's requests, for its metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// The campaigns that wait to ask.
+    /// Campaigns waiting to ask.
     pub waiting: usize,
-    /// The requests that may be under way.
+    /// The number of requests that may be under way.
     pub window: usize,
-    /// The requests that are under way, those among them that outlasted their limits.
+    /// Requests under way, including those that outlasted their limits.
     pub under_way: usize,
     /// The time that the latest answer took; zero before the first.
     pub answer_time: Duration,
-    /// The answers that came after their limits, since the session began.
+    /// Answers that came after their limits, since the session began.
     pub late_answers: u64,
 }
 
-/// The requests under way, and the number that may be.
+/// The requests under way, and how many there may be.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    /// The requests that may wait for an answer.
+    /// The number of requests that may wait for an answer.
     size: u32,
-    /// Where they may be more.
+    /// The largest size.
     most: u32,
-    /// It was halved at that time, and grows slowly since; before, it grows with every answer.
+    /// When it was last halved. It grows slowly since; before that, it grows with every answer.
     halved: Option<Instant>,
-    /// The answers since it grew last.
+    /// Answers since it last grew.
     credit: u32,
     /// In the order in which they were sent.
     unanswered: VecDeque<Unanswered>,
-    /// Of these, the late ones.
+    /// The number of these that are late.
     late: u32,
-    /// Something was answered within a limit: what is late will be, too, and keeps its place, as the store or this process
-    /// has it before it.
+    /// Something was answered within a limit. So late requests will be answered too, and keep their places: the store
+    /// or this process still has them to do.
     hears: bool,
-    /// No request outlasts its limit before.
+    /// No request outlasts its limit before this.
     first_limit: Instant,
     times: Times,
     answered: LastAnswers,
     late_answers: u64,
 }
 
-/// How fast the store answers, and how much.
+/// The times and numbers of the store's answers.
 #[derive(Clone, Debug)]
 struct Times {
-    /// The latest answer took so long.
+    /// The time that the latest answer took.
     latest: Duration,
-    /// The mean time to an answer, in which the last one counts for one of [`USUAL`].
+    /// The mean time to an answer; the last one counts for one part in [`USUAL`].
     usual: Duration,
-    /// The fastest answers of the present span and of the one before.
+    /// The fastest answers of the present span and the one before.
     fastest: [Duration; 2],
     fastest_since: Instant,
-    /// The answers of the present span and of the one before.
+    /// The answers of the present span and the one before.
     answers: [u32; 2],
     answers_since: Instant,
-    /// The spans before show that the store answers more when it is asked more.
+    /// Earlier spans show that the store answers more when it is asked more.
     grow: bool,
 }
 
@@ -125,18 +126,18 @@ struct Times {
 pub struct LastAnswers {
     /// To any request.
     pub any: Instant,
-    /// To the write of a record: a server that is isolated answers reads. In a queue, the send of the newest request with an
-    /// answer that is no keep-alive: the stream of these may be silent alone.
+    /// To the write of a record, because an isolated server still answers reads. In a queue: when the newest answered
+    /// request that is no keep-alive was sent, because the stream of keep-alives may be silent alone.
     pub apart: Instant,
 }
 
 impl LastAnswers {
-    /// Others were answered then.
+    /// Takes in when others were answered.
     pub(crate) fn learn(&mut self, others: Self) {
         (self.any, self.apart) = (self.any.max(others.any), self.apart.max(others.apart));
     }
 
-    /// A request was answered at `now`; the time at which it was sent may not be known any more.
+    /// A request was answered at `now`. The time at which it was sent may no longer be known.
     pub(crate) fn answered(&mut self, ticket: Ticket, sent: Option<Instant>, now: Instant) {
         self.any = now;
         match ticket {
@@ -167,7 +168,7 @@ impl Window {
         }
     }
 
-    /// The store bears so many requests at a time, at most.
+    /// The store accepts at most this many requests at a time.
     pub(super) fn bound(&mut self, most: u32) {
         self.most = most.max(FEWEST);
         self.size = self.size.min(self.most);
@@ -186,7 +187,7 @@ impl Window {
         self.first_limit = self.first_limit.min(now + limit);
     }
 
-    /// A request has an answer, or none will come: then `of_store` is false.
+    /// A request was answered, or no answer will come; then `of_store` is false.
     pub(super) fn ended(&mut self, id: CampaignId, ticket: Ticket, of_store: bool, now: Instant) {
         let is_it = |request: &Unanswered| (request.id, request.ticket) == (id, ticket);
         let place = self.unanswered.iter().position(is_it);
@@ -196,7 +197,7 @@ impl Window {
             return;
         }
         self.answered.answered(ticket, request.map(|request| request.sent), now);
-        // One that is not known counted as lost; but the lease of companions is kept alive for many, and has no place.
+        // An unknown request counted as lost; except that companions' leases are kept alive for many, without a place.
         let is_lost = request.is_none() && !matches!(ticket, Ticket::KeepAlive(_));
         self.late_answers += u64::from(is_lost || request.is_some_and(|request| request.is_late));
         let Some(request) = request else { return };
@@ -207,7 +208,7 @@ impl Window {
         self.drop_lost(request.sent);
     }
 
-    /// Its requests, where so many campaigns wait to make more.
+    /// The load, with this many campaigns waiting to ask.
     pub(super) fn load(&self, waiting: usize) -> Load {
         Load {
             waiting,
@@ -222,13 +223,13 @@ impl Window {
         self.answered
     }
 
-    /// The time in which the store answers of late.
+    /// The time that the store has recently taken to answer.
     pub(super) fn usual(&self) -> Duration {
         self.times.usual
     }
 
-    /// Requests outlast their limits: the first such time halves the window, and where nothing was answered for a limit, they
-    /// leave their places to others.
+    /// Requests outlast their limits. The first time halves the window. If nothing was answered for a limit, they give
+    /// up their places.
     pub(super) fn pass(&mut self, now: Instant) {
         if now < self.first_limit {
             return;
@@ -247,7 +248,7 @@ impl Window {
                 continue;
             }
             self.first_limit = self.first_limit.min(request.sent + request.limit * LOST);
-            // Those that were sent before say nothing of the smaller window.
+            // Requests sent earlier reveal nothing about the smaller window.
             let is_news = self.halved.is_none_or(|halved| halved <= request.sent);
             if !core::mem::replace(&mut request.is_late, true) && is_news {
                 self.halved = Some(now);
@@ -259,12 +260,12 @@ impl Window {
         self.count_late();
     }
 
-    /// The time at which the next request outlasts its limit, unless it is answered before.
+    /// When the next request outlasts its limit, unless it is answered first.
     pub(super) fn first_limit(&self) -> Instant {
         self.first_limit
     }
 
-    /// The connection is a new one: what was under way on the old one has no place.
+    /// The connection was replaced: requests under way on the old one have no place.
     pub(super) fn clear(&mut self) {
         self.unanswered.clear();
         self.late = 0;
@@ -272,7 +273,7 @@ impl Window {
         self.first_limit = Instant::NEVER;
     }
 
-    /// Learns from an answer that took so long.
+    /// Learns from an answer that took this long.
     fn count(&mut self, took: Duration, request: &Unanswered, now: Instant) {
         self.times.learn(took, now);
         let quick = QUICK.max(self.times.fastest().saturating_mul(SLOWER)).max(request.limit / BRIEF);
@@ -288,7 +289,7 @@ impl Window {
         }
     }
 
-    /// Forgets requests that were sent a limit before one that is answered: no answer of theirs comes in its time.
+    /// Forgets requests sent a limit before one that is now answered: they will not be answered in time.
     fn drop_lost(&mut self, answered: Instant) {
         let is_lost = |request: &Unanswered| request.sent + request.limit <= answered;
         if !self.unanswered.front().is_some_and(is_lost) {
@@ -338,7 +339,7 @@ impl Times {
         };
     }
 
-    /// The shortest time of late in which the store answered.
+    /// The store's shortest recent answer time.
     fn fastest(&self) -> Duration {
         let fastest = self.fastest[0].min(self.fastest[1]);
         if fastest == Duration::MAX { Duration::ZERO } else { fastest }
@@ -355,7 +356,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    /// Sends as many as may leave, from the number `first` on; returns the number of the next.
+    /// Sends as many requests as may leave, numbered from `first`. Returns the next number.
     fn fill(window: &mut Window, first: u64, now: Instant) -> u64 {
         let places = u64::from(window.places());
         (first..first + places).for_each(|number| window.sent(1, Ticket::Write(number), LIMIT, now));
@@ -424,7 +425,7 @@ mod tests {
             answer(&mut window, answered..answered + 1, now);
             next = fill(&mut window, next, now);
         }
-        // The first span has no span before it, so its answers seem to be more.
+        // The first span has none before it, so its answers seem to be more.
         assert!(next - 400 <= 64 + 50, "{}", next - 400);
     }
 
@@ -479,7 +480,7 @@ mod tests {
         }
         assert_eq!(next, 64 + 32 + 16 + 197 * u64::from(FEWEST));
         assert_eq!(window.unanswered.len() as u32, FEWEST * LOST);
-        // One answer frees its place and those of the requests that were sent a limit before it.
+        // One answer frees its own place and those of requests sent a limit before it.
         window.ended(1, Ticket::Write(next - 1), true, at(400_000));
         assert_eq!((window.unanswered.len(), window.places()), (FEWEST as usize - 1, 1));
     }
@@ -533,7 +534,7 @@ mod tests {
         fill(&mut window, 0, at(0));
         window.pass(at(1_500));
         answer(&mut window, 0..4, at(1_500));
-        // Halved, and sixty are under way.
+        // It is halved, and sixty are under way.
         window.pass(at(2_000));
         assert_eq!((window.places(), window.first_limit()), (0, at(3_500)));
         answer(&mut window, 4..30, at(2_500));
@@ -544,7 +545,7 @@ mod tests {
         assert_eq!(window.places(), 1);
         window.pass(at(5_000));
         assert_eq!(window.places(), 32);
-        // They are there again with the next answer.
+        // They take places again with the next answer.
         answer(&mut window, 33..34, at(5_000));
         assert_eq!(window.places(), 2);
     }

@@ -1,4 +1,4 @@
-//! Campaigns that wait to ask the store something, in the order in which they may.
+//! Campaigns that wait to ask the store something, in order of precedence.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
@@ -12,9 +12,9 @@ use crate::time::Instant;
 pub enum Class {
     /// Keeps a lease, or resolves a write that does.
     Renewal,
-    /// Removes a record of a term that is over, so that another candidate can lead.
+    /// Removes the record of a term that is over, so that another candidate can lead.
     Release,
-    /// Reads an election's key for a candidate that waits.
+    /// Reads an election's key for a waiting candidate.
     Read,
     /// Acquires a lease.
     Acquire,
@@ -30,7 +30,7 @@ impl Class {
 pub struct Wish {
     /// Its class.
     pub class: Class,
-    /// For a renewal, the time from which its answer would come too late; otherwise the time of the wish.
+    /// For a renewal, the time from which its answer would come too late; otherwise when it was wished.
     pub by: Instant,
 }
 
@@ -40,13 +40,13 @@ pub(super) struct Queued(NonZeroU64);
 
 /// The number of classes.
 const CLASSES: usize = 4;
-/// An empty queue keeps the memory of so many wishes.
+/// An empty queue keeps the memory for this many wishes.
 const FEW: usize = 64;
 
 /// The queue of a session. A campaign has one wish at a time, and knows its place in the queue.
 #[derive(Clone, Debug)]
 pub(super) struct Wishes {
-    /// By class, the earliest first; some are of wishes that are no longer there.
+    /// By class, earliest first. Some entries are for wishes that no longer exist.
     heaps: [BinaryHeap<Reverse<(Instant, Queued, CampaignId)>>; CLASSES],
     /// The number of the newest.
     newest: NonZeroU64,
@@ -62,7 +62,7 @@ impl Default for Wishes {
 }
 
 impl Wishes {
-    /// A campaign has this wish from now on, or none, in place of the one `before`. Returns the place of it.
+    /// Replaces a campaign's wish `before` by this one, or by none. Returns its place.
     pub(super) fn set(
         &mut self,
         id: CampaignId,
@@ -75,8 +75,8 @@ impl Wishes {
         wish.map(|wish| self.enter(id, wish, before))
     }
 
-    /// Enters a wish in place of the one `before`. A wish of the same class keeps its place, except for a renewal: its time
-    /// may be another.
+    /// Enters a wish in place of `before`. A wish of the same class keeps its place, except a renewal, whose time may
+    /// differ.
     fn enter(&mut self, id: CampaignId, wish: Wish, before: Option<Queued>) -> Queued {
         let class = wish.class as usize;
         match before {
@@ -94,7 +94,7 @@ impl Wishes {
         queued
     }
 
-    /// A wish is no longer there: it was granted or withdrawn.
+    /// A wish was granted or withdrawn.
     pub(super) fn left(&mut self) {
         self.len = self.len.saturating_sub(1);
         if self.len == 0 {

@@ -1,4 +1,4 @@
-//! What an election may cost in memory, by count. Instructions are counted by `cargo xtask test core`, with the program
+//! What an election may cost in memory, counted. `cargo xtask test core` counts instructions, with the program
 //! [`steps`](steps.rs).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
@@ -14,7 +14,7 @@ use incumbent_core::campaign::Campaign;
 use incumbent_core::session::Command;
 use store::Bench;
 
-/// The budgets: the most that may be counted. Lower one when what it limits became less.
+/// The budgets: the most that may be counted. Lower a budget when its cost has fallen.
 mod budget {
     /// Allocations of a whole campaign: it enters, wins, renews ten times, resigns, and is closed.
     pub const CAMPAIGN: u64 = 116;
@@ -22,17 +22,17 @@ mod budget {
     pub const CAMPAIGN_BYTES: u64 = 13_148;
     /// Allocations of one renewal, and of what the watch shows of it.
     pub const RENEWAL: u64 = 7;
-    /// Allocations of a candidate that waits, for each renewal of the leader.
+    /// Allocations of a waiting candidate, per renewal of the leader.
     pub const WAITING: u64 = 0;
     /// The size of a campaign, without its texts, in bytes.
     pub const SIZE: usize = 1_168;
     /// The bytes that a session keeps for each campaign that leads.
     pub const LEADING_BYTES: u64 = 1_630;
-    /// The bytes that a session keeps for each campaign that waits beside another program's leader.
+    /// The bytes that a session keeps for each campaign that waits while another program leads.
     pub const WAITING_BYTES: u64 = 1_510;
 }
 
-/// The renewals that are counted.
+/// The number of renewals that are counted.
 const RENEWALS: u64 = 10;
 /// The campaigns of a session whose memory is measured.
 const CAMPAIGNS: u64 = 1_000;

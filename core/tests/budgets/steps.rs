@@ -1,17 +1,17 @@
-//! Takes the steps of a session whose instructions `cargo xtask test core` counts: those within
-//! [`counted_by_callgrind`], which callgrind knows by its name. The argument names the steps.
+//! Takes the steps of a session whose instructions `cargo xtask test core` counts. Callgrind counts those inside
+//! [`counted_by_callgrind`], which it finds by name. The argument names the steps.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "what is counted must have worked")]
 #![allow(unreachable_pub, reason = "the modules of a program are no library")]
 
-#[allow(dead_code, reason = "the tests beside it use all of it")]
+#[allow(dead_code, reason = "the other tests use all of it")]
 mod store;
 
 use std::hint::black_box;
 
 use store::Bench;
 
-/// The campaigns beside the one that is watched.
+/// The number of campaigns besides the measured one.
 const CAMPAIGNS: u64 = 1_000;
 
 /// Counted by callgrind.
@@ -20,7 +20,7 @@ fn counted_by_callgrind(work: &mut dyn FnMut()) {
     black_box(work)();
 }
 
-/// Not counted_by_callgrind.
+/// Not counted by callgrind.
 fn plain(work: &mut dyn FnMut()) {
     work();
 }

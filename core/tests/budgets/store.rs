@@ -1,5 +1,5 @@
-//! A session on a store that answers at once, as a NATS server without markers does. Only what the session does is
-//! counted: inputs are made before, and outputs are dropped after.
+//! A session on a store that answers at once, like a NATS server without markers. Only the session's work is counted:
+//! inputs are made before, and outputs dropped after.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 /// The lease: the default of a bucket.
 const LEASE: Duration = Duration::from_secs(30);
-/// More outputs than one input has, so that the list of them never grows.
+/// More outputs than one input ever has, so their list never grows.
 const MANY: usize = 4_096;
 
-/// Runs what is to be counted.
+/// Runs the work to be counted.
 pub type Count = fn(&mut dyn FnMut());
 
 /// One connection, and the store at its other end.
@@ -113,7 +113,7 @@ impl Bench {
         }
     }
 
-    /// Lets time pass until the campaign's record was written again.
+    /// Lets time pass until the campaign's record is written again.
     pub fn renew(&mut self, id: CampaignId) {
         let written = self.revision;
         while self.revision == written {
@@ -134,7 +134,7 @@ impl Bench {
         self.answer();
     }
 
-    /// Hands in what is to be handed in, and answers each output, until there is nothing more.
+    /// Hands in the pending inputs and answers each output, until nothing is left.
     fn answer(&mut self) {
         while let Some(input) = self.inputs.pop_front() {
             let (session, now, outputs) = (&mut self.session, self.now, &mut self.outputs);
@@ -197,7 +197,7 @@ impl Bench {
         self.inputs.push_back(input);
     }
 
-    /// Applies a write where it expects what is there.
+    /// Applies a write if it expects the present entry.
     fn write(&mut self, election: &str, write: Write) -> Outcome {
         let current = self.entries.get(election).and_then(Entry::revision).unwrap_or(Revision(0));
         let expected = match write.expect {

@@ -1,5 +1,5 @@
-//! Tokens only grow, also in a store that lost acknowledged writes: a candidate uses up a few missing numbers, and
-//! stays out where many are missing.
+//! Tokens only grow, even in a store that lost acknowledged writes: a candidate uses up a few missing numbers, and
+//! stays out if many are missing.
 
 use incumbent_core::campaign::{Answer, Event, Input, Output, State, Warning};
 use incumbent_core::record::{Entry, Record, TermInfo};
@@ -23,8 +23,8 @@ fn of_term(revision: u64, sequence: u64) -> Entry {
     }
 }
 
-/// A candidate that saw a record of this revision, of a term with this token. The power is cut, and what the store had
-/// acknowledged is lost: the key is absent, and the candidate's acquire gets `next`.
+/// A candidate that saw a record at this revision, of a term with this token. Then a power cut loses what the store had
+/// acknowledged: the key is absent, and the candidate's acquire gets `next`.
 fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<String>) {
     let mut bench = Bench::candidate(of_term(revision, sequence));
     bench.watched(Entry::Vacant);
@@ -32,7 +32,8 @@ fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<Str
     (bench, outputs)
 }
 
-/// Lists the reports with their times, until the win or until `lasts` is over. The store answers at once, from `newest` on.
+/// Lists the reports with their times, until the win or until `lasts` is over. The store answers at once, starting at
+/// `newest`.
 fn goes_on(
     bench: &mut Bench,
     first: Vec<String>,
@@ -105,8 +106,8 @@ fn a_gap_is_used_up_with_a_short_rest_between_two_acquires() {
     assert_eq!(won, Some(302), "{:?}", seen.last());
 }
 
-/// The token with which a candidate wins, after it observed a term of token 88 at revision 117, and another one of token 115
-/// in a store that had gone back to 113, and that then goes back to 113 once more.
+/// The token with which a candidate wins. It first observed a term of token 88 at revision 117, then one of token 115
+/// in a store that had gone back to 113; then the store goes back to 113 once more.
 fn won_after_two_regressions(observe_the_second: impl Fn(&mut Bench)) -> Option<String> {
     let mut bench = Bench::candidate(of_term(117, 88));
     observe_the_second(&mut bench);
@@ -189,7 +190,7 @@ fn a_claim_above_its_own_record_is_no_token() {
 }
 
 #[test]
-fn a_record_without_a_claim_may_be_the_one_that_won() {
+fn a_record_without_a_claim_may_have_won() {
     let mut bench = Bench::candidate(bare(1_000));
     bench.watched(Entry::Vacant);
     assert_eq!(bench.applied(1, 20)[0], "warning StoreReset, barred");

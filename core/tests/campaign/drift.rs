@@ -21,7 +21,8 @@ fn bench(settings: &Settings, lease: Duration) -> Bench {
     Bench::with_info(settings.clone(), bucket(), first).expect("settings that fit the store")
 }
 
-/// The time by its own clock that a leader leads on after it sent a renewal whose answer is the last input it gets.
+/// The time, by its own clock, for which a leader keeps leading after it sent a renewal whose answer is the last input
+/// it gets.
 fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     let aged = |info: StoreInfo| StoreInfo { max_age: Some(lease), ..info };
     let mut leader = bench(settings, lease);
@@ -34,7 +35,7 @@ fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     leader.remaining().expect("it leads")
 }
 
-/// The time by its own clock until a candidate leads, which sees the leader's record deleted now.
+/// The time, by its own clock, that a candidate takes to lead after it sees the leader's record deleted.
 fn waits(settings: &Settings, lease: Duration) -> Duration {
     let mut waiter = bench(settings, lease);
     waiter.begin(with_lease(theirs(11), lease));
@@ -43,8 +44,8 @@ fn waits(settings: &Settings, lease: Duration) -> Duration {
     reported_after(&mut waiter, 13, |info| StoreInfo { max_age: Some(lease), ..info })
 }
 
-/// The time from the end of the leader's lease to the other's leadership, in real nanoseconds, where the clocks
-/// drift apart by the allowed amount each. A negative time is one in which two lead.
+/// The time from the end of the leader's lease until the other candidate leads, in real nanoseconds, if each clock
+/// drifts by the allowed amount, in opposite directions. If negative, two lead for that long.
 fn apart(settings: &Settings, lease: Duration) -> i128 {
     let drift = u128::from(settings.drift_ppm);
     let leads = leads_on(settings, lease).as_nanos() * MILLION / (MILLION - drift);
@@ -67,7 +68,7 @@ fn the_drift_of_two_clocks_alone_is_enough_of_a_margin_for_it() {
         for lease in LEASES {
             let apart = apart(&bare, lease);
             assert!(apart >= 0, "{drift_ppm} ppm, {lease:?}: two lead for {} µs", -apart / 1_000);
-            // The margin leaves out the square of the drift only, so the test finds any smaller margin.
+            // The margin only leaves out the square of the drift, so the test fails for any smaller margin.
             let square = lease.as_nanos() * 3 * u128::from(drift_ppm).pow(2) / MILLION.pow(2) + 2;
             assert!(apart as u128 <= square, "{drift_ppm} ppm, {lease:?}: {apart} ns");
         }

@@ -1,4 +1,4 @@
-//! Giving way: a holder that writes and cannot prove leaves the election to others, and rests.
+//! Giving way: a holder that can write but not prove leaves the election to others, and rests.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use incumbent_core::{Instant, Revision};
 
 use crate::harness::*;
 
-/// A store that answers at once, as long as it is well.
+/// A store that answers at once while it is up.
 struct Store {
     /// It answers inspections; otherwise it denies them.
     inspects: bool,
-    /// It answers anything.
+    /// It answers at all.
     up: bool,
     /// The entry of the key.
     entry: Entry,
@@ -70,7 +70,7 @@ impl Store {
     }
 }
 
-/// Lets time pass from an input on. Lists the events, with the second.
+/// Hands in an input and lets time pass. Lists the events, each with its second.
 fn run(bench: &mut Bench, store: &mut Store, input: Input, span: Duration) -> Vec<String> {
     let end = bench.now + span;
     let mut events = Vec::new();
@@ -99,7 +99,8 @@ fn pass(bench: &mut Bench, store: &mut Store, span: Duration) -> Vec<String> {
     run(bench, store, Input::Tick, span)
 }
 
-/// A candidate that finds nothing at second 0 and acquires, in a store that denies it inspections. After 40 s it gave way.
+/// A candidate that finds the key vacant at second 0 and acquires, in a store that denies it inspections. After 40 s it
+/// has given way.
 fn that_gave_way() -> (Bench, Store) {
     let (mut bench, mut store) = (Bench::new(), Store { inspects: false, ..Store::new() });
     let events = run(&mut bench, &mut store, Input::Campaign, secs(40));
@@ -168,7 +169,7 @@ fn alone_it_rests_no_longer_than_the_worst_fail_over() {
     let (mut bench, mut store) = that_gave_way();
     let again = ["62 state ACQUIRING", "62 leader me", "62 state HOLDING"];
     assert_eq!(pass(&mut bench, &mut store, secs(30)), again);
-    // It counts for nothing in the row.
+    // It does not count in the row.
     let events = pass(&mut bench, &mut store, secs(30));
     assert_eq!(events[..2], ["92 state RELEASING", "92 warning GaveWay {Inspect} 300s"]);
 }
@@ -196,7 +197,7 @@ fn the_time_in_which_the_process_did_not_run_does_not_count() {
     assert_eq!(events[..2], ["46 state RELEASING", "46 warning GaveWay {Inspect} 309s"]);
 }
 
-/// Its last inspection was asked for at 30 s.
+/// It last asked for an inspection at 30 s.
 #[test]
 fn a_leader_whose_inspections_fail_for_good_loses_its_term_retakes_its_record_and_gives_way_a_third_later() {
     let (mut bench, mut store) = (Bench::new(), Store::new());
@@ -217,7 +218,8 @@ fn a_leader_whose_inspections_fail_for_good_loses_its_term_retakes_its_record_an
     );
 }
 
-/// Inspections fail for 28 s of every 35 s: each time the term is lost, and won again before they failed for a lease.
+/// Inspections fail for 28 s of every 35 s: each time the term is lost, and won again before they have failed for a
+/// lease.
 #[test]
 fn a_leader_that_loses_its_term_again_and_again_and_is_well_in_between_gives_way_the_second_time() {
     let (mut bench, mut store) = (Bench::new(), Store::new());

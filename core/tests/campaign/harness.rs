@@ -1,4 +1,4 @@
-//! One candidate in a test bench: a clock that is set by hand, inputs given one by one, outputs listed.
+//! One candidate in a test bench: a clock set by hand, inputs given one by one, outputs listed.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, WriteId};
 use incumbent_core::store::{Action, Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-/// The lease of the bench, and the margin that follows from it: 1 s of skew, 0.15 s of drift for each of two
-/// clocks, 0.25 s of slack.
+/// The lease of the bench. The margin that follows is 1 s of skew, 0.15 s of drift for each of two clocks, and 0.25 s
+/// of slack.
 pub const T: Duration = Duration::from_secs(30);
 pub const M: Duration = Duration::from_millis(1550);
 pub const INCARNATION: Incarnation = Incarnation(1_000);
@@ -114,8 +114,8 @@ impl Bench {
         self.read(1, entry)
     }
 
-    /// Leaves the acquires of a candidate that found nothing unanswered, until the first attempt is forgotten.
-    /// Returns the number of the acquire that is awaited now.
+    /// Leaves the acquires of a candidate that found nothing unanswered, until the first attempt is forgotten. Returns
+    /// the number of the acquire that is now awaited.
     pub fn forget_the_first_attempt(&mut self) -> u64 {
         for attempt in 1..=128 {
             let mut outputs = self.wrote(attempt, Outcome::Unknown);
@@ -173,13 +173,13 @@ impl Bench {
         bench
     }
 
-    /// A leader whose token is so large that a store which goes back cannot make up for it soon.
+    /// A leader whose token is so large that a store that goes back cannot reach it again soon.
     pub fn leader_far_on() -> Self {
         Self::leader_at(1_000, settings(), bucket())
     }
 
-    /// A holder whose acquire was attempt 1 over an operator's tombstone and has revision 10: it waits `T`, and for
-    /// a renewal.
+    /// A holder whose acquire was attempt 1, over an operator's tombstone, at revision 10: it waits `T`, and for a
+    /// renewal.
     pub fn holder() -> Self {
         let mut bench = Self::candidate(deleted(5));
         bench.applied(1, 10);
@@ -200,7 +200,7 @@ impl Bench {
         }
     }
 
-    /// The same, in short.
+    /// The same, abbreviated.
     pub fn give(&mut self, input: Input) -> Vec<String> {
         self.give_in_full(input).iter().map(in_short).collect()
     }
@@ -213,7 +213,7 @@ impl Bench {
         }
     }
 
-    /// Lets time pass without a call, as a stopped process would.
+    /// Lets time pass without a call, as in a stopped process.
     pub fn sleep(&mut self, span: Duration) {
         self.now = self.now + span;
     }
@@ -266,12 +266,12 @@ impl Bench {
         self.give(Input::Reconnected)
     }
 
-    /// An inspection, asked and answered now, of the known incarnation.
+    /// Asks for an inspection and answers it now, with the known incarnation.
     pub fn inspected(&mut self) -> Vec<String> {
         self.inspected_as(|info| info)
     }
 
-    /// An inspection, asked and answered now, with another content.
+    /// Asks for an inspection and answers it now, with changed content.
     pub fn inspected_as(&mut self, change: impl FnOnce(StoreInfo) -> StoreInfo) -> Vec<String> {
         self.give(Input::Inspected(Ok(change(store_info(self.now)))))
     }
@@ -280,7 +280,7 @@ impl Bench {
         self.campaign.is_leader(self.now)
     }
 
-    /// The time left of the lease; `None` where none is held.
+    /// The part of the lease that is left; `None` if none is held.
     pub fn remaining(&self) -> Option<Duration> {
         self.campaign.lease().map(|lease| lease.deadline.since(self.now))
     }
@@ -294,10 +294,10 @@ pub fn acknowledged(revision: u64, incarnation: Option<Incarnation>) -> Outcome 
 }
 
 pub fn fault(kind: FaultKind) -> Fault {
-    Fault { kind, detail: "the store says so".into() }
+    Fault { kind, detail: "the store refuses".into() }
 }
 
-/// A live record of another campaign of ours, under another name.
+/// A live record of another campaign of ours, with another name.
 pub fn theirs(revision: u64) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),

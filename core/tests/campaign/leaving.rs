@@ -60,7 +60,7 @@ fn the_drain_says_until_when_and_ends_then_by_itself() {
     assert_eq!(bench.campaign.lease(), None);
 }
 
-/// A leader whose drain is over without a report about its work. Its newest record is attempt 1's, at revision 10.
+/// A leader whose drain ran out without a report that its work ended. Its newest record is attempt 1's, at revision 10.
 fn overdrawn(asked: Input) -> Bench {
     let mut bench = Bench::leader_with(Settings { drain: secs(5), ..settings() }, bucket());
     bench.give(asked);
@@ -106,7 +106,7 @@ fn a_renewal_that_is_answered_after_the_drain_is_what_a_late_release_removes() {
 }
 
 #[test]
-fn while_the_work_of_an_ended_term_goes_on_a_renewal_without_an_answer_is_not_repeated() {
+fn while_the_work_of_an_ended_term_continues_a_renewal_without_an_answer_is_not_repeated() {
     let mut bench = Bench::leader_with(Settings { drain: secs(11), ..settings() }, bucket());
     bench.give(Input::Resign);
     bench.sleep(secs(10));
@@ -121,7 +121,7 @@ fn while_the_work_of_an_ended_term_goes_on_a_renewal_without_an_answer_is_not_re
 }
 
 #[test]
-fn a_lease_that_has_run_out_is_not_released_and_the_candidate_goes_on_behind_other_candidates() {
+fn a_lease_that_has_run_out_is_not_released_and_the_candidate_continues_behind_other_candidates() {
     let mut bench = overdrawn(Input::Resign);
     // The lease, the store's granularity, and the wait of a candidate that resigned.
     let gone = T + ms(250) + secs(1);
@@ -132,7 +132,7 @@ fn a_lease_that_has_run_out_is_not_released_and_the_candidate_goes_on_behind_oth
 }
 
 #[test]
-fn a_successor_while_the_work_goes_on_is_left_alone() {
+fn a_successor_is_left_alone_while_the_work_continues() {
     let mut bench = overdrawn(Input::Resign);
     assert_eq!(bench.watched(theirs(11)), ["leader other", "state WAITING"]);
     assert_eq!(bench.give(Input::Drained), NOTHING);
@@ -268,7 +268,7 @@ fn a_late_renewal_that_lands_before_the_release_is_released_as_well() {
 }
 
 #[test]
-fn a_release_goes_on_when_what_was_read_is_out_of_date_by_then() {
+fn a_release_continues_when_what_was_read_is_out_of_date_by_then() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     bench.pass(secs(2));
@@ -487,7 +487,7 @@ fn the_late_acknowledgement_of_an_old_release_changes_nothing_for_a_leader() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
     assert_eq!(bench.give(Input::Drained)[1], "release 2 over 10 owing 0ms");
-    // No answer comes, and the watch shows that it was applied.
+    // No answer comes, but the watch shows that it was applied.
     let ours = match released(11, secs(0)) {
         Entry::Released(release) => Entry::Released(incumbent_core::record::Release {
             write_id: Some(incumbent_core::record::WriteId { nonce: ME, attempt: Attempt(2) }),

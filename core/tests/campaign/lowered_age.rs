@@ -1,5 +1,5 @@
-//! The store's maximum age is lowered while a leader may still count on the agreed lease: the wait for an
-//! unknown leader is not shortened with it.
+//! The store's maximum age is lowered while a leader may still count on the longer lease: the wait for an unknown
+//! leader is not shortened.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ fn an_unknown_record_of_ours_is_retaken_for_the_lease_that_was_agreed_on() {
 
 #[test]
 fn an_unknown_record_of_ours_is_waited_for_when_it_has_vanished() {
-    // With markers such a record is never retaken.
+    // With markers, such a record is never retaken.
     let mut bench = Bench::with(settings(), bucket_with_markers());
     assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged"]);
     bench.begin(Entry::Vacant);

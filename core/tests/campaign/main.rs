@@ -1,7 +1,7 @@
-//! The campaign, one candidate at a time: the exact outputs for each input, one file an event.
+//! The campaign, one candidate at a time: the exact outputs for each input, one file per event.
 //!
-//! The faults of one candidate alone, by their number in the list of faults, and a test that fails
-//! where what must happen does not:
+//! Faults of a single candidate, by their number in the list of faults, each with a test that fails if the candidate
+//! does not do what it must:
 //!
 //! | fault | test |
 //! |---|---|
@@ -60,7 +60,7 @@
 //! | | `twins::of_two_candidates_with_one_nonce_and_one_name_one_leads_at_a_time` |
 //! | 96 a huge value under the key | `warning::an_entry_too_long_for_a_record_is_reported_once_and_waited_for_as_a_foreign_record` |
 //!
-//! `random` checks what must hold after every step of one candidate that gets nonsense.
+//! `random` checks what must hold after every step of a candidate that gets nonsense.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
 #![allow(unreachable_pub, reason = "the modules of a test are no library")]

@@ -20,7 +20,7 @@ fn an_orphan_is_retaken_with_the_wait_of_the_attempt_that_wrote_it() {
     assert_eq!(won_at(&mut bench, wait_ends, 3, 12), "won 11");
 }
 
-/// Renews until a win is reported. Returns the win, and the time from `at` to it, before or after.
+/// Renews until a win is reported. Returns the win, and how long before or after `at` it came.
 fn won_at(bench: &mut Bench, at: Instant, mut attempt: u64, mut revision: u64) -> String {
     for _ in 0..1000 {
         let mut outputs = bench.next();
@@ -110,7 +110,7 @@ fn with_markers_a_retaking_acknowledged_too_late_is_not_itself_retaken() {
     assert_eq!(
         bench.applied(2, 11),
         ["state WAITING"],
-        "the marker for 10 may be on its way, and would erase what stands on it"
+        "the marker for 10 may be on its way, and would erase what was written over it"
     );
     let outputs = bench.pass(secs(20));
     assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
@@ -191,7 +191,7 @@ fn a_record_of_ours_that_turns_up_when_we_have_left_the_race_is_removed() {
     assert_eq!(
         bench.watched(mine(10, 1)),
         ["release 2 over 10 owing 0ms", "leader me", "state RELEASING"],
-        "the watch says so too"
+        "the watch shows it too"
     );
 }
 
@@ -249,7 +249,7 @@ fn an_acquire_that_was_long_under_way_waits_for_a_holder_observed_meanwhile() {
     bench.watched(theirs(5));
     let seen = bench.now;
     bench.pass(secs(1));
-    // Their record was purged, and then our acquire arrived.
+    // Their record was purged, then our acquire arrived.
     let outputs = bench.applied(1, 6);
     assert!(!outputs.iter().any(|output| output.starts_with("won")), "{outputs:?}");
     let mut attempt = 2;
@@ -281,7 +281,7 @@ fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.pass(secs(3));
     bench.pass(secs(1));
-    // The second acquire is refused: whichever candidate wrote revision 8, the record that the first left is gone.
+    // The second acquire is refused. Whichever candidate wrote revision 8, the record of the first acquire is gone.
     let attempt = 2;
     bench.refused(attempt, 8);
     let outputs = bench.applied(1, 6);
@@ -295,7 +295,7 @@ fn an_unknown_record_of_ours_is_waited_for_also_when_it_vanishes() {
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.begin(deleted(5));
     bench.applied(1, 6);
-    // It was applied in another incarnation, over another candidate's record; then the server's marker erases it.
+    // It was applied in another incarnation, over another candidate's record. Then the server's marker erases it.
     bench.inspected_as(elsewhere);
     bench.read(2, mine(6, 1));
     let seen = bench.now;

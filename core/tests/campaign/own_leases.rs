@@ -1,5 +1,5 @@
-//! A store whose records have leases of their own: those of other candidates may be longer than ours, up to the
-//! store's maximum age, and a leader that was not observed may have any of them.
+//! A store whose records have their own leases: other candidates' leases may be longer than ours, up to the store's
+//! maximum age, and a leader that was not observed may have any of them.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn said(output: &Output) -> Option<&str> {
     put.headers.iter().find(|(name, _)| name == "Incumbent-Lease").map(|(_, lease)| lease.as_str())
 }
 
-/// The same, of the write that follows an input.
+/// The same, for the write that follows an input.
 fn said_after(bench: &mut Bench, input: Input) -> Option<String> {
     bench.give_in_full(input).iter().find_map(said).map(str::to_owned)
 }
@@ -129,7 +129,7 @@ fn a_record_is_kept_as_long_as_it_states_that_other_candidates_wait() {
     let outputs = bench.give_in_full(Input::Campaign);
     assert_eq!(outputs.iter().find_map(lives), None);
     bench.read(1, with_lease(theirs(10), AGE));
-    // An operator deletes it: a candidate that comes later observes only the record of its successor.
+    // An operator deletes it: a candidate that comes later observes only its successor's record.
     let outputs = bench.give_in_full(Input::Watched(deleted(11)));
     assert_eq!(outputs.iter().find_map(lives), Some(AGE));
     bench.applied(1, 12);

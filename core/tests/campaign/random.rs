@@ -1,13 +1,13 @@
-//! One candidate with random inputs: answers that are repeated, late, out of order or invented, any
-//! act of an operator, and a clock that jumps. The invariants are checked after every step. The run
-//! and its oracle are those of the fuzz target, which reads bytes where this draws random numbers.
+//! One candidate with random inputs: answers that are repeated, late, out of order or invented, any act of an operator,
+//! and a clock that jumps. The invariants are checked after every step. The run and its oracle are shared with the fuzz
+//! target, which reads bytes instead of drawing random numbers.
 
 use incumbent_fuzz::campaign::{Plan, Run};
 use incumbent_fuzz::choices::Choices;
 
 use crate::harness::in_short;
 
-/// The number of seeds that are tried; `RANDOM_SEEDS` sets another.
+/// The number of seeds that are tried; `RANDOM_SEEDS` overrides it.
 fn seeds() -> u64 {
     std::env::var("RANDOM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(100)
 }

@@ -7,7 +7,8 @@ use incumbent_core::store::{FaultKind, Outcome, StoreInfo};
 
 use crate::harness::*;
 
-/// Answers every question stale for `span`, on one new connection after another. Lists the outputs except the questions.
+/// Answers every question stale for `span`, over one new connection after another. Lists the outputs except the
+/// questions.
 fn all_stale(bench: &mut Bench, span: std::time::Duration, stale: &Entry) -> Vec<String> {
     let end = bench.now + span;
     let mut said = Vec::new();
@@ -307,7 +308,7 @@ fn a_failed_inspection_is_asked_for_again_less_and_less_often_and_reported_once(
 #[test]
 fn refusals_of_what_was_sent_before_the_term_do_not_say_that_its_record_is_gone() {
     let mut bench = Bench::candidate(released(5, secs(0)));
-    // Two acquires get no answer for now; the third one is applied.
+    // Two acquires get no answer for now; the third is applied.
     for attempt in [2, 3] {
         let outputs = bench.pass(secs(4));
         assert!(outputs.contains(&format!("acquire {attempt} over 5")), "{outputs:?}");
@@ -334,8 +335,8 @@ fn refused_renewals_that_say_that_nothing_is_there_end_the_term_over_a_second_co
     assert_eq!(outputs[0], "lost 10 DELETED", "{outputs:?}");
 }
 
-/// A candidate that knows revision 35 and then finds the key absent. Its first acquires are not answered, and the last of
-/// `count` is acknowledged at 39.
+/// A candidate that knows revision 35 and then finds the key absent. Its first acquires are not answered, and the last
+/// of `count` is acknowledged at 39.
 fn leader_with_unanswered_acquires(count: u64) -> Bench {
     let mut bench = Bench::candidate(theirs(35));
     bench.sleep(T * 2);
@@ -376,7 +377,7 @@ fn a_late_acknowledgement_below_what_became_known_since_changes_nothing() {
     assert_eq!(bench.applied(1, 36), NOTHING);
     assert_eq!(bench.remaining(), remaining);
 
-    // Nor does it answer a question about what became of the newest record.
+    // It also does not answer what happened to the newest record.
     let mut bench = leader_with_unanswered_acquires(4);
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);

@@ -1,4 +1,4 @@
-//! The statements of a holder's records about its term, for observers.
+//! What a holder's records state about its term, for observers.
 
 use incumbent_core::campaign::{Answer, Input, Output, ReadId, Request};
 use incumbent_core::record::{Entry, Headers, Kind, TermInfo};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// The headers of the record that an input makes it write.
+/// The headers of the record that an input causes it to write.
 fn written(bench: &mut Bench, input: Input) -> Headers {
     let record = |output: Output| match output {
         Output::Ask(Request::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. })) => {
@@ -19,7 +19,7 @@ fn written(bench: &mut Bench, input: Input) -> Headers {
     bench.give_in_full(input).into_iter().find_map(record).expect("a record")
 }
 
-/// What those headers say of the term, written by a store at `revision`.
+/// What those headers state about the term, if written by a store at `revision`.
 fn term_info(revision: u64, headers: &Headers) -> Option<TermInfo> {
     let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
     Entry::decode(Revision(revision), Kind::Live, b"me", headers).live().and_then(|record| record.term_info)
@@ -62,7 +62,7 @@ fn a_renewal_during_the_win_delay_says_the_token_and_no_time() {
 #[test]
 fn a_retaken_orphan_has_a_token_of_its_own() {
     let mut bench = Bench::candidate(Entry::Vacant);
-    // The acquire is not answered, and its record is found.
+    // The acquire is not answered, but its record is found.
     bench.pass(secs(2));
     bench.watched(mine(10, 1));
     let (_, wait) = bench.wake().expect("a wake-up");

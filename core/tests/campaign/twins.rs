@@ -9,7 +9,7 @@ use incumbent_core::{Instant, Revision};
 
 use crate::harness::*;
 
-/// A record of another name with our nonce, written by its attempt of this number.
+/// A record under another name with our nonce, written by this attempt of it.
 fn with_our_nonce(name: &str, revision: u64, attempt: u64) -> Entry {
     match mine(revision, attempt) {
         Entry::Live(record) => Entry::Live(Record { candidate: name.into(), ..record }),
@@ -81,10 +81,10 @@ fn a_record_of_an_attempt_that_was_a_release_is_not_ours() {
     assert_eq!(writes(&outputs), Vec::<&String>::new(), "{outputs:?}");
 }
 
-/// The time at which both begin.
+/// When both begin.
 const START: Instant = Instant::from_nanos(3_600_000_000_000);
 
-/// An honest store with one key and no expiry, which answers at once, and two campaigns on it.
+/// An honest store with one key and no expiry that answers at once, with two campaigns on it.
 struct Pair {
     campaigns: [Campaign; 2],
     leads: [bool; 2],
@@ -127,7 +127,7 @@ impl Pair {
         acknowledged(self.newest, None)
     }
 
-    /// Hands in an input and all that follows from it, and checks that no two lead.
+    /// Hands in an input and everything that follows from it, and checks that the two never lead together.
     fn give(&mut self, place: usize, input: Input) {
         let mut inputs = VecDeque::from([(place, input)]);
         while let Some((place, input)) = inputs.pop_front() {

@@ -204,20 +204,20 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
     let token = incumbent_core::Token { incarnation: info.incarnation, sequence: Revision(10) };
     let next = incumbent_core::Token { sequence: Revision(6), ..token };
     let texts = [
-        (Warning::Store(fault(FaultKind::Broken)), "the store says so"),
+        (Warning::Store(fault(FaultKind::Broken)), "the store refuses"),
         (
             Warning::StoreReset { seen: Some(token), next: Some(next), barred: true },
             "the largest token seen was 00000000000003e8-000000000000000a, and the store would give \
-             00000000000003e8-0000000000000006 next; staying out until a larger token is possible. Where nothing \
+             00000000000003e8-0000000000000006 next; this candidate stays out until a larger token is possible. If nothing \
              remembers the larger tokens, `incumbent accept-reset` lets them start again; otherwise use a new bucket",
         ),
         (
             Warning::StoreReset { seen: Some(token), next: Some(next), barred: false },
-            "next; the numbers between are used up first",
+            "next; this candidate first uses up the numbers in between",
         ),
         (Warning::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
         (Warning::SameName { nonce: OTHER }, "give every candidate its own name"),
-        (Warning::SameNonce { name: "a".into() }, "random numbers of the operating system"),
+        (Warning::SameNonce { name: "a".into() }, "random numbers from the operating system"),
         (Warning::NotARecord { revision: Revision(10), bytes: 70_000 }, "delete it (incumbent evict)"),
         (Warning::ShortLease { survives: secs(1), fail_over: secs(7) }, "use a longer lease"),
         (Warning::MaxAgeChanged { from: Some(T), to: Some(secs(5)) }, "from 30s to 5s"),
@@ -230,8 +230,8 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
                 fault: Some(fault(FaultKind::Denied)),
                 rest: secs(300),
             },
-            "because for a lease it could not inspect the store or read its claim, and rests for 300s at most: the store \
-             says so",
+            "because for a whole lease it could not inspect the store or read its claim; it rests for 300s at most: the \
+             store refuses",
         ),
         (
             Warning::GaveWay { failing: Steps::from_iter([Step::Inspect]), fault: None, rest: secs(300) },
@@ -239,12 +239,12 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
         ),
         (
             Warning::Quoted { setting: "key".into(), text: "'jobs'".into() },
-            "key is 'jobs', in quotes that belong to it: without them it selects another election, with a leader of its own; \
-             remove them where they are not meant (`docker --env-file` keeps quotes)",
+            "key is 'jobs', quotes included: without them it selects another election, with its own leader; remove them \
+             unless they are meant (`docker --env-file` keeps quotes)",
         ),
         (
             Warning::YoungStore { left: secs(15), can_be_stated: true },
-            "does not lead for 15s; `incumbent init --new` lifts that",
+            "waiting 15s before leading; if no election ever ran here, `incumbent init --new` skips the wait",
         ),
         (
             Warning::Overloaded { waiting: 40, waited: secs(11), answer_time: secs(3) },

@@ -1,4 +1,4 @@
-//! The win delay: the time for which the win of a new holder is not reported.
+//! The win delay: how long a new holder waits before its win is reported.
 
 use incumbent_core::campaign::{Answer, Backoff, Input, Output, ReadId, Request, Settings, Timer, WinDelay};
 use incumbent_core::record::Entry;
@@ -13,7 +13,7 @@ fn reported_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
     reported_after_from(bench, since, 1)
 }
 
-/// The same, where the acquire is attempt `attempt`.
+/// The same, if the acquire is attempt `attempt`.
 fn reported_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Duration, String) {
     let mut revision = 9 + attempt;
     loop {
@@ -65,7 +65,7 @@ fn cautious_adds_nothing_where_a_record_was_observed() {
     assert!(reported_after(&mut bench, start).0 <= SOON);
 }
 
-/// Until it applies the acquire, the store may keep the record of a leader that this candidate never observed.
+/// Until the store applies the acquire, it may hold the record of a leader that this candidate never observed.
 #[test]
 fn a_delay_of_the_settings_counts_from_when_the_acquire_was_acknowledged() {
     for (win_delay, delay) in [(WinDelay::Fixed(T * 3 / 4), T * 3 / 4), (WinDelay::Cautious, T)] {
@@ -367,7 +367,7 @@ fn no_win_is_reported_whose_lease_would_be_over_already() {
     assert!(bench.leads());
 }
 
-/// The lifetime of the record that is written after this observation: it equals its holder's wait.
+/// The lifetime of the record written after this observation; it equals its holder's wait.
 fn lives_over(bench: &mut Bench, input: Input) -> Option<Duration> {
     bench.give_in_full(input).iter().find_map(|output| match output {
         Output::Ask(Request::Write(Write { action: Action::Acquire(put), .. })) => Some(put.lease),

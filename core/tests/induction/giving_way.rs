@@ -6,10 +6,10 @@ use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
 
-/// Serves what the outputs ask for as a group that is well and brokers that refuse every append; returns the events.
+/// Answers the outputs like a healthy group with brokers that refuse every append; returns the events.
 struct Refusing {
     bench: Bench,
-    /// What was reported or asked, but for appends, questions and inspections, each with its second.
+    /// What was reported or asked, without appends, questions and inspections, each with its second.
     seen: Vec<(u64, String)>,
     begun: incumbent_core::Instant,
     /// The coordinator answers.
@@ -19,9 +19,9 @@ struct Refusing {
     /// Commits are accepted.
     commits: bool,
     publishes: u32,
-    /// Another leads while this one rests.
+    /// Another candidate leads while this one rests.
     others: bool,
-    /// The members of the group that this one has left.
+    /// The number of members in the group after this one left.
     members: usize,
     /// They cannot be counted.
     uncounted: bool,
@@ -118,7 +118,7 @@ impl Refusing {
         self.bench.now = until;
     }
 
-    /// How long it rests each time, where the group hands it the partition again at once.
+    /// The length of each rest, if the group assigns it the partition again at once.
     fn rests(&mut self, seconds: u64) -> Vec<u64> {
         let (mut left, mut rests) = (0, Vec::new());
         for second in 1..=seconds {
@@ -155,7 +155,7 @@ fn an_owner_that_cannot_append_leaves_after_a_lease_and_rests() {
     assert_eq!(refusing.bench.campaign.state(), State::Waiting);
 }
 
-/// Its newest record of before is committed again and again, and acknowledged, as it is a member.
+/// Its last record is committed again and again, and acknowledged, because it is a member.
 #[test]
 fn a_leader_that_cannot_append_any_more_leaves_a_lease_after_its_first_refused_record() {
     let mut refusing = Refusing::leader();
@@ -179,7 +179,7 @@ fn a_leader_whose_commits_are_denied_leaves_a_lease_after_the_first() {
     assert!((4..=6).contains(&(left - denied)), "denied after {denied} s, left after {left} s");
 }
 
-/// It reads nothing, as one does that is cut off from the partition's leader: that others lead is not shown to it.
+/// It reads nothing, as if cut off from the partition's leader, so it does not see that others lead.
 #[test]
 fn while_the_group_has_members_an_owner_that_reads_nothing_rests_twice_as_long_each_time() {
     let mut refusing = Refusing::owner();
@@ -206,7 +206,7 @@ fn of_an_hour_an_owner_that_never_appends_blocks_less_than_a_tenth() {
         refusing.run(minute * 60);
         for (second, what) in refusing.seen() {
             match what.as_str() {
-                // The group hands it the partition again at once.
+                // The group assigns it the partition again at once.
                 "join" => {
                     joined = second;
                     let outputs = refusing.bench.assigned_only();
@@ -222,7 +222,7 @@ fn of_an_hour_an_owner_that_never_appends_blocks_less_than_a_tenth() {
 
 #[test]
 fn where_no_one_else_claims_the_rest_ends_after_the_worst_fail_over() {
-    // A session, a rebalance and two leases: 15, 35 and 10 seconds. Ten times what it blocked would be less at first.
+    // A session, a rebalance and two leases: 15, 35 and 10 seconds. At first, ten times what it blocked would be less.
     let rests = Refusing::owner().rests(300);
     assert!(rests.len() >= 4 && rests.iter().all(|rest| (55..=63).contains(rest)), "{rests:?}");
 }
@@ -240,7 +240,7 @@ fn a_probe_that_is_appended_ends_the_rest() {
 }
 
 #[test]
-fn a_probe_is_a_record_that_no_one_waits_for() {
+fn a_probe_is_a_record_that_no_candidate_waits_for() {
     let mut bench = Bench::member();
     for kind in [Kind::Claim, Kind::Heartbeat, released(11)] {
         bench.other(1, kind);

@@ -1,4 +1,4 @@
-//! One candidate in a test bench: a clock that is set by hand, inputs given one by one, outputs listed.
+//! One candidate in a test bench: a clock set by hand, inputs given one by one, outputs listed.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
-/// The lease of the bench, and the margin that follows from it: 25 ms of drift for each of two clocks, 250 ms of slack.
+/// The lease of the bench. The margin that follows is 25 ms of drift for each of two clocks, and 250 ms of slack.
 pub const T: Duration = Duration::from_secs(5);
 pub const M: Duration = Duration::from_millis(300);
 pub const ME: Nonce = Nonce(0xa);
@@ -54,7 +54,7 @@ impl Bench {
         Self::with(settings(), Group::default())
     }
 
-    /// A campaign that has read the log for an hour, and found nothing.
+    /// A campaign that has read the log for an hour and found nothing.
     pub fn with(settings: Settings, group: Group) -> Self {
         let begun = Instant::ZERO + secs(3600);
         let now = begun + secs(3600);
@@ -73,7 +73,7 @@ impl Bench {
         }
     }
 
-    /// A campaign that has not begun, and knows no id of its topic.
+    /// A campaign that has not begun and does not know its topic's id.
     pub fn without_an_id() -> Self {
         let mut bench = Self::new();
         let topic = Topic { asked_at: bench.now, id: None, time_of_day: ms(DAY) };
@@ -126,8 +126,8 @@ impl Bench {
         self
     }
 
-    /// A member whose claim another's of this incarnation preceded, between its send and its append. Its commit states the
-    /// smaller one.
+    /// A member whose claim was preceded, between its send and its append, by another claim with this incarnation. Its
+    /// commit states the smaller one.
     pub fn claimed_above(incarnation: u64) -> Self {
         let mut bench = Self::member();
         bench.assigned();
@@ -138,7 +138,7 @@ impl Bench {
         bench
     }
 
-    /// Is assigned the partition, and proves its claim; returns the first output of the proof.
+    /// Gets the partition and proves its claim; returns the first output of the proof.
     pub fn lead_at(&mut self, attempt: u64) -> String {
         self.assigned();
         self.claimed(attempt);
@@ -177,20 +177,20 @@ impl Bench {
         self.give(Input::Tick)
     }
 
-    /// Lets time pass without a call, as a stopped process would.
+    /// Lets time pass without a call, as in a stopped process.
     pub fn sleep(&mut self, span: Duration) {
         self.now = self.now + span;
     }
 
-    /// Sleeps until this timer fires, and lists what it asks for. What others ask for that fire before it or with it is left
-    /// out: inspections, the end of an observed leader, and, for an inspection, the renewal.
+    /// Sleeps until this timer fires, and lists what it asks for. Leaves out what other timers before it or with it ask
+    /// for: inspections, the end of an observed leader, and, for an inspection, the renewal.
     pub fn until(&mut self, timer: Timer) -> Vec<String> {
         let is = |output: &String, what: &str| output.starts_with(what);
         loop {
             let (next, wait) = self.wake().expect("a wake-up");
             self.sleep(wait);
             let mut outputs = self.tick();
-            // Whether the group still holds the member.
+            // Asks whether the group still holds the member.
             outputs.retain(|output| timer != Timer::Answer || !is(output, "ask token"));
             match timer {
                 Timer::Vacant => {}
@@ -207,7 +207,7 @@ impl Bench {
         }
     }
 
-    /// Keeps the lease of a holder until its win; returns how long after `since` that was reported.
+    /// Keeps a holder's lease until its win; returns how long after `since` the win was reported.
     pub fn time_to_win(&mut self, since: Instant) -> Duration {
         for _ in 0..100 {
             let (_, wait) = self.wake().expect("a wake-up");
@@ -227,7 +227,7 @@ impl Bench {
         panic!("no win");
     }
 
-    /// Is assigned the partition in a group that has committed nothing; the question for that is left out.
+    /// Gets the partition in a group that has committed nothing; leaves out the question about that.
     pub fn assigned(&mut self) -> Vec<String> {
         let mut outputs = self.assigned_only();
         outputs.retain(|output| !output.starts_with("ask token"));
@@ -248,7 +248,7 @@ impl Bench {
         self.give(Answer::CommittedToken { number, result })
     }
 
-    /// A record was appended at the log's end, and is not read yet.
+    /// A record was appended at the log's end and is not read yet.
     pub fn appended(&mut self, attempt: u64) -> Vec<String> {
         let offset = self.next;
         self.next += 1;
@@ -263,7 +263,7 @@ impl Bench {
         self.give(Answer::Published { attempt: Attempt(attempt), result: Err(failure) })
     }
 
-    /// A claim was appended, read back, and the topic's id read after that.
+    /// A claim was appended and read back, and then the topic's id was read.
     pub fn claimed(&mut self, attempt: u64) -> Vec<String> {
         let mut outputs = self.appended(attempt);
         outputs.extend(self.read_back(attempt, Kind::Claim));
@@ -285,7 +285,7 @@ impl Bench {
         self.give(Shown::Record(record))
     }
 
-    /// The reader delivers a record of another candidate, or of other software where `author` is zero.
+    /// The reader delivers a record of another candidate, or of other software if `author` is zero.
     pub fn other(&mut self, author: u128, kind: Kind) -> Vec<String> {
         let offset = self.next;
         self.next += 1;
@@ -340,7 +340,7 @@ impl Bench {
         self.campaign.is_leader(self.now)
     }
 
-    /// The time left of the lease; `None` where none is held.
+    /// The part of the lease that is left; `None` if none is held.
     pub fn remaining(&self) -> Option<Duration> {
         self.campaign.lease().map(|lease| lease.deadline.since(self.now))
     }
@@ -360,7 +360,7 @@ pub fn token(incarnation: u64, sequence: u64) -> Token {
     Token { incarnation: Incarnation(incarnation), sequence: Revision(sequence) }
 }
 
-/// A record of a candidate named `other`, or of other software. A release is of the term at offset 0.
+/// A record of a candidate named `other`, or of other software. A release is for the term at offset 0.
 pub fn record(offset: u64, author: u128, kind: Kind) -> Record {
     Record {
         offset: Revision(offset),

@@ -73,7 +73,7 @@ fn a_release_names_the_newest_record_that_was_proved() {
     bench.until(Timer::Renew);
     bench.appended(3);
     bench.give(Answer::Revoked);
-    // Offset 12 was appended, and its commit not answered.
+    // Offset 12 was appended, but its commit was not answered.
     assert_eq!(bench.give(Input::Drained)[1], "release 4 proven 11");
 }
 
@@ -188,7 +188,7 @@ fn a_close_answers_the_revocation_that_is_pending() {
     assert_eq!(bench.give(Input::Close), NOTHING);
     assert_eq!(bench.give(Input::Drained)[0], "lost 10 REVOKED");
     assert_eq!(bench.appended(3), ["yield", "leave"]);
-    // The client revokes what it still has when it closes.
+    // When the client closes, it revokes what it still has.
     assert_eq!(bench.give(Answer::Revoked), ["yield"]);
 }
 

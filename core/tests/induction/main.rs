@@ -1,6 +1,6 @@
-//! Exact outputs for exact inputs of induction over a consumer group, one behaviour a test.
+//! Exact outputs for exact inputs of induction over a consumer group, one behaviour per test.
 //!
-//! The interleavings that were looked for against the rule, and the tests that show what becomes of them:
+//! Interleavings that might break the rule, and the tests that show what happens:
 //!
 //! | interleaving | test |
 //! |---|---|

@@ -39,7 +39,7 @@ fn the_deadline_counts_from_the_send_of_the_heartbeat() {
 #[test]
 fn a_commit_is_sent_after_the_append_and_not_before() {
     let mut bench = Bench::leader();
-    assert_eq!(bench.until(Timer::Renew), ["heartbeat 3"], "no commit beside it");
+    assert_eq!(bench.until(Timer::Renew), ["heartbeat 3"], "without a commit");
     assert_eq!(bench.committed(3), NOTHING, "none was asked for");
 }
 
@@ -107,7 +107,7 @@ fn a_commit_that_overtakes_the_report_of_a_rebalance_is_ignored() {
 }
 
 #[test]
-fn a_missing_permission_is_reported_once_and_the_deadline_stands() {
+fn a_missing_permission_is_reported_once_and_the_deadline_remains() {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
     bench.appended(3);
@@ -232,7 +232,7 @@ fn a_claim_that_is_on_its_way_is_not_published_twice() {
 #[test]
 fn a_proof_of_a_record_below_the_claim_wins_nothing() {
     let mut bench = Bench::leader();
-    // A heartbeat that is appended only after the lease: its commit extends nothing, and the next one's does.
+    // A heartbeat is appended only after the lease: its commit extends nothing, but the next one's does.
     bench.until(Timer::Renew);
     bench.appended(3);
     bench.until(Timer::Answer);
@@ -241,7 +241,7 @@ fn a_proof_of_a_record_below_the_claim_wins_nothing() {
     bench.appended(4);
     bench.sleep(ms(1_500));
     assert_eq!(bench.committed(3)[..2], ["lost 10 EXPIRED", "claim 5"]);
-    // The client answers for the heartbeat of the term before, whose lease would still last.
+    // The client answers for the previous term's heartbeat, whose lease would still last.
     bench.committed(4);
     bench.read_back_at(3, Kind::Heartbeat, 12);
     bench.read_back_at(4, Kind::Heartbeat, 13);

@@ -1,4 +1,4 @@
-//! Late releases: whatever a producer hands on, and whenever, no second leader comes of it.
+//! Late releases: whatever a producer delivers, and whenever, it never makes a second leader.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::harness::*;
 
 const REMADE: Option<TopicId> = Some(TopicId(2));
 
-/// A leader whose handler has failed, and whose work has not ended.
+/// A leader whose handler has failed and whose work has not ended.
 fn ending() -> Bench {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
@@ -30,7 +30,7 @@ fn a_release_names_the_topic_in_which_its_term_was_proven() {
     let mut bench = ending();
     assert_eq!(bench.give(Input::Drained), ["release 4 proven 12"]);
     assert_eq!(bench.header(4, "Incumbent-Topic").as_deref(), Some("00000000000000000000000000000001"));
-    // It lands in the topic that was made meanwhile.
+    // It lands in the topic that was made again meanwhile.
     assert_eq!(bench.inspected_as(REMADE)[0], "warning STORE_RESET");
     assert_eq!(bench.appended_at(4, 2), ["leave"]);
 }
@@ -42,7 +42,7 @@ fn over_a_late_release_of_its_authors_former_term_the_win_waits() {
     for kind in [Kind::Claim, Kind::Heartbeat, Kind::Claim, Kind::Heartbeat] {
         bench.other(1, kind);
     }
-    // Another producer of the same process hands the release of the former term on.
+    // Another producer of the same process delivers the release of the former term.
     let former = Some(TermInfo { token: token(DAY, 10), led_for: Some(secs(20)) });
     bench.give(Shown::Record(Record { term_info: former, ..record(14, 1, released(11)) }));
     bench.next = 15;

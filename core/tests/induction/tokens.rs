@@ -1,4 +1,4 @@
-//! The order of tokens where the log does not keep it: what the group's committed offset states, and what was not read.
+//! The order of tokens if the log does not keep it: what the group's committed offset states, and what was not read.
 
 use incumbent_core::induction::{
     Answer, Campaign, Failure, Group, Input, Kind, Loss, Record, Shown, Timer, Topic, TopicId,
@@ -39,8 +39,8 @@ fn a_claim_is_above_the_token_that_the_group_has_committed() {
     assert_eq!(bench.token(), Some(token(DAY + 600_001, 10)));
 }
 
-/// The topic was made again, and the owner is told its former id by a broker that does not know: its reader went on at an
-/// offset above the last leader's records. They are not in what it read; the group has that leader's token.
+/// The topic was made again, and a broker that does not know reports its former id to the owner. The owner's reader
+/// continued at an offset above the last leader's records, so it did not read them; the group has that leader's token.
 #[test]
 fn where_the_last_leaders_claim_is_not_in_the_log_the_win_waits_from_the_assignment() {
     let mut bench = Bench::member_after(&[(1, Kind::Claim), (1, Kind::Heartbeat), (1, released(11))]);
@@ -151,8 +151,8 @@ fn every_commit_states_the_largest_token_known() {
     assert_eq!(bench.metadata, text(DAY + 9, 3));
 }
 
-/// Two campaigns, one after the other: the wall clock of the second is ten minutes behind that of the first, and in
-/// between everybody has stopped and the log has forgotten its records.
+/// Two campaigns, one after the other. The second one's wall clock is ten minutes behind the first one's, and in
+/// between all candidates stopped and the log forgot its records.
 #[test]
 fn tokens_grow_over_a_log_that_forgot_all_and_wall_clocks_ten_minutes_apart() {
     let wall = |bench: &mut Bench, millis: u64| {
@@ -160,7 +160,7 @@ fn tokens_grow_over_a_log_that_forgot_all_and_wall_clocks_ten_minutes_apart() {
         bench.campaign =
             Campaign::new(settings(), Group::default(), topic, Nonce(0xa), 7, bench.now).expect("settings");
         bench.give(Input::Campaign);
-        // What it may not have read is waited for.
+        // It waits for records that it may not have read.
         bench.sleep(T);
     };
     let mut first = Bench::new();
@@ -232,7 +232,7 @@ fn no_win_comes_before_the_topic_was_asked_for_its_id_after_the_claim() {
     assert_eq!(bench.appended(1), ["inspect", "commit 1 11"]);
     bench.read_back(1, Kind::Claim);
     bench.committed(1);
-    // No inspection is answered for four seconds, and the lease is renewed all the while.
+    // No inspection is answered for four seconds, while the lease is renewed.
     let mut attempt = 2;
     let begun = bench.now;
     while bench.now.since(begun) < secs(4) {
@@ -252,7 +252,7 @@ fn no_win_comes_before_the_topic_was_asked_for_its_id_after_the_claim() {
 #[test]
 fn brokers_that_were_away_for_a_lease_and_a_topic_made_again_meanwhile_give_no_token_twice() {
     let mut bench = Bench::member();
-    // The leader before, whose term this candidate has read of only as a claim.
+    // The previous leader; this candidate has read only the claim of its term.
     let theirs = TermInfo { token: token(5_000, 0), led_for: None };
     bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(0, 1, Kind::Claim) }));
     bench.assigned();
@@ -271,8 +271,8 @@ fn brokers_that_were_away_for_a_lease_and_a_topic_made_again_meanwhile_give_no_t
     assert!(bench.token().is_none());
 }
 
-/// A client that waited for its coordinator sends what it kept as the member that it is by then (librdkafka): the commit of
-/// an earlier membership would put a smaller token over that of the leader between them.
+/// While it waited for its coordinator, a client kept a commit; it sends it under its present membership (librdkafka).
+/// The commit of an earlier membership would replace the token of the leader in between by a smaller one.
 #[test]
 fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another_client() {
     let mut bench = Bench::leader();
@@ -293,7 +293,7 @@ fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another
 fn no_term_begins_while_a_commit_with_a_smaller_token_is_open() {
     let open = || {
         let mut bench = Bench::claimed_above(DAY + 7);
-        // Its commit, which states the smaller one, is not answered, and repeated with the larger.
+        // Its commit, which states the smaller one, is not answered, and is repeated with the larger one.
         bench.until(Timer::Answer);
         assert_eq!(bench.until(Timer::Renew), ["commit 1 12"]);
         assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);

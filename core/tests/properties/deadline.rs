@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::settings::Parts;
 use crate::*;
 
-/// A candidate that has just sent an acquire, at `now`. At the end of time no candidate does anything.
+/// A candidate that has just sent an acquire, at `now`. At the end of the clock's range no candidate does anything.
 fn acquiring(parts: Parts, now: Instant) -> Option<Campaign> {
     let mut campaign = parts.campaign(now).ok().filter(|_| now < Instant::NEVER)?;
     campaign.handle(now, Input::Campaign).expect("no misuse");
@@ -23,7 +23,7 @@ fn acquiring(parts: Parts, now: Instant) -> Option<Campaign> {
     Some(campaign)
 }
 
-/// Carries nothing out; returns the newest attempt.
+/// Drains the outputs without carrying them out, and returns the newest attempt.
 fn drain(campaign: &mut Campaign) -> Option<Attempt> {
     let mut newest = None;
     for _ in 0..100 {

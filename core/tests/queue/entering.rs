@@ -1,4 +1,4 @@
-//! The way into the queue.
+//! Entering the queue.
 
 use incumbent_core::campaign::State;
 use incumbent_core::queue::{Failure, Input, Outcome, Timer};
@@ -53,7 +53,7 @@ fn a_transaction_of_unknown_outcome_is_repeated_under_the_same_lease() {
     let mut bench = Bench::entering();
     assert_eq!(bench.failed(1, Failure::Unknown), ["reconnect", "state WAITING"]);
     assert_eq!(bench.next(), ["enter 2 A1 B", "state ACQUIRING"]);
-    // The first was applied: its place says at which revision.
+    // The first was applied: its place shows the revision.
     let found = Outcome::Refused { created: Some(Revision(R)) };
     assert_eq!(bench.wrote(2, found), ["keep alive A1 B", "state WAITING"]);
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
@@ -71,7 +71,7 @@ fn a_late_answer_to_an_attempt_that_was_given_up_changes_nothing() {
 #[test]
 fn a_transaction_that_names_a_dead_lease_is_sent_once_more_with_another_companion_and_then_all_is_new() {
     let mut bench = Bench::entering();
-    // That of the place cannot have run out.
+    // The lease of the place cannot have run out.
     assert_eq!(bench.failed(1, Failure::LeaseGone), ["share, not B"]);
     assert_eq!(bench.shared(C), ["enter 2 A1 C"]);
     assert_eq!(bench.failed(2, Failure::LeaseGone), ["revoke A1", "state RELEASING"]);
@@ -93,7 +93,7 @@ fn half_of_an_earlier_attempt_is_no_place() {
     let mut bench = Bench::entering();
     bench.failed(1, Failure::Unknown);
     bench.next();
-    // An operator deleted the place meanwhile, and the companion stands.
+    // An operator deleted the place meanwhile, but the companion still exists.
     assert_eq!(bench.wrote(2, Outcome::Refused { created: None }), ["revoke A1", "state RELEASING"]);
     assert_eq!(bench.revoked(1), ["leave 3 A1"]);
     assert_eq!(bench.removed(3), ["grant A2", "state ACQUIRING"]);

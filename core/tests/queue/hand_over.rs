@@ -16,13 +16,13 @@ fn a_successor_that_is_next_is_released_to() {
 }
 
 #[test]
-fn a_successor_behind_candidates_of_ours_is_named_and_the_leader_goes_on_leading() {
+fn a_successor_behind_candidates_of_ours_is_named_and_the_leader_keeps_leading() {
     let mut bench = Bench::leader();
     bench.give(Input::HandOver("c".into()));
     assert_eq!(bench.prove(|snapshot| snapshot.ours(11, "b").ours(12, "c")), ["name 2 A1@10 B c"]);
     bench.wrote(2, Outcome::Applied { revision: Revision(50) });
     assert!(bench.leads());
-    // b steps behind; the watch shows its keys removed.
+    // Candidate b steps behind; the watch shows its keys removed.
     assert_eq!(bench.released(11), ["read A1 and all"]);
     let outputs = bench.prove(|snapshot| snapshot.ours(12, "c").ours(51, "b"));
     assert_eq!(outputs, ["draining HANDED_OVER", "state DRAINING"]);
@@ -48,7 +48,7 @@ fn a_successor_that_is_foreign_or_absent_refuses_the_hand_over() {
 }
 
 #[test]
-fn a_hand_over_that_takes_longer_than_a_drain_is_given_up_and_the_term_goes_on() {
+fn a_hand_over_that_takes_longer_than_a_drain_is_given_up_and_the_term_continues() {
     let mut bench = Bench::leader();
     bench.give(Input::HandOver("c".into()));
     bench.prove(|snapshot| snapshot.ours(11, "b").ours(12, "c"));
@@ -67,7 +67,7 @@ fn a_companion_ahead_of_the_successor_whose_place_is_gone_holds_the_hand_over_ba
     assert_eq!(outputs, ["name 2 A1@10 B c"]);
 }
 
-/// A candidate between the leader, which names a successor, and that one: it asked for the lease of another place.
+/// A candidate between the leader and the successor that it names. It has asked for the lease of another place.
 fn granting() -> Bench {
     step(Bench::placed())
 }
@@ -85,7 +85,7 @@ fn step(mut bench: Bench) -> Bench {
     bench
 }
 
-/// The same, whose transaction is under way.
+/// The same, with its transaction under way.
 fn stepping() -> Bench {
     let mut bench = granting();
     assert_eq!(bench.granted(2), ["enter 2 A2 B for A1@10"]);
@@ -109,7 +109,7 @@ fn first(mut snapshot: Snapshot) -> Snapshot {
 fn a_candidate_that_is_first_while_its_step_is_under_way_does_not_win() {
     let mut bench = stepping();
     bench.released(5);
-    // Its place is replaced as soon as the transaction is applied, and the next one may lead then.
+    // Its place is replaced once the transaction is applied, and the next candidate may lead then.
     assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);
     assert_eq!(bench.applied(2, 171), ["keep alive A2 B", "revoke A1", "state WAITING"]);
 }
@@ -122,7 +122,7 @@ fn where_leases_may_be_older_than_the_raft_term_one_that_stepped_behind_owes_a_l
     bench.applied(2, 160);
     bench.kept();
     bench.read_failed(Failure::Unknown);
-    // Nothing of the queue was read since, for longer than a lease.
+    // For longer than a lease, nothing of the queue was read.
     bench.sleep(T);
     assert_eq!(bench.tick(), ["keep alive A2 B"]);
     assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);

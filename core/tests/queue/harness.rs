@@ -1,4 +1,4 @@
-//! One candidate in a test bench: a clock that is set by hand, inputs given one by one, outputs listed.
+//! One candidate in a test bench: a clock set by hand, inputs given one by one, outputs listed.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-/// The lease of the bench, and the margin that follows from it: 0.15 s of drift for each of two clocks, 0.25 s of slack.
+/// The lease of the bench. The margin that follows is 0.15 s of drift for each of two clocks, and 0.25 s of slack.
 pub const T: Duration = Duration::from_secs(30);
 pub const M: Duration = Duration::from_millis(550);
 /// The pause between a release and the writes that follow it.
@@ -20,11 +20,11 @@ pub const BIRTH: Incarnation = Incarnation(1_000);
 pub const ME: Nonce = Nonce(0xa);
 /// The raft term of the bench's store: that of its first leader.
 pub const TERM: u64 = 2;
-/// The lease of the connection's companions.
+/// The lease for the connection's companions.
 pub const B: LeaseId = LeaseId::of_companions(TERM, 0xb);
-/// Another one, that the companions move to.
+/// Another lease, which the companions move to.
 pub const C: LeaseId = LeaseId::of_companions(TERM, 0xc);
-/// The creation of the bench's first place.
+/// The revision that created the bench's first place.
 pub const R: u64 = 10;
 /// No outputs.
 pub const NOTHING: [&str; 0] = [];
@@ -50,7 +50,7 @@ pub struct Bench {
     leases: Vec<LeaseId>,
     /// The lease, creation and companion's lease of the place that a snapshot shows as our own.
     own: (usize, u64, LeaseId),
-    /// The revision that wrote our companion last.
+    /// The revision that last wrote our companion.
     modified: u64,
     read: u64,
     revision: u64,
@@ -65,7 +65,7 @@ impl Bench {
         Self::with(settings())
     }
 
-    /// A campaign on a store that has had its birth record for long, one hour after the clock's origin.
+    /// A campaign on a store that has long had its birth record, one hour after the clock's origin.
     pub fn with(settings: Settings) -> Self {
         Self::with_info(settings, |info| info)
     }
@@ -116,8 +116,8 @@ impl Bench {
         Self::with(settings).enter().place()
     }
 
-    /// A candidate that has a place, in a store that elected another leader before it came: other candidates' leases are of the
-    /// raft term before that.
+    /// A candidate with a place, in a store that elected another leader before it came: other candidates' leases are of
+    /// the previous raft term.
     pub fn placed_in_a_later_term() -> Self {
         let mut bench = Self { raft_term: TERM + 1, ..Self::new() };
         bench.give(Input::Campaign);
@@ -181,7 +181,7 @@ impl Bench {
         self.give(Input::Tick)
     }
 
-    /// Lets time pass without a call, as a stopped process would.
+    /// Lets time pass without a call, as in a stopped process.
     pub fn sleep(&mut self, span: Duration) {
         self.now = self.now + span;
     }
@@ -205,7 +205,7 @@ impl Bench {
         self.give(Input::Answered(Answer::Granted { lease: self.lease(number), result: Err(failure) }))
     }
 
-    /// The lease that was asked for last is not granted.
+    /// The lease asked for last is not granted.
     pub fn not_granted_last(&mut self, failure: Failure) -> Vec<String> {
         self.not_granted(self.leases.len(), failure)
     }
@@ -219,12 +219,13 @@ impl Bench {
         self.give(Input::Answered(Answer::Shared { result: Err(failure) }))
     }
 
-    /// Our companion hangs on another lease from now on, since a write at that revision.
+    /// From now on our companion is attached to another lease, by a write at that revision.
     pub fn companion_is_on(&mut self, lease: LeaseId, modified: u64) {
         (self.own.2, self.modified) = (lease, modified);
     }
 
-    /// A transaction was answered. Lists what follows, also after the pause that a release makes for the successor.
+    /// A transaction was answered. Lists what follows, including after the pause that a release leaves for the
+    /// successor.
     pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<String> {
         let mut outputs = self.give(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }));
         if self.wake() == Some((Timer::Remove, PAUSE)) {
@@ -233,7 +234,7 @@ impl Bench {
         outputs
     }
 
-    /// A transaction was applied; where it created keys, those are our own from now on.
+    /// A transaction was applied. Keys that it created are our own from now on.
     pub fn applied(&mut self, attempt: u64, revision: u64) -> Vec<String> {
         (self.own, self.modified) = ((self.leases.len(), revision, self.own.2), revision);
         self.wrote(attempt, Outcome::Applied { revision: Revision(revision) })
@@ -330,7 +331,7 @@ impl Bench {
         self.read(snapshot)
     }
 
-    /// The watch shows that another's place and companion were removed at one revision.
+    /// The watch shows that another candidate's place and companion were removed at one revision.
     pub fn released(&mut self, created: u64) -> Vec<String> {
         let key = key(created);
         self.revision += 1;
@@ -342,7 +343,7 @@ impl Bench {
         }))
     }
 
-    /// The watch shows that another's keys were removed, at two revisions.
+    /// The watch shows that another candidate's keys were removed, at two revisions.
     pub fn vanished(&mut self, created: u64) -> Vec<String> {
         self.revision += 2;
         let removed = vec![key(created)];
@@ -362,13 +363,13 @@ impl Bench {
         self.campaign.is_leader(self.now)
     }
 
-    /// The time left of the lease; `None` where none is held.
+    /// The part of the lease that is left; `None` if none is held.
     pub fn remaining(&self) -> Option<Duration> {
         self.campaign.lease().map(|lease| lease.deadline.since(self.now))
     }
 
     fn name_of(&mut self, lease: LeaseId) -> String {
-        // The numbers of the leases of places are drawn, so these look like leases of a term in the billions.
+        // The lease numbers of places are drawn, so they look like leases of a term in the billions.
         if lease.raft_term() < 100 {
             return format!("{:X}", lease.0 & 0xff);
         }
@@ -511,7 +512,7 @@ impl Others for Snapshot {
 }
 
 pub fn fault(kind: FaultKind) -> Failure {
-    Failure::Fault(Fault { kind, detail: "the store says so".into() })
+    Failure::Fault(Fault { kind, detail: "the store refuses".into() })
 }
 
 fn event_in_short(event: &Event) -> String {
@@ -538,7 +539,7 @@ pub fn refused() -> Outcome {
     Outcome::Refused { created: None }
 }
 
-/// The connection's lease for companions, where our own companion is still on another.
+/// The connection's lease for companions, while our own companion is still on another.
 pub fn shared(lease: LeaseId) -> Input {
     Input::Answered(Answer::Shared { result: Ok(lease) })
 }

@@ -90,7 +90,7 @@ fn a_waiting_candidate_that_is_closed_removes_its_keys() {
 }
 
 #[test]
-fn a_close_waits_two_seconds_and_the_removal_goes_on_behind_it() {
+fn a_close_waits_two_seconds_and_the_removal_continues_after_it() {
     let mut bench = Bench::waiting();
     bench.give(Input::Close);
     bench.failed(2, Failure::Unknown);
@@ -128,7 +128,7 @@ fn a_closed_campaign_that_still_has_something_to_remove_reports_nothing() {
 fn a_candidacy_whose_transaction_has_no_answer_leaves_nothing_behind() {
     let mut bench = Bench::entering();
     bench.failed(1, Failure::Unknown);
-    // The lease goes first: from then on a late transaction is refused whole. What it created before is deleted.
+    // The lease goes first: from then on a late transaction is refused as a whole. What it created before is deleted.
     assert_eq!(bench.give(Input::Close), ["revoke A1", "state RELEASING"]);
     assert_eq!(bench.revoked(1), ["leave 2 A1"]);
     assert_eq!(bench.removed(2), ["state CLOSED"]);
@@ -152,7 +152,7 @@ fn a_late_transaction_that_created_the_companion_again_is_deleted_once_more() {
     bench.prove(|snapshot| snapshot);
     bench.give(Input::Resign);
     assert_eq!(bench.give(Input::Drained), ["lost 10 RESIGNED", "leave 3 A1@10", "state RELEASING"]);
-    // Here the first transaction would be applied, and the companion stand under the connection's lease.
+    // Now the first transaction would be applied, and the companion would exist under the connection's lease.
     assert_eq!(bench.removed(3), ["revoke A1"]);
     assert_eq!(bench.revoked(1), ["leave 4 A1"]);
     assert_eq!(bench.removed(4), ["grant A2", "state ACQUIRING"]);
@@ -182,7 +182,7 @@ fn a_leader_of_a_full_store_can_release() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
     bench.give(Input::Drained);
-    // Nothing of a release is a put or a grant; entering again is.
+    // A release contains no put or grant; entering again does.
     bench.removed(2);
     bench.revoked(1);
     assert_eq!(bench.not_granted(2, fault(FaultKind::Broken)), ["warning Broken", "state WAITING"]);

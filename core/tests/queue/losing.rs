@@ -1,4 +1,4 @@
-//! How a term ends, and a place is lost.
+//! The ways in which a term ends and a place is lost.
 
 use incumbent_core::queue::{Answer, Change, Failure, Input, LeaseId, Place, Snapshot};
 use incumbent_core::{Instant, Revision};

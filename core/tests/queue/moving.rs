@@ -1,5 +1,5 @@
-//! The companions of a connection move to another lease, where one on the former lease cannot be deleted, or the former lease
-//! is older than the raft term.
+//! The companions of a connection move to another lease if one of them cannot be deleted, or if their lease is older
+//! than the raft term.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const D: LeaseId = LeaseId::of_companions(TERM, 0xd);
 
 const DENIED: fn() -> Failure = || fault(FaultKind::Denied);
 
-/// A candidate that gave way, whose companion cannot be deleted.
+/// A candidate that gave way and cannot delete its companion.
 fn stranded() -> Bench {
     let mut bench = Bench::waiting();
     bench.next();
@@ -31,7 +31,7 @@ fn stranded() -> Bench {
     bench
 }
 
-/// Tries to delete the companion again until something else follows from it; lists that, and how long it took.
+/// Tries to delete the companion again until something else follows. Lists that, and how long it took.
 fn until_something_follows(bench: &mut Bench) -> (Vec<String>, Duration) {
     let began = bench.now;
     loop {
@@ -45,7 +45,7 @@ fn until_something_follows(bench: &mut Bench) -> (Vec<String>, Duration) {
     }
 }
 
-/// A leader that is to move its companion from B to C, and has begun the round for that.
+/// A leader that has to move its companion from B to C, and has begun the round for it.
 fn moving() -> Bench {
     let mut bench = Bench::leader();
     bench.sleep(secs(1));
@@ -53,7 +53,7 @@ fn moving() -> Bench {
     bench
 }
 
-/// The keep-alives of all three leases are answered, and the read that follows.
+/// Answers the keep-alives of all three leases, and the read that follows.
 fn round(bench: &mut Bench) -> Vec<String> {
     for lease in [bench.lease(1), B, C] {
         bench.kept_alive(lease, T, TERM);
@@ -71,8 +71,8 @@ fn a_companion_that_cannot_be_deleted_is_left_to_run_out_and_its_candidate_rests
     assert_eq!(
         bench.texts.last().map(String::as_str),
         Some(
-            "the store says so. A companion of a former place could not be deleted for a lease and \
-             holds this election back; the other candidates of this process move to another lease, so that its own runs out"
+            "the store refuses. A companion of a former place could not be deleted for a whole lease and blocks \
+             this election; the other candidates of this process move to another lease, so that this one runs out"
         )
     );
     assert_eq!(bench.shared(C), ["all from B to C"]);
@@ -137,12 +137,12 @@ fn a_companion_runs_out_a_lease_after_the_first_answer_that_follows_a_time_witho
 fn a_companion_that_can_be_deleted_after_all_needs_no_other_lease() {
     let mut bench = stranded();
     assert_eq!(bench.next(), ["leave 4 A1 companion"]);
-    // Another party may have written the place, which is then not gone with its lease.
+    // Another party may have written the place, which would then not go with its lease.
     assert_eq!(bench.removed(4), ["leave 5 A1"]);
     assert_eq!(bench.removed(5), ["warning GAVE_WAY", "state WAITING"]);
 }
 
-/// A closed candidate whose deletions were not answered for a lease: it reads what is left.
+/// A closed candidate whose deletions were not answered for a lease reads what is left.
 fn unanswered() -> Bench {
     let mut bench = Bench::entering();
     bench.failed(1, Failure::Unknown);
@@ -202,8 +202,8 @@ fn where_no_other_lease_can_be_had_the_former_one_stays_and_a_warning_says_what_
     assert_eq!(
         bench.texts.last().map(String::as_str),
         Some(
-            "the store says so. So the lease of a companion that cannot be deleted stays in use, as no other can be \
-             had: this election has no leader until this is put right or the process ends"
+            "the store refuses. A companion cannot be deleted and its lease stays in use, because no other lease can be \
+             had: this election has no leader until this is fixed or the process ends"
         )
     );
     let (outputs, took) = until_something_follows(&mut bench);
@@ -313,7 +313,7 @@ fn while_a_put_may_be_applied_nothing_is_proved_without_the_lease_that_it_names(
     let snapshot = bench.snapshot();
     assert_eq!(bench.read(snapshot), ["move 3 A1@10 C"]);
     assert_eq!(bench.remaining(), Some(T - M - secs(1)));
-    // A put that names a lease which is gone is refused whole, and so is every one before it.
+    // A put that names a lease that is gone is refused as a whole, and so is every earlier one.
     assert_eq!(bench.failed(3, Failure::LeaseGone), ["share, not C", "keep alive A1 B"]);
     bench.prove(|snapshot| snapshot);
     assert_eq!(bench.remaining(), Some(T - M));
@@ -426,7 +426,7 @@ fn a_lease_that_may_not_be_kept_alive_any_more_is_left_for_another() {
 }
 
 #[test]
-fn another_lease_of_candidates_with_another_lease_time_concerns_no_one_else() {
+fn another_lease_of_candidates_with_another_lease_time_concerns_no_other_candidate() {
     let mut bench = Bench::leader();
     assert_eq!(bench.give(Input::Told(Told::Move { from: C, to: D })), NOTHING);
     assert_eq!(bench.next(), ["keep alive A1 B"]);
@@ -444,10 +444,10 @@ fn others_that_move_are_no_change_of_ones_own() {
     assert_eq!(bench.give(Input::Watched(change)), NOTHING, "our own companion");
 }
 
-/// A lease of the raft term after the bench's.
+/// A lease of the next raft term after the bench's.
 const NEW: LeaseId = LeaseId::of_companions(TERM + 1, 0xe);
 
-/// The keep-alives of these leases and the read after them are answered, in the raft term after the bench's.
+/// Answers the keep-alives of these leases and the read after them, in the next raft term after the bench's.
 fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> {
     for lease in [bench.lease(1)].iter().chain(leases) {
         bench.kept_alive(*lease, T, TERM + 1);
@@ -457,7 +457,7 @@ fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> 
     bench.read(snapshot)
 }
 
-/// A leader whose companion is on a lease of the former term, and whose connection has one of the next.
+/// A leader whose companion is on a lease of the former term, while its connection has one of the next.
 fn renewing() -> Bench {
     let mut bench = Bench::leader();
     bench.next();
@@ -521,7 +521,7 @@ fn a_companion_moves_from_a_lease_of_a_term_to_come_that_the_store_had_before_it
     bench.companion_is_on(NEW, 120);
     round_in_the_next_term(&mut bench, &[B, NEW]);
     bench.next();
-    // The read of an earlier term, with the keep-alives of that.
+    // The read of an earlier term, with that term's keep-alives.
     bench.kept_alive(bench.lease(1), T, TERM);
     bench.kept_alive(NEW, T, TERM);
     let snapshot = bench.snapshot();

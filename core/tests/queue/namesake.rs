@@ -4,17 +4,17 @@ use incumbent_core::queue::{Input, Snapshot};
 
 use crate::harness::*;
 
-/// The expiry of a lease is noticed this much later.
+/// An expired lease is noticed this much later.
 const EXPIRED: std::time::Duration = ms(500);
 
-/// A candidate that observed another one of ours with its name, which came at revision 5.
+/// A candidate that observed another one of ours with its name, created at revision 5.
 fn observed() -> Bench {
     let mut bench = Bench::placed();
     assert_eq!(bench.prove(|snapshot| snapshot.ours(5, "me")), ["leader me"], "it may be left over");
     bench
 }
 
-/// Rounds that each show `change`, up to the last before the lease of the namesake and its expiry have passed.
+/// Rounds that each show `change`, up to the last one before the namesake's lease has expired.
 fn rounds_of_a_lease(bench: &mut Bench, change: impl Fn(Snapshot) -> Snapshot) {
     let until = bench.now + T + EXPIRED;
     while bench.wake().is_some_and(|(_, wait)| bench.now + wait < until) {

@@ -8,8 +8,8 @@ use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
 
-/// Answers keep-alives and fails reads in this way until the place is left. Lists what follows that last read, and says how
-/// long it took.
+/// Answers keep-alives and fails reads in this way until the place is left. Lists what follows the last read, and
+/// returns how long it took.
 fn without_a_proof(bench: &mut Bench, failure: &Failure) -> (Vec<String>, Duration) {
     let began = bench.now;
     loop {
@@ -38,7 +38,7 @@ fn probe_is_kept(bench: &mut Bench, raft_term: u64) -> Vec<String> {
     bench.kept_alive(B, T, raft_term)
 }
 
-/// Shows another's place to the probe's read, or no one's.
+/// Shows the probe's read another candidate's place, or none.
 fn probe_reads(bench: &mut Bench, claimed: bool) -> Vec<String> {
     let mut snapshot = bench.snapshot();
     (snapshot.place, snapshot.companion) = (None, None);
@@ -63,7 +63,7 @@ fn a_place_that_cannot_be_read_for_a_lease_is_left_and_its_candidate_rests() {
 }
 
 #[test]
-fn a_candidate_that_rests_says_so_where_no_candidate_leads() {
+fn a_candidate_that_rests_reports_it_if_no_candidate_leads() {
     let bench = resting();
     let Obstacle::Resting { left } = bench.campaign.obstacle() else {
         panic!("{:?}", bench.campaign.obstacle())
@@ -106,13 +106,13 @@ fn a_candidate_that_no_other_waits_for_rests_no_longer_than_the_worst_fail_over(
     let mut bench = resting();
     let began = bench.now;
     bench.next();
-    // Reads work, and keep-alives do not: no probe succeeds.
+    // Reads work but keep-alives do not, so no probe succeeds.
     bench.not_granted(2, Failure::Busy);
     let mut outputs = probe_reads(&mut bench, false);
     while outputs.is_empty() {
         let asked = bench.next();
         let looks = ["read nothing and all"];
-        // When the worst fail-over is over it only looks.
+        // When the worst fail-over is over, it only checks who claims the election.
         assert!(asked == looks || bench.not_granted_last(Failure::Busy) == looks);
         outputs = probe_reads(&mut bench, false);
     }
@@ -169,7 +169,7 @@ fn reads_that_were_never_sent_are_no_reason_to_give_way() {
     let began = bench.now;
     while bench.now.since(began) < T * 4 {
         bench.kept();
-        // The time limit passes; whether the read left this process is not known.
+        // The time limit passes; whether the read left this process is unknown.
         let outputs = bench.next();
         assert!(!outputs.iter().any(|output| output.starts_with("revoke")), "{outputs:?}");
         while bench.next() != ["keep alive A1 B"] {}

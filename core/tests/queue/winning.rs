@@ -56,7 +56,7 @@ fn a_win_by_a_read_has_the_deadline_of_the_keep_alives_before_it() {
     let snapshot = early.snapshot();
     early.read(snapshot);
     assert_eq!(deadline, early.campaign.lease().unwrap().deadline);
-    // The next round is due when it was, and extends it.
+    // The next round is due when it would have been, and extends it.
     assert_eq!(bench.next(), ["keep alive A1 B"]);
     bench.prove(|snapshot| snapshot);
     assert!(bench.campaign.lease().unwrap().deadline > deadline);
@@ -190,7 +190,7 @@ fn where_leases_may_be_older_than_the_raft_term_a_newcomer_waits_a_lease() {
     assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
 }
 
-/// A candidate that waited its lease out behind another of ours, whose companion's lease is older than the raft term.
+/// A candidate that waited out its lease behind another of ours, whose companion's lease is older than the raft term.
 fn waiting_in_a_later_term() -> Bench {
     let mut bench = Bench::placed_in_a_later_term();
     bench.prove(|snapshot| snapshot.ours(5, "other"));
@@ -280,7 +280,7 @@ fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
     let mut bench = waiting_in_a_later_term();
     bench.give(Input::Watching { since: bench.now });
     assert_eq!(bench.kept(), ["read A1 and all"]);
-    // The read was answered before the release, and its answer comes after it.
+    // The read was answered before the release, but its answer comes after it.
     let before = bench.snapshot().ours(5, "other");
     bench.released(5);
     bench.read(before);
@@ -291,7 +291,7 @@ fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
 #[test]
 fn where_leases_may_be_older_than_the_raft_term_a_lease_is_owed_from_the_first_read_of_the_queue() {
     let mut bench = Bench::placed_in_a_later_term();
-    // The store has no leader for longer than a lease: no read shows who was ahead, nor that its leases were revoked.
+    // The store has no leader for longer than a lease: no read shows who was ahead, or that their leases were revoked.
     bench.kept();
     bench.read_failed(Failure::Unknown);
     bench.sleep(T);

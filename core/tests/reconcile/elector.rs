@@ -1,6 +1,6 @@
 //! The promises of elector's reconciliation, and its mistakes.
 //!
-//! Its own tests, and the tests here that assert the same:
+//! Elector's own tests, and the tests here that assert the same:
 //!
 //! | elector | here |
 //! |---|---|

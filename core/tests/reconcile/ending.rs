@@ -74,8 +74,8 @@ fn after_twelve_runs_in_an_error_it_gives_up_and_says_how_things_stand() {
     }
     let reported = [
         "end failed",
-        "give up: the end handler failed 13 times, so what the begin handler began may still be going on \
-         here; the election is given up, and another candidate may lead beside it. Messages dropped meanwhile: 1",
+        "give up: the end handler failed 13 times, so what the begin handler began may still be running \
+         here; this candidate gives up the election, and another may lead at the same time. Messages dropped meanwhile: 1",
     ];
     assert_eq!(bench.fails(14), reported);
     assert_eq!(bench.reconciler.state(), State::Closed);

@@ -4,7 +4,7 @@ use incumbent_core::reconcile::{Input, Message, Timer};
 
 use crate::harness::*;
 
-/// A leader whose lease lasts ten seconds more.
+/// A leader whose lease lasts ten more seconds.
 fn leased() -> Bench {
     let mut bench = Bench::leader();
     bench.lease(secs(10));
@@ -89,7 +89,7 @@ fn giving_up_states_for_how_long_there_was_work_without_a_lease() {
         bench.pass(secs(5));
     }
     let reported = bench.fails(14);
-    let state = "and for 45s by now without a lease: another candidate may lead beside it";
+    let state = "by now for 45s without a lease: another candidate may lead at the same time";
     assert!(reported.last().is_some_and(|gave_up| gave_up.contains(state)), "{reported:?}");
 }
 

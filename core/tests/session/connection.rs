@@ -52,19 +52,20 @@ fn after_a_reconnect_the_candidates_that_wait_send_one_inspection_among_them() {
     let mut outputs = bench.inspected(1_001);
     bench.now = bench.now + ms(1);
     outputs.extend(bench.watching(2));
-    // The watch has begun after the inspection.
+    // The watch began after the inspection.
     assert_eq!(outputs, ["inspect 1002 within 2s"]);
     let mut outputs = bench.inspected(1_002);
     outputs.extend((0..1_000).flat_map(|id| bench.watched(2, &format!("jobs-{id}"), foreign(id + 1))));
     assert_eq!(outputs, [""; 0]);
 }
 
-/// The renewals that a session of so many leaders sends in each second, after they have won at the same instant.
+/// The number of renewals that a session with this many leaders sends in each second, after they all won at the same
+/// instant.
 fn renewals_by_the_second(leaders: u64) -> Vec<usize> {
     let mut bench = Bench::new();
     for id in 0..leaders {
         let campaign = enter(id, &format!("jobs-{id}"));
-        // They differ in the third of a lease as drawn numbers do.
+        // Modulo a third of the lease, they differ as drawn numbers would.
         let nonce = Nonce(u128::from(id) * 6_180_339_887);
         bench.give(Input::Enter(Box::new(Enter { nonce, ..campaign })));
     }
@@ -189,12 +190,12 @@ fn a_clock_that_goes_back_changes_nothing() {
     assert_eq!(bench.wake(), Some((ms(100), Timer::Watch)));
 }
 
-/// Servers of that shortest lease, where it is known.
+/// Servers with this shortest lease, if known.
 fn servers(shortest: Option<u64>) -> Server {
     Server { shortest: shortest.map(secs) }
 }
 
-/// A session on a store whose elections are queues, with a campaign of that lease that enters.
+/// A session on a store whose elections are queues, with an entering campaign of this lease.
 fn entering_in_a_queue(store: Server, lease: Duration) -> (Session<Queue>, Instant) {
     let mut session = Session::<Queue>::new(store);
     let now = Instant::ZERO + secs(3600);
@@ -255,8 +256,7 @@ fn a_lease_that_turns_out_to_be_too_short_does_not_begin() {
     session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
     assert_eq!(
         warnings(&mut session).0,
-        ["the store has not granted a lease yet, from which the shortest is known; \
-                                            it is asked again"]
+        ["the shortest lease is unknown, because the store has not granted one yet; it is asked again"]
     );
     let now = now + ms(100);
     session.handle(now, Input::Tick).expect("a tick");

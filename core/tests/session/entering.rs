@@ -1,4 +1,4 @@
-//! A campaign enters: the store is inspected once, and tried again.
+//! A campaign enters: the store is inspected once, and again if that fails.
 
 use incumbent_core::campaign::{Settings, Warning};
 use incumbent_core::session::{Command, Enter, Input, Timer};
@@ -118,10 +118,10 @@ fn of_many_campaigns_as_many_ask_as_the_store_bears_at_first_and_the_next_when_t
     let mut bench = Bench::new();
     (1..=2_500).for_each(|id| drop(bench.enter(id, &format!("jobs-{id}"))));
     assert_eq!(asking(&bench.inspected(1)), 64);
-    // A quick answer leaves its place, and adds one.
+    // A quick answer frees its place and adds one.
     assert_eq!(asking(&bench.read(1, 1, foreign(4))), 2);
     assert_eq!(asking(&bench.read(1, 1, foreign(4))), 0, "an answer counts once");
-    // Nothing is known of the question of one that leaves.
+    // Nothing is known about the question of a campaign that leaves.
     assert_eq!(asking(&bench.command(2, Command::Close)), 0);
     assert_eq!(asking(&bench.read(2, 1, foreign(5))), 2);
 }
@@ -133,7 +133,7 @@ fn where_no_campaign_is_answered_fewer_and_fewer_ask_and_in_the_end_none() {
     bench.inspected(1);
     let asked: Vec<_> = (0..20).map(|_| asking(&bench.after(secs(2)))).collect();
     assert_eq!(asked[..5], [32, 16, 8, 8, 8]);
-    // With the 64 at first.
+    // Including the 64 at first.
     assert_eq!(asked.iter().sum::<usize>(), 192);
 }
 

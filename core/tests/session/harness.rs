@@ -1,4 +1,4 @@
-//! One session in a test bench: a clock that is set by hand, inputs given one by one, outputs listed.
+//! One session in a test bench: a clock set by hand, inputs given one by one, outputs listed.
 
 use std::time::Duration;
 
@@ -38,12 +38,12 @@ impl Bench {
         Self::on(false, 256)
     }
 
-    /// The same, on a store that bears so many requests at a time.
+    /// The same, on a store that accepts this many requests at a time.
     pub fn with_window(window: u32) -> Self {
         Self::on(false, window)
     }
 
-    /// The same, on a store whose watches say when they have shown all.
+    /// The same, on a store whose watches report when they have shown everything.
     pub fn with_a_watch_that_shows_all() -> Self {
         Self::on(true, 256)
     }
@@ -73,7 +73,7 @@ impl Bench {
         bench
     }
 
-    /// A session whose campaign 1 leads election `jobs` by revision 5; it renews after 10 s.
+    /// A session whose campaign 1 leads election `jobs` with revision 5; it renews after 10 s.
     pub fn with_a_leader() -> Self {
         let mut bench = Self::with_a_candidate();
         bench.read(1, 1, Entry::Vacant);

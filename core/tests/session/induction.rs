@@ -1,4 +1,4 @@
-//! A campaign over a consumer group, as its session carries it.
+//! A campaign over a consumer group, as its session drives it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -161,12 +161,13 @@ fn a_member_whose_group_assigns_nothing_says_after_the_worst_fail_over_what_it_s
     assert_eq!(bench.0.poll(), Output::WakeAt(None), "once");
 }
 
-/// What a campaign asks for while the store answers nothing: the driver ends each request at its limit, as of unknown outcome.
+/// What a campaign asks for while the store answers nothing: the driver ends each request at its limit, with an unknown
+/// outcome.
 struct Unanswered {
     bench: Bench,
     now: Instant,
     asked: Vec<(Instant, Request)>,
-    /// The most requests of each kind that were unanswered at a time.
+    /// The most unanswered requests of each kind at a time.
     most: BTreeMap<&'static str, usize>,
 }
 
@@ -176,7 +177,7 @@ impl Unanswered {
         loop {
             match self.bench.0.poll() {
                 Output::WakeAt(_) => break,
-                // The client unassigns by itself, and what it reports of its membership comes whenever it comes.
+                // The client unassigns by itself, and reports its membership whenever it likes.
                 Output::Ask { request: Request::Yield, .. } => {}
                 Output::Ask { request, limit, .. } => self.asked.push((self.now + limit, request)),
                 _ => {}
@@ -189,7 +190,7 @@ impl Unanswered {
         }
     }
 
-    /// Lets time pass, in which limits are reached.
+    /// Lets time pass; limits may be reached.
     fn run_for(&mut self, span: Duration) {
         let until = self.now + span;
         while self.now < until {
@@ -205,7 +206,7 @@ impl Unanswered {
     }
 }
 
-/// The answer of a driver at the limit of a request.
+/// A driver's answer at the limit of a request.
 fn unknown(request: Request) -> Option<Answer> {
     let fault = || Fault { kind: FaultKind::Unreachable, detail: "no answer".into() };
     Some(match request {
@@ -234,7 +235,8 @@ fn kind_of(request: &Request) -> &'static str {
     }
 }
 
-/// The most requests of each kind that a member of partition zero has under way, after these answers and then none for minutes.
+/// The most requests of each kind that an owner of partition zero has under way, after these answers and then none for
+/// minutes.
 fn most_without_answers(answers: Vec<Answer>) -> [usize; KINDS.len()] {
     let mut all = Unanswered { bench: Bench::member(), now: NOW, asked: Vec::new(), most: BTreeMap::new() };
     all.give(Input::Watching { number: 1 });
@@ -247,7 +249,8 @@ fn most_without_answers(answers: Vec<Answer>) -> [usize; KINDS.len()] {
     KINDS.map(|kind| all.most[kind])
 }
 
-/// No window bounds them, and none is needed: what is not answered is asked again after a pause, for as long as an answer can matter.
+/// No window limits them, and none is needed: an unanswered request is repeated after a pause, as long as an answer can
+/// matter.
 #[test]
 fn a_campaign_that_nothing_is_answered_has_six_requests_of_each_kind_under_way_at_most() {
     let known = Answer::CommittedToken { number: 1, result: Ok(String::new()) };

@@ -22,7 +22,7 @@ const C: LeaseId = LeaseId::of_companions(2, 0xc);
 const CREATED: Revision = Revision(10);
 const MOVED: Revision = Revision(20);
 
-/// A session of two campaigns, each alone in its election. What they ask for is kept until it is answered.
+/// A session of two campaigns, each alone in its election. Requests are kept until they are answered.
 struct Bench {
     session: Session<Queue>,
     now: Instant,
@@ -120,7 +120,7 @@ impl Bench {
         self.answer(id, Answer::Wrote { attempt, outcome });
     }
 
-    /// The candidate's keep-alives are answered, and the read that follows shows its companion on this lease.
+    /// Answers the candidate's keep-alives and the read that follows, which shows its companion on this lease.
     fn round(&mut self, id: CampaignId, on: LeaseId, modified: Revision) {
         let Request::KeepAlive { leases } = self.newest(id) else { panic!("it keeps nothing alive") };
         for lease in leases.iter() {
@@ -132,7 +132,7 @@ impl Bench {
         self.answer(id, Answer::Read { read, sent_at: self.now, result: Ok(snapshot) });
     }
 
-    /// The first campaign is closed, and its companion, which it may have created, cannot be deleted.
+    /// The first campaign is closed, and the companion that it may have created cannot be deleted.
     fn strand_the_first(&mut self) {
         self.wrote(1, Outcome::Failed(Failure::Unknown));
         self.give(Input::Command { id: 1, command: Command::Close });
@@ -142,7 +142,7 @@ impl Bench {
         self.wrote(1, denied());
     }
 
-    /// A read of whether its companion is still there is denied.
+    /// A read whether its companion still exists is denied.
     fn reads_nothing(&mut self, id: CampaignId) {
         let Request::Read { read, .. } = self.newest(id) else { panic!("it reads nothing") };
         let Outcome::Failed(failure) = denied() else { panic!("it is denied") };
@@ -260,7 +260,7 @@ fn is_share(request: &Request) -> bool {
 /// The time limit of a request.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Leaders of as many elections, with nothing under way, and the time of their next rounds.
+/// Leaders of as many elections, with nothing under way. Returns when their next rounds are due.
 fn leaders(count: CampaignId) -> (Bench, Instant) {
     let mut bench = Bench::empty();
     for id in 1..=count {
@@ -277,7 +277,7 @@ fn leaders(count: CampaignId) -> (Bench, Instant) {
     (bench, next)
 }
 
-/// The campaigns of the keep-alives that left.
+/// The campaigns whose keep-alives left.
 fn kept_alive(bench: &Bench) -> Vec<CampaignId> {
     let keep_alives = bench.asked.iter().filter(|(_, request)| matches!(request, Request::KeepAlive { .. }));
     keep_alives.map(|(id, _)| *id).collect()
@@ -296,7 +296,7 @@ fn as_many_candidates_ask_as_have_a_place_and_the_next_when_one_is_answered() {
     let lease = bench.lease_asked_for(1);
     let granted = Answer::Granted { lease, result: Ok(T) };
     bench.answer(1, granted.clone());
-    // Its question for the lease of the companions needs no place, and an answer in time lets one more leave.
+    // Its question for the companions' lease needs no place, and an answer in time lets one more request leave.
     assert!(is_share(&bench.newest(1)));
     assert_eq!(granting(&bench), 66);
     bench.answer(1, granted);
@@ -358,10 +358,10 @@ fn the_rounds_of_many_are_spread_over_a_third_of_the_lease_and_those_of_few_fall
 fn as_many_rounds_leave_as_there_are_places_and_each_that_ends_lets_the_next_one_leave() {
     let (mut bench, next) = leaders(100);
     bench.sleep(next.since(bench.now));
-    // The rounds of those that began among many were due before.
+    // Rounds of campaigns that began among many were due earlier.
     let in_order: Vec<_> = (64..100).chain(1..64).collect();
     assert_eq!(kept_alive(&bench), in_order[..64]);
-    // The read leaves in the place of the keep-alives, and each answer in time lets one more leave.
+    // The read takes the place of the keep-alives, and each answer in time lets one more request leave.
     bench.round(64, B, CREATED);
     assert_eq!(kept_alive(&bench)[64..], in_order[64..67]);
 }
@@ -427,7 +427,7 @@ fn a_stream_of_keep_alives_that_is_silent_alone_is_replaced() {
     let lease = bench.lease_asked_for(3);
     bench.answer(3, Answer::Granted { lease, result: Ok(T) });
     assert_eq!(bench.reconnects, 0);
-    // The keep-alives were sent again, and a request that was sent a limit after the first ones is answered.
+    // The keep-alives were sent again, and a request sent a limit after the first ones is answered.
     bench.sleep(LIMIT);
     assert_eq!(bench.reconnects, 1);
 }

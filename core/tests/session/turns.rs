@@ -22,7 +22,7 @@ fn applied(bench: &mut Bench, id: CampaignId, attempt: u64) -> Vec<String> {
     bench.give(Input::wrote(id, Attempt(attempt), Outcome::Applied { revision, incarnation: None }))
 }
 
-/// So many leaders on a store that bears eight requests at a time. All acquired within the last second.
+/// This many leaders on a store that accepts eight requests at a time. All acquired within the last second.
 fn leaders(count: CampaignId) -> Bench {
     let mut bench = Bench::with_window(8);
     let mut outputs: VecDeque<String> = (1..=count).flat_map(|id| bench.enter(id, &election(id))).collect();
@@ -56,7 +56,7 @@ fn inspection(outputs: &[String]) -> u64 {
     asked.and_then(|asked| asked.split(' ').next()?.parse().ok()).expect("an inspection")
 }
 
-/// The renewals among these outputs: their campaigns.
+/// The campaigns whose renewals are among these outputs.
 fn renewing(outputs: &[String]) -> Vec<CampaignId> {
     let renewals = outputs.iter().filter(|output| output.contains(" renew "));
     renewals.map(|output| output.split(' ').next().expect("a word").parse().expect("a number")).collect()
@@ -94,7 +94,7 @@ fn a_lease_counts_from_when_its_renewal_left_and_not_from_when_it_was_due() {
     assert_eq!(lease.deadline, (left + LEASE).before(campaign.margin()));
 }
 
-/// Twelve leaders whose renewals are due, and wait or are under way; campaign 13 reads its key since a second.
+/// Twelve leaders whose renewals are due, and wait or are under way; campaign 13 has been reading its key for a second.
 fn with_a_candidate() -> (Bench, Vec<String>) {
     let mut bench = leaders(12);
     bench.after(ms(9_000));
@@ -122,7 +122,7 @@ fn a_release_leaves_before_renewals_that_have_a_third_of_their_lease_left() {
     bench.after(secs(10));
     bench.command(1, Command::Resign);
     bench.command(1, Command::Drained);
-    // Its own renewal is answered, and the release follows it.
+    // Its own renewal is answered, and the release follows.
     assert_eq!(answered(&mut bench, &[1])[0], "1 release 3 over 201 within 30s");
 }
 

@@ -1,4 +1,4 @@
-//! A vacancy that lasts: what a candidate waits for is said once, and never by one that sees a leader.
+//! A vacancy that lasts: a candidate reports once what it waits for, and never while it sees a leader.
 
 use incumbent_core::campaign::{Event, Warning};
 use incumbent_core::candidacy::{Obstacle, Waiting};
@@ -12,7 +12,7 @@ use crate::harness::{Bench, foreign, ms, secs};
 /// The bench's lease of 30 s and 0.25 s of the store's granularity, a first poll, an attempt, and a renewal.
 const WORST: core::time::Duration = ms(30_000 + 250 + 100 + 2_000 + 10_000);
 
-/// The warnings of campaign 1 after this input, by their texts.
+/// The warnings of campaign 1 after this input.
 fn warnings(bench: &mut Bench, input: Input) -> Vec<Warning> {
     bench.session.handle(bench.now, input).expect("nothing that breaks the contract");
     let mut warnings = Vec::new();
@@ -29,7 +29,7 @@ fn warnings(bench: &mut Bench, input: Input) -> Vec<Warning> {
     }
 }
 
-/// The warnings of the wake-ups of that time.
+/// The warnings at the wake-ups within that time.
 fn while_passing(bench: &mut Bench, span: core::time::Duration) -> Vec<Warning> {
     let until = bench.now + span;
     let mut all = Vec::new();
@@ -65,7 +65,7 @@ fn a_candidate_that_sees_no_leader_for_the_worst_fail_over_says_so_once_with_wha
     assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(bench.now), WORST);
     // Its read is never answered.
     assert_eq!(no_leader(&while_passing(&mut bench, WORST - ms(1))), [&Obstacle::Unanswered; 0]);
-    // It is woken to ask again, and says it then.
+    // It is woken to ask again, and reports it then.
     let found = while_passing(&mut bench, secs(3));
     let [Warning::NoLeader { lasted, because: Obstacle::Unanswered }] = found[..] else {
         panic!("{found:?}")
@@ -80,7 +80,7 @@ fn it_is_said_again_once_a_leader_was_seen_meanwhile() {
     while_passing(&mut bench, WORST);
     warnings(&mut bench, Input::Watched { number: 1, election: "jobs".into(), shown: held(5, Some(3)) });
     assert!(bench.session.campaign(1).unwrap().knows_a_leader());
-    // It vanishes without a word, and no read is answered.
+    // The leader vanishes without a trace, and no read is answered.
     let found = while_passing(&mut bench, secs(30) + ms(250) + WORST + secs(1));
     assert_eq!(no_leader(&found).len(), 1, "{found:?}");
 }
@@ -132,7 +132,7 @@ fn an_unhealthy_candidate_waits_for_nothing() {
     assert_eq!(no_leader(&while_passing(&mut bench, WORST * 3)), [&Obstacle::Unanswered; 0]);
 }
 
-/// A candidate that acquired the free key of a store of that age.
+/// A candidate that acquired the free key of a store of this age.
 fn holder_in_a_store(age: u64, never_used: bool) -> (Bench, Vec<Warning>) {
     let mut bench = Bench::new();
     bench.enter(1, "jobs");

@@ -1,4 +1,4 @@
-//! The members of an etcd: which of them leads, which believes so, and when its leases run out.
+//! The members of an etcd: which of them leads, which believes that it does, and when leases run out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use incumbent_core::queue::{Change, KeptAlive, LeaseId};
 
 use super::content::{Content, Lease};
 
-/// The election timeout. The shortest lease is one and a half of it, rounded up to seconds.
+/// The election timeout. The shortest lease is one and a half times that, rounded up to seconds.
 pub(super) const ELECTION: Duration = Duration::from_secs(1);
 /// The shortest lease that the servers grant.
 pub(super) const SHORTEST: Duration = Duration::from_secs(2);
-/// The longest time after its end for which a lease may still be there (measured: 0.5 s).
+/// The longest time for which a lease may still be there after its end (measured: 0.5 s).
 pub(super) const LATE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -20,12 +20,12 @@ pub(super) struct Cluster {
     pub(super) content: Content,
     pub(super) members: Vec<Member>,
     pub(super) leader: Option<usize>,
-    /// The leader before, to which members pass keep-alives on until another is elected.
+    /// The previous leader, to which members forward keep-alives until another is elected.
     pub(super) deposed: Option<usize>,
     pub(super) raft_term: u64,
     /// When the leader's leases run out.
     expires: BTreeMap<LeaseId, Instant>,
-    /// Counts the elections that were begun; an earlier one is off.
+    /// Counts the elections begun; an earlier one is cancelled.
     pub(super) elections: u64,
     /// Parts per million by which the servers' clocks run fast.
     rate: i64,
@@ -33,17 +33,17 @@ pub(super) struct Cluster {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Member {
-    /// The numbers of faults by which it is dead, cut off from the other members, and stopped.
+    /// The numbers of faults that keep it dead, cut off from the other members, and stopped.
     pub(super) down: u32,
     pub(super) isolated: u32,
     pub(super) stopped: u32,
     /// The raft term of the last entry that it applied.
     pub(super) applied: u64,
-    /// What it knows of the leases, if it led, and until when it answers from that.
+    /// What it knows of the leases if it led, and until when it answers from that.
     pub(super) former: Option<Former>,
 }
 
-/// A leader of the store that is none any more, and does not know it.
+/// A former leader of the store that does not know it has been replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Former {
     raft_term: u64,
@@ -57,7 +57,7 @@ impl Former {
         self.raft_term
     }
 
-    /// Its answer to a keep-alive, with the raft term of the member that passes the answer on.
+    /// Its answer to a keep-alive, with the raft term of the member that forwards the answer.
     pub(super) fn keep_alive(
         &self,
         now: Instant,
@@ -90,12 +90,12 @@ impl Cluster {
         down + isolated + stopped == 0
     }
 
-    /// Whether the members that are up are a majority.
+    /// Whether a majority of the members is up.
     pub(super) fn has_majority(&self) -> bool {
         (0..self.members.len()).filter(|member| self.is_up(*member)).count() * 2 > self.members.len()
     }
 
-    /// The next member that takes connections.
+    /// The next member that accepts connections.
     pub(super) fn next_member(&self, after: usize) -> Option<usize> {
         let count = self.members.len();
         (1..=count).map(|step| (after + step) % count).find(|member| self.members[*member].down == 0)
@@ -107,7 +107,7 @@ impl Cluster {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Grants a lease. Returns when it runs out; `None` where it stands already.
+    /// Grants a lease. Returns when it runs out; `None` if it already exists.
     pub(super) fn grant(&mut self, now: Instant, lease: LeaseId, ttl: Duration) -> Option<Instant> {
         if self.content.leases.contains_key(&lease) {
             return None;
@@ -118,7 +118,7 @@ impl Cluster {
         Some(at)
     }
 
-    /// Extends a lease; `false` where there is none.
+    /// Extends a lease; `None` if there is none.
     pub(super) fn keep_alive(&mut self, now: Instant, lease: LeaseId) -> Option<Duration> {
         let ttl = self.content.leases.get(&lease)?.ttl;
         let at = now + self.span(ttl);
@@ -136,7 +136,7 @@ impl Cluster {
         self.leader.and_then(|_| self.expires.get(&lease).copied())
     }
 
-    /// The leader leads no longer; it may believe that it does, until then.
+    /// The leader no longer leads, but may believe that it does, until then.
     pub(super) fn depose(&mut self, until: Instant) {
         let Some(leader) = self.leader.take() else { return };
         self.deposed = Some(leader);
@@ -148,7 +148,7 @@ impl Cluster {
         });
     }
 
-    /// Another leader: each lease lives for its whole time and an election timeout from now.
+    /// Another leader is elected: each lease lives for its whole time and an election timeout from now.
     pub(super) fn elect(&mut self, now: Instant, leader: usize, raft_term: u64) {
         (self.leader, self.raft_term) = (Some(leader), raft_term);
         self.members[leader].former = None;

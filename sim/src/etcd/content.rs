@@ -1,4 +1,4 @@
-//! What an etcd keeps: the keys of one election, its leases, and one revision for all.
+//! What an etcd stores: the keys of one election, its leases, and one revision for everything.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use incumbent_core::{Incarnation, Instant, Revision};
 pub(crate) struct Content {
     pub(crate) revision: u64,
     pub(crate) birth: Option<Birth>,
-    /// The places and the companions, by what follows the election's name in their keys.
+    /// The places and the companions, by the part of their keys after the election's name.
     pub(crate) places: BTreeMap<String, Key<String>>,
     pub(crate) companions: BTreeMap<String, Key<Author>>,
-    /// Those of the second election.
+    /// The keys of the second election.
     second: Keys,
     pub(crate) leases: BTreeMap<LeaseId, Lease>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Birth {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lease {
     pub(crate) ttl: Duration,
-    /// The raft term of its entry.
+    /// The raft term of its log entry.
     pub(crate) raft_term: u64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Key<V> {
     pub(crate) value: V,
 }
 
-/// The candidate that writes, and what its companion says of it.
+/// The candidate that writes, and what its companion states about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Author {
     pub(crate) name: String,
@@ -70,7 +70,7 @@ impl Content {
         }
     }
 
-    /// Calls `act` on the keys of an election.
+    /// Calls `act` on the keys of one election.
     pub(crate) fn of<T>(&mut self, second: bool, act: impl FnOnce(&mut Self) -> T) -> T {
         if second {
             self.swap();
@@ -87,7 +87,7 @@ impl Content {
         std::mem::swap(&mut self.companions, &mut self.second.1);
     }
 
-    /// Writes a birth record where there is none, and returns it.
+    /// Writes a birth record if there is none, and returns it.
     pub(crate) fn born(&mut self, now: Instant, never_used: bool) -> Birth {
         let incarnation = Incarnation(now.as_nanos() / 1_000_000);
         if self.birth.is_none() {
@@ -188,7 +188,7 @@ impl Content {
         }
     }
 
-    /// Removes a lease and the keys that are attached to it, at one revision. Returns what that changed in each election.
+    /// Removes a lease and the keys attached to it, at one revision. Returns the change in each election.
     pub(crate) fn revoke(&mut self, lease: LeaseId) -> [Change; 2] {
         self.leases.remove(&lease);
         let before = self.revision;
@@ -214,7 +214,7 @@ impl Content {
         created
     }
 
-    /// The removal at one revision; that of the change is zero where there was nothing.
+    /// Removes at one revision. The change's revision is zero if there was nothing to remove.
     fn remove(
         &mut self,
         place: impl Fn(&String, &Key<String>) -> bool,

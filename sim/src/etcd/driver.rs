@@ -17,7 +17,7 @@ impl World {
         let watch = &mut self.nodes[node].watch;
         match incoming {
             Incoming::Connected => {
-                // The watch and the stream ended with the connection that they were on.
+                // The watch and the stream ended with their connection.
                 let number = watch.number;
                 watch.end();
                 let member = self.nodes[node].member;
@@ -49,7 +49,7 @@ impl World {
             }
             Incoming::Answer { number, answer } => {
                 let open = &mut self.nodes[node].open;
-                // That a read has outlasted its limit is said once: its answer still counts.
+                // A read that has outlasted its limit is reported once; its answer still counts.
                 let is_open = match &answer {
                     Answer::Read { result: Err(Failure::Unanswered), .. } => open.contains(&number),
                     _ => open.remove(&number),
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// Sends a request, and answers it as unknown where no answer comes in time.
+    /// Sends a request, and answers it as unknown if no answer comes in time.
     fn ask(&mut self, node: usize, id: CampaignId, request: queue::Request, limit: Duration) {
         let request = match request {
             queue::Request::KeepAlive { leases } => {
@@ -131,7 +131,7 @@ impl World {
                 _ => {
                     let place = &mut self.nodes[node];
                     place.shared = None;
-                    // A member that lags shows an earlier term than that of the grant, and none shows a later one.
+                    // A lagging member shows an earlier term than the grant's; none shows a later one.
                     let lease = LeaseId::of_companions(place.raft_term, place.dice.number());
                     Request::Share { lease, ttl }
                 }
@@ -172,7 +172,7 @@ impl World {
         let lost = self.nodes[node].cut_out > 0 || self.is_lost(node);
         let latency = self.latency(node);
         let place = &mut self.nodes[node];
-        // What a stream loses is sent again, in order, or the stream is over: nothing overtakes it.
+        // What a stream loses is sent again in order, or the stream ends: nothing overtakes it.
         place.stream.broken |= lost;
         if place.stream.broken {
             return;

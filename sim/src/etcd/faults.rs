@@ -19,7 +19,7 @@ use crate::promise::Excuse;
 /// The key of a place that an operator puts.
 const OPERATORS: &str = "operator";
 
-/// The time after which a member that has no leader proposes again.
+/// The time after which a member without a leader proposes again.
 const PROPOSED_AGAIN: Duration = Duration::from_millis(20);
 
 impl World {
@@ -55,7 +55,7 @@ impl World {
                 let span = dice.millis(100, 3 * self.plan.lease.as_millis() as u64);
                 self.restore(span, dice);
             }
-            // The other kinds only count as active, or are of another store.
+            // The other kinds only count as active, or belong to another store.
             _ => {}
         }
     }
@@ -125,7 +125,7 @@ impl World {
         self.catch_up();
     }
 
-    /// A leader that was stopped goes on: what waited for it is answered first, as it knows of no other leader.
+    /// A stopped leader continues: it first answers what waited for it, because it knows of no other leader.
     fn go_on(&mut self, member: usize) {
         let moment = self.dice.millis(0, 300);
         if let Some(former) = &mut self.store.cluster.members[member].former {
@@ -135,7 +135,7 @@ impl World {
             if self.nodes[node].stream.held.is_empty() || !self.nodes[node].alive {
                 continue;
             }
-            // Its own streams, and those of members that had passed the keep-alive on to it.
+            // Its own streams, and those of members that had forwarded a keep-alive to it.
             let own = self.nodes[node].stream.member == member;
             let passed_on = self.store.cluster.deposed == Some(member) && self.nodes[node].dice.percent(50);
             if own || passed_on {
@@ -149,7 +149,7 @@ impl World {
             return self.release(node, Some(member));
         }
         let at = self.store.cluster.members[member].applied;
-        // The member applied nothing since it was stopped.
+        // The member has applied nothing since it was stopped.
         let raft_term = self.store.cluster.members[member].former.as_ref().map(|former| former.raft_term());
         self.store.cluster.members[member].applied = raft_term.unwrap_or(at);
         self.release(node, Some(member));
@@ -184,7 +184,7 @@ impl World {
         for lease in leases {
             let Some(at) = self.store.cluster.expires(lease) else { continue };
             self.expire_after(lease, at);
-            // As much as a keep-alive that was sent until now could.
+            // By as much as a keep-alive sent until now could have.
             for node in 0..self.nodes.len() {
                 let sent_at = self.nodes[node].clock.at(self.now);
                 self.observe_all(&Observation::Kept { node, lease, sent_at });
@@ -194,7 +194,7 @@ impl World {
         self.store.cluster.members[leader].applied = raft_term;
     }
 
-    /// The members that are up apply the leader's entries, but one that lags.
+    /// The members that are up apply the leader's entries, except one that lags.
     fn catch_up(&mut self) {
         let lagging: Vec<_> = self
             .plan
@@ -257,7 +257,7 @@ impl World {
             places.find(|(_, place)| place.lease.is_none()).map(|(key, _)| key.clone())
         };
         while let Some(place) = unleased(&self.store.cluster.content) {
-            // It may be one of a leader that does not know yet that it was written over.
+            // It may belong to a leader that does not know yet that its place was overwritten.
             self.place_removed();
             let change = self.store.cluster.content.delete_place(&place);
             self.changed(&change);
@@ -266,8 +266,8 @@ impl World {
 
     // ---- a member that led before ----
 
-    /// Leases are revoked now, by a member that led before; or the leader is stopped, another is elected, and the former one
-    /// revokes them when it continues.
+    /// A former leader revokes leases now; or the leader is stopped, another is elected, and the former one revokes
+    /// them when it continues.
     fn begin_early_revocation(&mut self, place: usize, dice: &mut Dice) {
         match dice.percent(50) {
             true => self.fail_members(place, Kind::PausedLeader, dice),
@@ -284,8 +284,8 @@ impl World {
         self.after(wait, Event::RevokeEarly(roll));
     }
 
-    /// A member that led before revokes leases that it knows, live or not: it gave up its leadership before it applied anything
-    /// of the present raft term. What it proposes waits until a leader is there.
+    /// A former leader revokes leases that it knows, live or not. It gave up its leadership before it applied anything
+    /// of the present raft term. What it proposes waits until there is a leader.
     pub(super) fn revoke_early(&mut self, roll: u64) {
         if self.quiet {
             return;
@@ -302,12 +302,12 @@ impl World {
             return;
         }
         if !self.plan.has_one_lease() {
-            // A candidate that never observed the longer lease of another does not wait for it.
+            // A candidate that never observed another's longer lease does not wait for it.
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::OtherLeases);
         }
         if revoked.iter().any(|lease| lease.raft_term() == present) {
-            // A restored cluster elected its leaders so quickly that it reached the term of a companion's lease, which the store
-            // before it granted, before the companion moved: no candidate can tell.
+            // A restored cluster elected leaders so quickly that it reached the term of a companion's lease, granted by
+            // the earlier store, before the companion moved: no candidate can tell.
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::Restored);
         }
         self.place_removed();
@@ -333,7 +333,7 @@ impl World {
         self.restart(2);
     }
 
-    /// Sets the store back to an earlier state, as a restore of a backup does.
+    /// Sets the store back to an earlier state, as restoring a backup does.
     fn restore(&mut self, span: Duration, dice: &mut Dice) {
         let then = self.now.before(span);
         let before =
@@ -342,7 +342,7 @@ impl World {
         else {
             return;
         };
-        // Candidates that have not read the store since may not notice it, and know no token of what is undone.
+        // Candidates that have not read the store since may not notice it, and know none of the undone tokens.
         self.promises.waive(self.now, self.plan.lease * 4, Excuse::Restored);
         self.promises.undid_tokens(self.store.cluster.content.revision);
         self.place_removed();
@@ -354,7 +354,7 @@ impl World {
         self.restart(raft_term);
     }
 
-    /// All members begin again: every connection is lost.
+    /// All members restart, and every connection is lost.
     fn restart(&mut self, raft_term: u64) {
         let leader = (0..self.store.cluster.members.len()).find(|member| self.store.cluster.is_up(*member));
         for member in &mut self.store.cluster.members {
@@ -364,7 +364,7 @@ impl World {
             node.stream.broken = true;
             node.watch.on = None;
         }
-        // Every leader from the first on knows the leases of a backup.
+        // Every leader from the first one knows the leases of a backup.
         for lease in self.store.cluster.content.leases.values_mut() {
             lease.raft_term = raft_term;
         }

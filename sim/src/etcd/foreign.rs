@@ -1,6 +1,6 @@
-//! Foreign candidates in the same queue, after the rules of Go's `concurrency.Election`: put a key on the session's lease,
-//! wait for the deletion of each key before it, then lead; resign by deleting the key. What happens to the key or the
-//! session meanwhile it does not notice.
+//! Foreign candidates in the same queue, by the rules of Go's `concurrency.Election`: put a key on the session's lease,
+//! wait until each key before it is deleted, then lead; resign by deleting the key. It does not notice what else
+//! happens to the key or the session.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -20,12 +20,12 @@ pub(super) struct Foreign {
     lease: LeaseId,
     /// Counts its sessions.
     session: u64,
-    /// The creation of its key; none where it does not campaign.
+    /// When its key was created; `None` while it does not campaign.
     created: Option<u64>,
     believes: bool,
-    /// Its key was gone while it believed that it leads. A backup may bring the key back.
+    /// Its key was gone while it believed that it led. A backup may bring the key back.
     lost: bool,
-    /// As it was reported: it believes that it leads, and its key has stood since.
+    /// As reported: it believes that it leads, and its key has existed since.
     leads: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum ForeignEvent {
     KeepAlive {
         session: u64,
     },
-    /// Its watch shows the deletion of the key before it.
+    /// Its watch shows that the key before it was deleted.
     Look {
         session: u64,
     },
@@ -111,7 +111,7 @@ impl World {
                 self.changed(&Change::default());
             }
             ForeignEvent::KeepAlive { session } if session == present => {
-                // At times it is stopped for longer than its lease.
+                // Sometimes it is stopped for longer than its lease.
                 let stopped = !self.quiet && self.store.peers[peer].dice.percent(3);
                 if reachable {
                     self.store.cluster.keep_alive(self.now, self.store.peers[peer].lease);
@@ -140,25 +140,25 @@ impl World {
                 let rest = self.store.peers[peer].dice.millis(100, 3 * ttl.as_millis() as u64);
                 self.foreign_after(peer, rest, ForeignEvent::Campaign { session });
             }
-            // Without faults none dies: each of them would be waited for.
+            // Without faults none dies, because others would have to wait for it.
             ForeignEvent::Die { session } if session == present && !self.quiet => {
                 self.store.peers[peer].session += 1;
                 self.foreign_stops(peer);
                 let rest = self.store.peers[peer].dice.millis(100, 2 * ttl.as_millis() as u64);
                 self.foreign_after(peer, rest, ForeignEvent::Begin);
             }
-            // Of an earlier session.
+            // The event belongs to an earlier session.
             _ => {}
         }
     }
 
-    /// Whether no place was created before.
+    /// Whether no place was created earlier.
     fn is_first(&self, created: u64) -> bool {
         self.store.cluster.content.places.values().all(|place| place.created >= created)
     }
 
-    /// An operator deletes the places of foreign candidates that a backup brought back. Their sessions keep them, and their
-    /// owners wait for them to go: each knows only the place that it put last.
+    /// An operator deletes the places of foreign candidates that a backup brought back. Their sessions keep these
+    /// places alive, while their owners wait for them to go: each knows only the place that it put last.
     pub(super) fn delete_forgotten(&mut self) {
         let places = &self.store.cluster.content.places;
         let stands = |peer: &Foreign| {
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// After a change: which foreign candidates lead, and which are shown that nothing is before them.
+    /// After a change: which foreign candidates lead, and which now see that nothing is before them.
     pub(super) fn foreign_look(&mut self) {
         for peer in 0..self.store.peers.len() {
             let (session, believes) = (self.store.peers[peer].session, self.store.peers[peer].believes);
@@ -194,7 +194,7 @@ impl World {
             let key = self.store.peers[peer].lease.to_string();
             let stands =
                 self.store.cluster.content.places.get(&key).is_some_and(|place| place.created == created);
-            // What it believes after its session is lost is its own affair.
+            // What it believes after its session is lost does not matter.
             self.store.peers[peer].lost |= believes && !stands;
             self.foreign_leads(peer, believes && !self.store.peers[peer].lost);
             if !believes && self.is_first(created) {

@@ -1,6 +1,6 @@
-//! The world of a run on an etcd: candidates in a queue, foreign ones among them, and a store of one member or three.
+//! The world of a run on an etcd: candidates in a queue, foreign ones among them, and a store of one or three members.
 //!
-//! It shares the plan, the clocks and the oracles with the world of a bucket, and runs as [`world`] says.
+//! It shares the plan, the clocks and the oracles with the world of a bucket; [`world`] describes how it runs.
 
 mod cluster;
 mod content;
@@ -33,7 +33,7 @@ use process::{Incoming, KeepAlive, Process, Request, Stream, Watch};
 /// A future event.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A request arrives at a member; `slow` where it took its time already.
+    /// A request arrives at a member; `slow` if it has already taken its time.
     Request {
         node: usize,
         process: u64,
@@ -49,14 +49,14 @@ pub(crate) enum Event {
         stream: u64,
         keep: KeepAlive,
     },
-    /// A member gives up a keep-alive that it holds back.
+    /// A member gives up a keep-alive that it held back.
     Release {
         node: usize,
         process: u64,
         stream: u64,
         number: u64,
     },
-    /// A transaction whose answer is lost with its leader is applied after all.
+    /// A transaction whose answer was lost with its leader is applied after all.
     Late {
         node: usize,
         nonce: Nonce,
@@ -67,7 +67,7 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// The time for this watch to be ready is over.
+    /// This watch had to be ready by now.
     WatchAgain {
         node: usize,
         process: u64,
@@ -79,14 +79,14 @@ pub(crate) enum Event {
     },
     Expire(LeaseId),
     Elect(u64),
-    /// A member that led before revokes leases, by this roll.
+    /// A former leader revokes leases, chosen by this roll.
     RevokeEarly(u64),
 }
 
-/// The members of an etcd, what they hold, and the foreign candidates that campaign there.
+/// The members of an etcd, what they store, and the foreign candidates that campaign there.
 pub(crate) struct Etcd {
     cluster: Cluster,
-    /// Former contents, where the store may go back to one.
+    /// Former contents, if the store may go back to one.
     history: VecDeque<(Instant, Content)>,
     peers: Vec<Foreign>,
     requests: u64,
@@ -94,14 +94,14 @@ pub(crate) struct Etcd {
     wiped: bool,
 }
 
-/// The stream of the raft term at the beginning.
+/// The stream for the raft term at the beginning.
 const TERM: u64 = 0xb_0000;
 
 type World = world::World<Etcd>;
 
-/// The longest time until a candidate leads, where the store was healthy for it: the leases of those that are gone run
-/// out, each extended by an election and late; those that are older than the raft term are waited out from then on, as is what
-/// was not seen before the first read; the next round shows it.
+/// The longest time until a candidate leads, if the store was healthy for it. The leases of dead candidates run out,
+/// each extended by an election and removed late. Leases older than the raft term are waited out from then on, and so
+/// is anything not seen before the first read. The next round shows it.
 pub(crate) fn worst_fail_over(plan: &Plan) -> Duration {
     plan.lease + ELECTION + LATE + plan.lease + plan.lease / 3
 }
@@ -113,8 +113,8 @@ impl Store for Etcd {
     type Process = Process;
 
     fn new(plan: &Plan) -> Self {
-        // A new etcd elects its first leader in term 2. In an older one each new candidacy owes a lease, which is allowed for
-        // where leases may be older than the term.
+        // A new etcd elects its first leader in term 2. In an older one each new candidacy owes a lease, which is
+        // allowed for if leases may be older than the term.
         let terms: &[u64] = if plan.ages_leases() { &[2, 2, 3, 5] } else { &[2] };
         let raft_term = Dice::new(plan.choice.seed, TERM).pick(terms);
         let cluster = Cluster::new(plan.replicas, plan.store_rate, raft_term);
@@ -209,7 +209,7 @@ impl Hooks<Etcd> for World {
     }
 
     fn closes(&mut self, node: usize) {
-        // A driver that closes its connection gives up the lease of the companions.
+        // A driver that closes its connection gives up the companions' lease.
         let process = self.nodes[node].process;
         if let Some(lease) = self.nodes[node].shared.take().filter(|_| process.is_multiple_of(2)) {
             self.send(node, 0, Request::Revoke { lease });
@@ -272,7 +272,7 @@ impl Hooks<Etcd> for World {
 }
 
 impl World {
-    /// Publishes what changed: to the oracles, to the foreign candidates and to the watches.
+    /// Publishes a change: to the oracles, the foreign candidates and the watches.
     fn changed(&mut self, change: &incumbent_core::queue::Change) {
         if self.plan.has(Kind::Restore) {
             if self.store.history.len() == 512 {
@@ -291,7 +291,7 @@ impl World {
         }
     }
 
-    /// Publishes what changed in the second election.
+    /// Publishes a change of the second election.
     fn second_changed(&mut self, change: &incumbent_core::queue::Change) {
         self.changed(&incumbent_core::queue::Change::default());
         if change.revision > Revision(0) {

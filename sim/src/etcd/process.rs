@@ -19,7 +19,7 @@ pub(crate) enum Request {
         lease: LeaseId,
         ttl: Duration,
     },
-    /// The lease of the connection's companions, with its number where a new one is needed.
+    /// The lease for the connection's companions, with its number if a new one is needed.
     Share {
         lease: LeaseId,
         ttl: Duration,
@@ -43,18 +43,18 @@ pub(crate) enum Request {
     },
 }
 
-/// The number of a campaign's request, the `count`-th of all.
+/// The number of a campaign's request, the `count`-th overall.
 pub(super) fn number_of(count: u64, id: CampaignId) -> u64 {
     count << 16 | (id - CANDIDATE)
 }
 
-/// The campaign that asked under this number; what a session asks for itself has number 0.
+/// The campaign that asked under this number; a session's own requests have number 0.
 pub(super) fn asked_by(number: u64) -> CampaignId {
     CANDIDATE + (number & 0xffff)
 }
 
 impl Request {
-    /// The answer that it failed.
+    /// The answer that reports its failure.
     pub(super) fn failed(&self, failure: Failure) -> Option<Answer> {
         Some(match self {
             Self::Grant { lease, .. } => Answer::Granted { lease: *lease, result: Err(failure) },
@@ -69,7 +69,7 @@ impl Request {
     }
 }
 
-/// What a candidate cannot do that cannot prove. Its keep-alives are answered.
+/// What a candidate that cannot prove is unable to do. Its keep-alives are answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lacks {
     reads: bool,
@@ -77,7 +77,7 @@ pub(super) struct Lacks {
     watch: bool,
     birth: bool,
     grants: bool,
-    /// It gets no answers, where it could get denials.
+    /// It gets no answers, instead of denials.
     answers: bool,
 }
 
@@ -88,22 +88,22 @@ impl Lacks {
         let reads = Self { reads: true, watch: true, answers: dice.percent(30), ..none };
         dice.pick(&[
             reads,
-            // The role still allows to watch.
+            // The role still allows watching.
             Self { watch: false, ..reads },
             Self { birth: true, ..reads },
             Self { birth: true, ..none },
             Self { writes: true, ..none },
-            // All that it asks comes to one member, which answers keep-alives alone.
+            // All its requests go to one member, which answers only keep-alives.
             Self { reads: true, writes: true, watch: true, birth: true, grants: true, answers: true },
         ])
     }
 
-    /// All that it asks comes to one member.
+    /// All its requests go to one member.
     pub(super) const fn is_cut(&self) -> bool {
         self.grants
     }
 
-    /// How a request fails: in silence, or with a denial; `None` where it does not.
+    /// The way in which a request fails: `Some(None)` in silence, or with a denial; `None` if it does not fail.
     pub(super) fn failed(&self, request: &Request) -> Option<Option<Failure>> {
         let fails = match request {
             Request::Read { .. } => self.reads,
@@ -120,13 +120,13 @@ impl Lacks {
 /// A message that arrives at a candidate.
 #[derive(Clone, Debug)]
 pub(crate) enum Incoming {
-    /// The answer to the request of this number.
+    /// The answer to the request with this number.
     Answer {
         number: u64,
         answer: Answer,
     },
     Input(Input<Answer, Change>),
-    /// What an inspection was answered, with the raft term of the member.
+    /// The answer to an inspection, with the member's raft term.
     Inspected {
         raft_term: u64,
         input: Input<Answer, Change>,
@@ -160,28 +160,28 @@ pub(crate) struct KeepAlive {
     pub(super) sent_at: Instant,
 }
 
-/// A stream of keep-alives: its requests arrive, and its answers come, in order.
+/// A stream of keep-alives: requests arrive in order, and so do answers.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) number: u64,
     pub(super) member: usize,
     /// Nothing comes through it any more.
     pub(super) broken: bool,
-    /// The last arrival at the member, and at the candidate.
+    /// The last arrivals at the member and at the candidate.
     pub(super) sent: Instant,
     pub(super) answered: Instant,
-    /// Keep-alives whose first one the member holds back.
+    /// Keep-alives; the member holds the first one back.
     pub(super) held: VecDeque<KeepAlive>,
 }
 
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) number: u64,
-    /// The member that it is on, once it stands there.
+    /// The member that it is on, once it is ready.
     pub(super) on: Option<usize>,
     pub(super) ready: bool,
     pub(super) over: bool,
-    /// The arrival of its last message: they arrive in order.
+    /// When its last message arrives: messages arrive in order.
     pub(super) last: Instant,
 }
 
@@ -189,13 +189,13 @@ pub(crate) struct Process {
     pub(super) member: usize,
     pub(super) stream: Stream,
     pub(super) watch: Watch,
-    /// The lease of its companions.
+    /// The lease for its companions.
     pub(super) shared: Option<LeaseId>,
-    /// The raft term in the answer that arrived last.
+    /// The raft term in the last answer that arrived.
     pub(super) raft_term: u64,
-    /// The requests without an answer.
+    /// Unanswered requests.
     pub(super) open: BTreeSet<u64>,
-    /// What it cannot do, where it is the one that cannot prove.
+    /// What it cannot do, if it is the candidate that cannot prove.
     pub(super) lacks: Option<Lacks>,
 }
 

@@ -20,10 +20,10 @@ use crate::world::{CANDIDATE, is_of_second, nonce_of};
 /// The longest time for which a member without a leader holds a keep-alive back (measured: 7 s).
 const HELD: Duration = Duration::from_secs(7);
 
-/// The time within which the client's pings tell that a connection is gone.
+/// The time within which the client's pings reveal that a connection is gone.
 const PINGED: Duration = Duration::from_secs(9);
 
-/// The nonce of the campaign that asked under this number. A process that is gone had a number of its own.
+/// The nonce of the campaign that asked under this number. A process that is gone had its own number.
 fn author(process: u64, number: u64) -> Nonce {
     nonce_of(Nonce(0x1000 + u128::from(process)), asked_by(number))
 }
@@ -55,14 +55,14 @@ impl World {
         self.reply(node, process, Incoming::Answer { number, answer });
     }
 
-    /// Sends a change of an election to the watches that stand, at times in two messages.
+    /// Sends a change of an election to the ready watches, sometimes in two messages.
     pub(super) fn publish(&mut self, election: &'static str, change: &Change) {
         for node in 0..self.nodes.len() {
             let Some(member) = self.nodes[node].watch.on else { continue };
             let reached =
                 self.nodes[node].alive && self.store.cluster.is_up(member) && self.nodes[node].cut_in == 0;
             if !reached {
-                // A connection that is cut loses its stream, and its client learns that by a ping.
+                // A cut connection loses its stream, and its client learns that by a ping.
                 self.nodes[node].watch.on = None;
                 let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
                 self.deliver_at(self.now + PINGED, node, process, Incoming::WatchEnded { number });
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// The arrival of the next message of a watch: no earlier than the last.
+    /// When the next message of a watch arrives: no earlier than the last.
     fn watch_latency(&mut self, node: usize) -> Instant {
         let latency = self.latency(node);
         let watch = &mut self.nodes[node].watch;
@@ -146,8 +146,8 @@ impl World {
             return self.fail(node, process, number, &request, Failure::Unknown);
         }
         let lacks = self.nodes[node].lacks.filter(|_| process == self.nodes[node].process);
-        // A permission is that of the first election. Without one to write in the second, its companion could not leave the lease
-        // that the first one's hangs on.
+        // A permission is for the first election. If its candidate could not write in the second one, that companion
+        // could not leave the lease that the first one's is attached to.
         let lacks = lacks.filter(|lacks| lacks.is_cut() || asked_by(number) == CANDIDATE);
         if let Some(failure) = lacks.and_then(|lacks| lacks.failed(&request)) {
             if let Some(failure) = failure {
@@ -161,7 +161,7 @@ impl World {
         if self.is_on(Kind::TokenExpiry) && self.nodes[node].dice.percent(40) {
             return self.fail(node, process, number, &request, Failure::NotSent);
         }
-        // Every other process has a role that loses its reads alone.
+        // Every other process has a role that loses only its reads.
         let reads_alone = process.is_multiple_of(2);
         if self.nodes[node].denied > 0
             && (!reads_alone || matches!(request, Request::Read { .. }))
@@ -185,7 +185,8 @@ impl World {
         self.serve_present(node, process, member, number, request);
     }
 
-    /// Whether a process whose permission was taken lost it for this request: of two elections it may have lost that for one.
+    /// Whether a process whose permission was taken is denied this request. With two elections it may have lost the
+    /// permission for one.
     fn is_denied_of(&self, process: u64, number: u64, request: &Request) -> bool {
         let of_an_election = matches!(request, Request::Read { .. } | Request::Write(_));
         match process % 3 {
@@ -250,7 +251,7 @@ impl World {
                 self.answer(node, process, number, Answer::Revoked { lease, result });
             }
             Request::Inspect { number, asked_at } => {
-                // An operator states it of the first store, and of none that was wiped.
+                // An operator states this of the first store, not of one that was wiped.
                 let never_used = self.plan.never_used && !self.store.wiped;
                 let raft_term = self.store.cluster.members[member].applied;
                 let Birth { incarnation, never_used, .. } =
@@ -321,7 +322,7 @@ impl World {
 
     /// Revokes a lease that has run out.
     pub(super) fn expire(&mut self, lease: LeaseId) {
-        // Another leader of the store counts again.
+        // A new leader of the store starts every lease again.
         let Some(at) = self.store.cluster.expires(lease) else { return };
         if at > self.now {
             return self.expire_after(lease, at);
@@ -333,7 +334,7 @@ impl World {
     pub(super) fn keep_alive_arrives(&mut self, node: usize, stream: u64, keep: KeepAlive) {
         let place = &mut self.nodes[node].stream;
         if place.number != stream || place.broken {
-            // Its answer goes nowhere, and the lease is extended all the same.
+            // Its answer goes nowhere, but the lease is extended.
             if self.store.cluster.leader.is_some() {
                 self.extend(node, keep);
             }
@@ -345,7 +346,7 @@ impl World {
         }
     }
 
-    /// Answers the keep-alives of a stream, in order, until one is held back.
+    /// Answers the keep-alives of a stream in order, until one is held back.
     fn work_off(&mut self, node: usize) {
         while let Some(keep) = self.nodes[node].stream.held.front().copied() {
             let Some(result) = self.keep_alive(node, keep) else {
@@ -358,8 +359,8 @@ impl World {
         }
     }
 
-    /// Answers the keep-alive that a member holds back: as unknown, or as the former leader of the store does to which the
-    /// member had passed it on.
+    /// Answers the keep-alive that a member holds back: as unknown, or as the former leader of the store that the
+    /// member had forwarded it to.
     pub(super) fn release(&mut self, node: usize, former: Option<usize>) {
         let Some(keep) = self.nodes[node].stream.held.pop_front() else { return };
         let through = self.store.cluster.members[self.nodes[node].stream.member].applied;
@@ -369,7 +370,7 @@ impl World {
         self.work_off(node);
     }
 
-    /// A member's answer to a keep-alive; `None` where it holds it back.
+    /// A member's answer to a keep-alive; `None` if the member holds it back.
     fn keep_alive(
         &mut self,
         node: usize,

@@ -1,13 +1,13 @@
-//! The hunt: runs of fresh seeds, on every core, until a number of runs or a time is over.
+//! The hunt: runs fresh seeds on every core, until a number of runs or a time is reached.
 //!
 //! ```text
 //!   schedule ── the runs in their order, all from one seed; pairs ── which kinds of faults met, and how often
-//!   report ── what the runs came to, for people and for machines
-//!   red ── a run that failed, as a file that the tests replay
+//!   report ── the results of the runs, for people and for machines
+//!   red ── a failed run, as a file that the tests replay
 //! ```
 //!
-//! The schedule does not depend on what the runs come to, nor on the number of threads: the same first seed gives the same
-//! runs, and a limit only ends them.
+//! The schedule depends neither on the results of the runs nor on the number of threads: the same first seed gives the
+//! same runs, and a limit only ends them.
 
 mod pairs;
 mod red;
@@ -30,13 +30,13 @@ pub use red::Red;
 pub use report::{Finding, OfStore, Report};
 pub use schedule::{Schedule, Wanted};
 
-/// Of the findings of one invariant on one store, so many are shrunk and filed: further ones are likely the same again.
+/// The number of findings of one invariant on one store that are shrunk and filed: further ones are probably the same.
 const OF_EACH: usize = 3;
 
-/// The interval at which the caller is shown how far the hunt is.
+/// The interval at which the caller is shown the hunt's progress.
 const TICK: Duration = Duration::from_millis(500);
 
-/// The end of a hunt, whichever comes first.
+/// The end of a hunt: whichever limit is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The number of runs.
@@ -45,9 +45,9 @@ pub struct Limits {
     pub time: Option<Duration>,
 }
 
-/// A caller that follows a hunt.
+/// What a caller sees of a hunt.
 pub trait Observer {
-    /// Returns true if the hunt is to end now: nothing more is run or shrunk.
+    /// Returns true if the hunt should end now: nothing more is run or shrunk.
     fn is_over(&self) -> bool;
     /// Called every half a second, and at the end of the last run.
     fn shows(&mut self, report: &Report);
@@ -57,7 +57,7 @@ pub trait Observer {
     fn shrinks(&mut self, _findings: usize) {}
 }
 
-/// Hunts on `jobs` threads, then shrinks what failed: of each invariant and store, the first three findings.
+/// Hunts on `jobs` threads, then shrinks failures: the first three findings of each invariant and store.
 pub fn hunt(
     wanted: &Wanted,
     limits: Limits,
@@ -177,7 +177,7 @@ mod tests {
     use crate::kind::{Kind, Store};
     use crate::{Tally, Violation};
 
-    /// Follows nothing, and ends a hunt after so many findings.
+    /// Observes nothing, and ends a hunt after this many findings.
     struct Silent {
         found: usize,
         ends_after: usize,
@@ -206,7 +206,7 @@ mod tests {
         hunt_by(wanted, limits, jobs, &mut Silent { found: 0, ends_after: usize::MAX }, &run)
     }
 
-    /// The simulator with an oracle that excuses nothing: two candidates that lead at once are a violation.
+    /// The simulator with an oracle that excuses nothing: two leaders at once are a violation.
     fn without_excuses(choice: &Choice) -> Outcome {
         let mut outcome = run(choice);
         if outcome.violation.is_none() && outcome.tally.overlaps > 0 {
@@ -236,7 +236,7 @@ mod tests {
         tally
     }
 
-    /// Fails with every third seed; runs take no time.
+    /// Fails for every third seed; runs take no time.
     fn every_third(choice: &Choice) -> Outcome {
         let mut tally = one_run();
         tally.faults[Kind::Loss as usize] = choice.seed;

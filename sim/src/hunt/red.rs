@@ -1,4 +1,4 @@
-//! A run that failed, as a file: the tests replay each such file, and require that every invariant holds.
+//! A failed run, as a file: the tests replay each such file, and require every invariant to hold.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,15 +10,15 @@ use crate::script::Script;
 /// A run that failed, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Red {
-    /// The day on which it was found, as `2026-11-26`.
+    /// The day it was found, as `2026-11-26`.
     pub found: String,
     /// The run.
     pub choice: Choice,
     /// The invariant that did not hold.
     pub invariant: String,
-    /// The breach, and its time in the run.
+    /// The breach, and when it happened in the run.
     pub says: String,
-    /// The defect: `rule`, `world` or `oracle`, a colon, and what it was in a sentence. Empty until it is mended.
+    /// The defect: `rule`, `world` or `oracle`, a colon, and one sentence. Empty until it is fixed.
     pub was: String,
 }
 
@@ -27,7 +27,7 @@ impl Red {
     pub fn of(finding: &Finding) -> Self {
         let (choice, violation) = finding.shortest();
         let says = violation.to_string();
-        // Its second line is the invariant's statement.
+        // The second line is the invariant's statement.
         let says = says.lines().next().unwrap_or_default();
         Self {
             found: today(),
@@ -47,7 +47,7 @@ impl Red {
     /// Reads a file.
     ///
     /// # Errors
-    /// With the line that cannot be read, or the key that is missing.
+    /// Returns the line that cannot be read, or the missing key.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut values = [const { None }; KEYS.len()];
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -116,9 +116,9 @@ fn today() -> String {
     day((since.as_secs() / 86_400) as i64)
 }
 
-/// The date so many days after the first of 1970, by the Gregorian calendar.
+/// The date this many days after 1 January 1970, in the Gregorian calendar.
 fn day(days: i64) -> String {
-    // Counted in years that begin in March, so that a leap day is the last of its year.
+    // Years are counted from March, so that a leap day is the last of its year.
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,4 +1,4 @@
-//! What a hunt came to.
+//! The results of a hunt.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::plan::Choice;
 use crate::promise::Excuse;
 use crate::report::Tally;
 
-/// The pairs of kinds that are named in each list of a summary.
+/// The number of pairs of kinds that each list of a summary names.
 const NAMED: usize = 5;
 
 /// A run that failed.
@@ -23,7 +23,7 @@ pub struct Finding {
     pub choice: Choice,
     /// The invariant that did not hold.
     pub violation: Violation,
-    /// The shortest run that breaks the same invariant, where it was looked for.
+    /// The shortest run that breaks the same invariant, if looked for.
     pub shrunk: Option<(Choice, Violation)>,
 }
 
@@ -34,20 +34,20 @@ pub struct OfStore {
     pub store: Store,
     /// The counts of its runs.
     pub tally: Tally,
-    /// The number of runs in which faults of two kinds came.
+    /// The number of runs that had faults of both kinds, for each pair.
     pub met: Pairs,
-    /// Of these, the runs with a group of few kinds.
+    /// The same, only for runs with a group of few kinds.
     pub in_groups: Pairs,
-    /// The kinds of faults that could come.
+    /// The kinds of faults that could occur.
     kinds: Vec<Kind>,
 }
 
-/// What a hunt came to.
+/// The results of a hunt.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The seed of its first run.
     pub seed: u64,
-    /// The time without that for shrinking.
+    /// The time that it took, without shrinking.
     pub took: Duration,
     /// The runs, by store.
     pub stores: Vec<OfStore>,
@@ -177,7 +177,7 @@ fn named<'a>(pairs: impl Iterator<Item = &'a (u64, Kind, Kind)>) -> String {
 }
 
 impl Finding {
-    /// The shortest run that was found to fail, and its violation.
+    /// The shortest failing run found, and its violation.
     pub fn shortest(&self) -> (&Choice, &Violation) {
         self.shrunk
             .as_ref()
@@ -199,7 +199,7 @@ impl Finding {
     }
 }
 
-/// A text as a string of JSON, and of TOML.
+/// A text as a JSON and TOML string.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for char in text.chars() {

@@ -5,42 +5,42 @@ use crate::dice::Dice;
 use crate::kind::{Kind, Store};
 use crate::plan::Choice;
 
-/// The stream of what a schedule draws, apart from that of every run of the same seed.
+/// The stream of a schedule's draws, separate from that of any run with the same seed.
 const STREAM: u64 = 0x9_0000;
 
-/// The numbers of candidates, as often as they stand here: few find most, and cost least.
+/// The numbers of candidates, weighted by repetition: few candidates find most, and cost least.
 const CANDIDATES: [usize; 10] = [2, 3, 3, 3, 4, 5, 5, 5, 7, 9];
 
-/// One run in so many has candidates of other software. On Kafka they say so ten times a second, and a run takes ten times as
-/// long.
+/// One run in this many has candidates of other software. On Kafka those write ten heartbeats a second, and a run takes
+/// ten times as long.
 const WITH_PEERS: u64 = 3;
 const WITH_PEERS_ON_KAFKA: u64 = 12;
 
-/// Pairs with a kind under which little is promised count so many times: they are drawn as much less.
+/// Pairs with a kind under which little is promised count this many times, so they are drawn less often.
 const BREAKS: u64 = 4;
 
 /// The runs to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The seed of the first run; every further run has the next one.
+    /// The seed of the first run; each further run has the next one.
     pub seed: u64,
     /// The stores, in turn.
     pub stores: Vec<Store>,
     /// The kinds of faults; `None`: all.
     pub faults: Option<Vec<Kind>>,
-    /// The number of candidates of other software; `None`: one to three in a third of the runs, and in a twelfth of those on
-    /// Kafka; otherwise none.
+    /// The number of candidates of other software. `None`: one to three in a third of the runs (on Kafka, a twelfth),
+    /// otherwise none.
     pub peers: Option<usize>,
 }
 
-/// The runs of a hunt, without an end: in turn with the mix of faults that a seed draws from all kinds, and with a group of
-/// three to five kinds from pairs that met least so far.
+/// The endless runs of a hunt. They alternate between the mix of faults that a seed draws from all kinds, and a group
+/// of three to five kinds from the pairs that met least so far.
 #[derive(Debug)]
 pub struct Schedule {
     wanted: Wanted,
     dice: Dice,
     number: u64,
-    /// The pairs of the groups so far, for each store that there is.
+    /// The pairs in the groups so far, for each store.
     drawn: [Pairs; Store::ALL.len()],
 }
 
@@ -166,7 +166,7 @@ mod tests {
             let kinds = kinds(store, 0, None);
             let all = kinds.len() * (kinds.len() - 1) / 2;
             let mut schedule = Schedule::new(&Wanted { peers: Some(0), ..wanted(1, &[store]) });
-            // A group of four has six pairs; the last ones are found one at a time.
+            // A group of four has six pairs; the last pairs are found one at a time.
             for _ in 0..all {
                 schedule.next();
             }

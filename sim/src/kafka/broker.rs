@@ -1,4 +1,4 @@
-//! The brokers' side: appends, fetches, inspections, and what a network does to messages.
+//! The brokers' side: appends, fetches, inspections, and what the network does to messages.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl World {
 
     // ---- records ----
 
-    /// A producer takes a record: it reaches the partition's leader after those before it, or never.
+    /// A producer takes a record. It reaches the partition's leader after the earlier ones, or never.
     pub(super) fn publish(&mut self, node: usize, publish: Publish, limit: Duration) {
         let process = self.nodes[node].process;
         let mut latency = self.latency(node);
@@ -67,7 +67,7 @@ impl World {
         self.put(at, Event::Append { node, process, producer, publish: Box::new(publish), until });
     }
 
-    /// Another producer takes the place of the one before.
+    /// A new producer replaces the previous one.
     pub(super) fn replace_producer(&mut self, node: usize) {
         let now = self.now;
         let place = &mut self.nodes[node];
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// What a producer that was replaced has sent may be appended, and is not reported.
+    /// What a replaced producer has sent may still be appended, but is not reported.
     pub(super) fn append_late(&mut self, node: usize, publish: Box<Publish>) {
         let longest = self.plan.lease.as_millis() as u64 * 2;
         if self.nodes[node].dice.percent(70) {
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// A producer hands on what it kept, in order.
+    /// A producer delivers what it kept, in order.
     pub(super) fn flush(&mut self, node: usize) {
         let process = self.nodes[node].process;
         while let Some((publish, until)) = self.nodes[node].outbox.pop_front() {
@@ -100,7 +100,7 @@ impl World {
             }
             let lacks = self.nodes[node].lacks;
             if lacks.appends && lacks.answers {
-                // The client gives it up.
+                // The client gives up on it.
                 continue;
             }
             let refusal = match (self.is_on(Kind::Unsent), self.nodes[node].denied > 0 || lacks.appends) {
@@ -113,7 +113,7 @@ impl World {
                 Some(name) => Err(Failure::of(Operation::Publish, name, "refused")),
                 None => Ok(self.append(node, self.nodes[node].nonce, &publish)),
             };
-            // Where it is lost, the record is sent again, and its number says that it is there.
+            // If it is lost, the record is sent again, and its number shows that it is already there.
             let mut latency = self.latency(node);
             if self.is_lost(node) {
                 latency += self.nodes[node].dice.millis(100, 2_000);
@@ -140,7 +140,7 @@ impl World {
         revision
     }
 
-    /// Appends a record, and lets every reader fetch.
+    /// Appends a record, and lets every reader fetch it.
     pub(super) fn append_value(&mut self, value: &str, headers: &[Header]) -> Revision {
         let revision = self.store.log.append(self.now, value, headers);
         self.promises.reached(self.now, revision.0);
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// A record of a candidate's own was appended: a reader that has not read any of them for a lease is replaced.
+    /// A record of the candidate itself was appended. If the reader has read none of them for a lease, it is replaced.
     pub(super) fn own_appended(&mut self, node: usize) {
         let (now, lease) = (self.now, self.plan.lease);
         let since = *self.nodes[node].reader.unread_since.get_or_insert(now);
@@ -207,7 +207,7 @@ impl World {
         self.nodes[node].reader.fetching = false;
         let reader = self.nodes[node].reader;
         let is_another = reader.topic != Some(self.store.log.topic);
-        // A reader may go on in another topic that has its offset, and notice nothing.
+        // A reader may continue in another topic that has its offset, and notice nothing.
         let notices =
             is_another && (reader.position > self.store.log.next() || self.nodes[node].dice.percent(50));
         if notices && reader.topic.is_some() || reader.position < self.store.log.base() {
@@ -234,7 +234,7 @@ impl World {
 
     // ---- inspections ----
 
-    /// Any broker answers, if one can be reached.
+    /// Any reachable broker answers.
     fn is_answered(&mut self, node: usize) -> bool {
         let place = &self.nodes[node];
         let cut = place.cut_out + place.cut_in > 0;
@@ -263,7 +263,7 @@ impl World {
         self.deliver_after(latency, node, process, incoming);
     }
 
-    /// A candidate that is no member asks the coordinator, by a client of its own.
+    /// A candidate that is not a member asks the coordinator, through a separate client.
     pub(super) fn count_members(&mut self, node: usize, limit: Duration) {
         let process = self.nodes[node].process;
         let cut = self.nodes[node].cut_group > 0 || self.store.group.away > 0;
@@ -324,7 +324,7 @@ impl World {
         self.reply_all(replies);
     }
 
-    /// The coordinator's answer to a first join names the member, which joins once more with it.
+    /// The coordinator's answer to a first join names the member, which then joins again under that name.
     fn learn_id(&mut self, from: Who, id: MemberId) {
         match from {
             Who::Candidate { node, process, client, life } if self.is_present(node, process) => {
@@ -382,7 +382,7 @@ impl World {
         }
         let unheard = self.nodes[node].cut_in + self.nodes[node].cut_group > 0 || self.is_lost(node);
         if unheard || result == Err("NOT_COORDINATOR") && self.dice.percent(50) {
-            // The client sends it again by itself, as whatever member it then is.
+            // The client resends it by itself, under its membership at that time.
             let wait = self.dice.millis(500, 3_000);
             return self.after(wait, Event::Commit { node, process, client, attempt, metadata });
         }
@@ -392,7 +392,7 @@ impl World {
         self.deliver_after(latency, node, process, incoming);
     }
 
-    /// Removes a member that was not heard for its session.
+    /// Removes a member that was not heard from for its session.
     pub(super) fn session(&mut self, member: MemberId) {
         let Some(ends) = self.store.group.session_ends(self.now, member) else { return };
         if ends > self.now || self.store.group.away > 0 {

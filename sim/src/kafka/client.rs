@@ -1,4 +1,4 @@
-//! The client of a member, as librdkafka behaves: what it asks of the coordinator, and what it reports when it is polled.
+//! A member's client, modelled on librdkafka: what it asks of the coordinator, and what it reports when polled.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::{Event, Request, Who, World};
 use crate::plan::{Assigning, Plan};
 use crate::world::CANDIDATE;
 
-/// The time after which a client that could not leave is closed all the same.
+/// The time after which a client that could not leave is closed anyway.
 const CLOSES: (u64, u64) = (5_000, 20_000);
 
-/// The generation of a client that is no member: the newer protocol begins at zero.
+/// The generation of a client that is no member: the newer protocol starts at zero.
 const fn none(assigning: Assigning) -> i32 {
     match assigning {
         Assigning::Consumer => 0,
@@ -25,7 +25,7 @@ const fn none(assigning: Assigning) -> i32 {
     }
 }
 
-/// `max.poll.interval.ms` of a candidate with that time to drain.
+/// `max.poll.interval.ms` of a candidate with this drain time.
 pub(super) fn longest_poll(plan: &Plan, drain: Duration) -> Duration {
     (drain + plan.group.session + Duration::from_secs(10)).max(Duration::from_secs(30))
 }
@@ -39,7 +39,7 @@ impl World {
     pub(super) fn join(&mut self, node: usize) {
         let (now, process) = (self.now, self.nodes[node].process);
         let number = self.nodes[node].client.number + 1;
-        // What the client before had to report is gone with it.
+        // The previous client's pending reports are lost with it.
         self.nodes[node].unpolled.clear();
         *self.client(node) = Client { open: true, joining: true, ..Client::new(number, now) };
         self.ask_to_join(node);
@@ -53,7 +53,7 @@ impl World {
         self.send_to_group(node, request);
     }
 
-    /// Sends a request to the coordinator, in order. One that is lost is repeated with the next heartbeat.
+    /// Sends a request to the coordinator, in order. A lost one is repeated with the next heartbeat.
     fn send_to_group(&mut self, node: usize, request: Request) {
         let place = &self.nodes[node];
         if place.cut_out + place.cut_group > 0 || self.is_lost(node) {
@@ -68,7 +68,7 @@ impl World {
         self.put(at, Event::ToGroup { from, request });
     }
 
-    /// A heartbeat is due; so is what the client checks by itself.
+    /// A heartbeat is due, and so are the client's own checks.
     pub(super) fn beat(&mut self, node: usize) {
         let process = self.nodes[node].process;
         let Client { number, open, .. } = self.nodes[node].client;
@@ -83,7 +83,8 @@ impl World {
         }
     }
 
-    /// A client that was not polled for too long, or has not heard the coordinator for its session, is no member any more.
+    /// A client that was not polled for too long, or has not heard from the coordinator for its session, is no longer a
+    /// member.
     pub(super) fn check(&mut self, node: usize) {
         let client = &self.nodes[node].client;
         if !client.open || client.member.is_none() || client.joining {
@@ -116,7 +117,7 @@ impl World {
         }
     }
 
-    /// The client learns that it is no member.
+    /// The client learns that it is not a member.
     fn lose(&mut self, node: usize) {
         let assigning = self.plan.group.assigning;
         let client = self.client(node);
@@ -149,7 +150,7 @@ impl World {
                 self.report(node, Answer::Revoked);
             }
             Reply::Rebalance => self.ask_to_join(node),
-            // Of a request that it does not wait for.
+            // The reply is to a request that it does not wait for.
             Reply::Assigned { .. } if assigning != Assigning::Consumer && !client.joining => {}
             Reply::Assigned { member, generation, owns } => {
                 (client.member, client.generation) = (Some(member), generation);
@@ -185,7 +186,7 @@ impl World {
         }
     }
 
-    /// The client is dead of an error.
+    /// An error kills the client.
     pub(super) fn die(&mut self, node: usize, name: &str) {
         self.client(node).open = false;
         if let Some(answer) = induction::polled(name, true, "another has its static id") {
@@ -193,7 +194,7 @@ impl World {
         }
     }
 
-    /// Makes the next poll report something. What the coordinator still has to say does not delay it.
+    /// Makes the next poll report something. What the coordinator still has to send does not delay it.
     fn report(&mut self, node: usize, answer: Answer) {
         self.note(|trace| write!(trace, "c{node}: its client has {answer:?}"));
         let (process, client) = (self.nodes[node].process, self.nodes[node].client.number);
@@ -245,7 +246,7 @@ impl World {
         self.deliver_after(wait, node, process, incoming);
     }
 
-    /// Sends a commit, as the member that the client is by now.
+    /// Sends a commit, as the member that the client now is.
     pub(super) fn send_commit(&mut self, node: usize, number: u64, attempt: Attempt, metadata: Arc<str>) {
         let process = self.nodes[node].process;
         let client = &self.nodes[node].client;
@@ -264,20 +265,20 @@ impl World {
         self.send_to_group(node, Request::Commit { member, generation, attempt, metadata });
     }
 
-    /// Asks for the metadata of the committed offset; where that is lost, its campaign asks again.
+    /// Asks for the metadata of the committed offset; if that is lost, the campaign asks again.
     pub(super) fn ask_committed(&mut self, node: usize, number: u64) {
         if self.nodes[node].client.open {
             self.send_to_group(node, Request::Committed { number });
         }
     }
 
-    /// The answer to a commit, with what the client says of itself when it is asked now.
+    /// The answer to a commit, with what the client reports about itself when asked now.
     pub(super) fn committed(&mut self, attempt: Attempt, node: usize, result: Result<(), &str>) -> Answer {
         let client = &self.nodes[node].client;
         let result = match result {
             Ok(()) => {
                 let member = client.member.map_or_else(String::new, |member| format!("m{member}"));
-                // A revocation that is pending leaves the assignment as it is.
+                // A pending revocation leaves the assignment as it is.
                 let owns = client.owns || client.revoking;
                 Ok(Membership { member, generation: client.generation, owns })
             }

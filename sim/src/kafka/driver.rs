@@ -14,7 +14,7 @@ impl World {
     pub(super) fn handle_message(&mut self, node: usize, incoming: Incoming) {
         match incoming {
             Incoming::Group { client, life, reply } => self.hear(node, client, life, reply),
-            // Of a client that is closed.
+            // The message is from a closed client.
             Incoming::Polled { client, .. } | Incoming::CommitResult { client, .. }
                 if self.nodes[node].client.number != client => {}
             Incoming::Polled { .. } | Incoming::CommitResult { .. } if self.nodes[node].held > 0 => {
@@ -48,7 +48,7 @@ impl World {
     fn deliver_input(&mut self, node: usize, input: Input<Answer, Shown>) {
         match &input {
             Input::Watching { .. } => self.nodes[node].watching = true,
-            // A delivery is reported once; one in two that was given up is reported when it comes all the same.
+            // A delivery is reported once. Every other one that was given up is still reported when it arrives.
             Input::Answered { answer: Answer::Published { attempt, result }, .. } => {
                 let is_first = self.nodes[node].unanswered.remove(attempt);
                 if !is_first && (result.is_err() || self.nodes[node].dice.percent(50)) {

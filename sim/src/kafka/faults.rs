@@ -21,7 +21,7 @@ impl World {
             Kind::NoProof => self.nodes[victim].lacks = Lacks::drawn(dice),
             Kind::HeldPoll if dice.percent(50) => self.nodes[victim].hold_next = true,
             Kind::HeldPoll => self.hold(victim),
-            // One that resigns before it leads adds to a vacancy that is counted.
+            // A candidate that resigns before it leads adds to a vacancy that is counted.
             Kind::Resign if self.plan.has(Kind::NoProof) && !self.nodes[victim].leads(self.now) => {}
             Kind::Resign => self.command(victim, Command::Resign),
             Kind::FailOver => self.store.log.down += 1,
@@ -44,7 +44,7 @@ impl World {
                 let value = value(self.time_of_day(victim), "operator");
                 self.append_value(&value, &[]);
             }
-            // The other kinds only count as active, or are of another store.
+            // The other kinds only count as active, or belong to another store.
             _ => {}
         }
     }
@@ -62,7 +62,7 @@ impl World {
                 self.store.group.load(self.now);
             }
             Kind::EmptyGroup => self.store.group.closed -= 1,
-            // The operator gives the process that was put out an id of its own.
+            // The operator gives the replaced process its own id.
             Kind::Replacement if hit.len() > 1 && self.nodes[victim].alive => {
                 self.end_process(victim);
                 self.start_process(victim, Duration::from_millis(100));
@@ -80,7 +80,7 @@ impl World {
 
     fn remake_topic(&mut self) {
         if !self.plan.group.has_ids {
-            // A candidate that reads on cannot know it, nor the claims that it has not read.
+            // A candidate that keeps reading cannot know this, nor the claims that it has not read.
             self.promises.undid_tokens(self.store.log.next());
         }
         self.store.log.remake();
@@ -105,7 +105,7 @@ impl World {
         place.held += 1;
     }
 
-    /// The client was assigned the partition, and is not polled from now on, where that is wanted.
+    /// The client was assigned the partition, and from now on is not polled, if the fault wants that.
     pub(super) fn hold_if_wanted(&mut self, node: usize) {
         if std::mem::take(&mut self.nodes[node].hold_next) {
             // The assignment itself is still reported.
@@ -114,7 +114,7 @@ impl World {
         }
     }
 
-    /// A client that was to be polled no more from its assignment on is not.
+    /// A client that was to stop being polled at its assignment is no longer polled.
     pub(super) fn hold_now(&mut self, node: usize) {
         if self.is_on(Kind::HeldPoll) {
             self.hold(node);
@@ -128,7 +128,7 @@ impl World {
             // Each hold counts until the last of these faults is over.
             for node in 0..self.nodes.len() {
                 self.nodes[node].held = 0;
-                // Answers to commits come first: they overtake what the client has to report.
+                // Answers to commits come first: they overtake the client's other reports.
                 let mut unpolled: Vec<_> = std::mem::take(&mut self.nodes[node].unpolled).into();
                 unpolled.sort_by_key(|incoming| matches!(incoming, Incoming::Polled { .. }));
                 for incoming in unpolled {
@@ -149,7 +149,8 @@ impl World {
         }
     }
 
-    /// A process with the same static id begins: the newer protocol refuses it, the older puts the former one out.
+    /// A process with the same static id begins: the newer protocol refuses it, the older one evicts the former
+    /// process.
     fn replace_member(&mut self, node: usize, dice: &mut Dice) {
         let other = (node + 1 + dice.below(self.nodes.len().max(2) as u64 - 1) as usize) % self.nodes.len();
         let (Some(of), Some(by)) = (self.store.group.member_of(node), self.store.group.member_of(other))
@@ -157,7 +158,7 @@ impl World {
             return;
         };
         let place = &self.nodes[other];
-        // It comes to the group now: it owns nothing yet, and reaches the coordinator.
+        // It joins only now: it owns nothing yet, and reaches the coordinator.
         let comes = !place.client.owns
             && !place.client.revoking
             && place.cut_out + place.cut_in + place.cut_group == 0;

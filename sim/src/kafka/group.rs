@@ -9,13 +9,13 @@ use incumbent_core::Instant;
 use crate::dice::Dice;
 use crate::plan::Assigning;
 
-/// The number of a member, which its id is made of.
+/// The number of a member; its id is made from it.
 pub(super) type MemberId = u64;
 
 /// A client, wherever it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Of a candidate: its process, its client, and the life of that in which it asked.
+    /// A candidate's: its process, its client, and the client's membership in which it asked.
     Candidate { node: usize, process: u64, client: u64, life: u64 },
     /// A member that uses goNELI, in one of its sessions.
     Peer { peer: usize, session: u64 },
@@ -23,7 +23,7 @@ pub(crate) enum Who {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// It is heard, and nothing is new.
+    /// It was heard, and nothing has changed.
     Beat,
     /// The group is being rebalanced: join again.
     Rebalance,
@@ -32,9 +32,9 @@ pub(crate) enum Reply {
         generation: i32,
         owns: bool,
     },
-    /// It is no member.
+    /// It is not a member.
     Unknown,
-    /// It is of another generation.
+    /// It is from another generation.
     Illegal,
     /// Another process has its static id.
     Fenced,
@@ -43,14 +43,14 @@ pub(crate) enum Reply {
 #[derive(Debug)]
 struct Member {
     who: Who,
-    /// The order in which assignors sort.
+    /// The order in which assignors sort members.
     rank: u64,
     heard: Instant,
     /// It has joined in the present rebalance.
     joined: bool,
-    /// As its last request says, it has partition zero.
+    /// According to its last request, it has partition zero.
     holds: bool,
-    /// Its epoch, where each member has its own.
+    /// Its epoch, if each member has its own.
     epoch: i32,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Group {
     assigning: Assigning,
     session: Duration,
     members: BTreeMap<MemberId, Member>,
-    /// Members whose static id another process has.
+    /// Members whose static id belongs to another process now.
     fenced: Vec<MemberId>,
     newest: MemberId,
     pub(super) generation: i32,
@@ -72,13 +72,13 @@ pub(super) struct Group {
     dice: Dice,
     /// The metadata of the newest commit.
     pub(super) committed: Option<Arc<str>>,
-    /// Reasons for which it is away.
+    /// The number of reasons that keep it away.
     pub(super) away: u32,
-    /// Reasons for which it lets no client join.
+    /// The number of reasons that keep clients from joining.
     pub(super) closed: u32,
 }
 
-/// What a step of the coordinator makes its members hear.
+/// What members hear as a result of the coordinator's step.
 pub(super) type Replies = Vec<(Who, Reply)>;
 
 impl Group {
@@ -123,7 +123,7 @@ impl Group {
         self.assigning != Assigning::Consumer
     }
 
-    /// A client joins, as the member that it was where it knows that. Returns its number.
+    /// A client joins, under its former membership if it knows one. Returns its number.
     pub(super) fn join(
         &mut self,
         now: Instant,
@@ -140,7 +140,7 @@ impl Group {
         }
         let id = match (present, known) {
             (Some(id), _) => id,
-            // A client of the newer protocol chooses its id itself.
+            // A client of the newer protocol chooses its own id.
             (None, Some(id)) => id,
             (None, None) => {
                 self.newest += 1;
@@ -148,7 +148,7 @@ impl Group {
             }
         };
         if present.is_some() && self.is_settled_for(id, holds) {
-            // The answer to its former request may have been lost.
+            // The answer to its previous request may have been lost.
             let assigned =
                 Reply::Assigned { member: id, generation: self.generation, owns: self.owner == Some(id) };
             return (id, vec![(who, assigned)]);
@@ -178,15 +178,16 @@ impl Group {
         (id, self.complete_if_all_joined())
     }
 
-    /// Whether a member that joins once more, and has what it had, is told its present assignment: of an older protocol's group without
-    /// a rebalance every member is, except for the one that assigns (`GroupCoordinator.doJoinGroup` of Kafka).
+    /// Whether a member that joins again with what it had is sent its present assignment. In a group of the older
+    /// protocol, outside a rebalance, that is every member except the one that assigns (`GroupCoordinator.doJoinGroup`
+    /// in Kafka).
     fn is_settled_for(&self, id: MemberId, holds: bool) -> bool {
         let assigns = self.members.keys().next() == Some(&id);
         let has_the_same = self.members.get(&id).is_some_and(|member| member.holds == holds);
         self.is_classic() && self.rebalance.is_none() && self.owner.is_some() && has_the_same && !assigns
     }
 
-    /// The members have to join again.
+    /// The members must join again.
     fn begin(&mut self) {
         self.rebalances += 1;
         self.rebalance = Some(self.rebalances);
@@ -209,7 +210,7 @@ impl Group {
         let holder = self.members.iter().find(|(_, member)| member.holds).map(|(id, _)| *id);
         let moves = holder.is_some() && self.avoid == holder;
         self.owner = match holder.filter(|_| self.assigning == Assigning::Cooperative) {
-            // It gives the partition up first, and joins once more.
+            // It first gives up the partition, and joins again.
             Some(_) if moves => None,
             Some(holder) => Some(holder),
             None => self.first(),
@@ -225,7 +226,7 @@ impl Group {
         self.members.iter().map(assigned).collect()
     }
 
-    /// The member that comes first in the assignor's order.
+    /// The first member in the assignor's order.
     fn first(&self) -> Option<MemberId> {
         let ranked = |avoided: Option<MemberId>| {
             let others = self.members.iter().filter(|(id, _)| Some(**id) != avoided);
@@ -234,7 +235,7 @@ impl Group {
         ranked(self.avoid).or_else(|| ranked(None))
     }
 
-    /// The newer protocol: tells a member what is its own, as far as the member before has given it up.
+    /// The newer protocol: tells a member what is its own, once the previous member has given it up.
     fn reconcile(&mut self, id: MemberId) -> Replies {
         let stays = self.owner.filter(|owner| self.members.contains_key(owner) && self.avoid != Some(*owner));
         let target = stays.or_else(|| self.first());
@@ -278,7 +279,7 @@ impl Group {
         }
     }
 
-    /// Whether a commit is accepted, and from a present member; or the error.
+    /// Whether a commit is accepted, and comes from a present member; or the error.
     pub(super) fn commit(
         &mut self,
         now: Instant,
@@ -317,7 +318,7 @@ impl Group {
         Ok(true)
     }
 
-    /// A member leaves, is removed, or has not been heard for its session.
+    /// A member leaves, is removed, or has not been heard from for its session.
     pub(super) fn remove(&mut self, id: MemberId) -> Replies {
         if self.members.remove(&id).is_none() {
             return Vec::new();
@@ -344,20 +345,20 @@ impl Group {
         }
     }
 
-    /// The group is deleted, which takes that it has no members; the next to join makes another.
+    /// Deletes the group, which must be empty. The next member to join makes another.
     pub(super) fn delete(&mut self) {
         self.remove_all();
         (self.generation, self.committed) = (0, None);
     }
 
-    /// The time at which the session of a member is over; `None` where it is no member.
+    /// When a member's session is over; `None` if it is not a member.
     pub(super) fn session_ends(&self, now: Instant, id: MemberId) -> Option<Instant> {
         let member = self.members.get(&id)?;
         let waits = self.rebalance.is_some() && member.joined;
         Some(if waits { now } else { member.heard } + self.session)
     }
 
-    /// The time of a rebalance is up: members that have not joined, or given the partition up, are none any more.
+    /// The time for a rebalance is up: members that have not joined, or not given up the partition, are removed.
     pub(super) fn time_is_up(&mut self, number: u64) -> Replies {
         if self.rebalance == Some(number) {
             return self.complete();
@@ -365,12 +366,12 @@ impl Group {
         Vec::new()
     }
 
-    /// The member that holds back what is to move, where the newer protocol removes it.
+    /// The member that keeps the partition from moving, if the newer protocol removes it for that.
     pub(super) fn holds_back(&self, id: MemberId) -> bool {
         self.avoid == Some(id) && self.owner == Some(id)
     }
 
-    /// The group is rebalanced, and the partition moves where it can. Returns the owner.
+    /// Rebalances the group, and moves the partition if possible. Returns the owner.
     pub(super) fn rebalance(&mut self, moves: bool) -> Option<MemberId> {
         if moves && self.members.len() > 1 {
             self.avoid = self.owner;
@@ -383,7 +384,7 @@ impl Group {
         self.owner
     }
 
-    /// Another process takes the place of a member under its static id, in the same generation. The former one is fenced.
+    /// Another process takes a member's place under its static id, in the same generation. The former member is fenced.
     pub(super) fn replace(&mut self, of: MemberId, by: MemberId) -> Replies {
         if of == by || self.rebalance.is_some() || !self.members.contains_key(&by) {
             return Vec::new();
@@ -401,7 +402,7 @@ impl Group {
         self.members.get(&by).map(reply).into_iter().collect()
     }
 
-    /// Another coordinator has loaded the group: every session begins again.
+    /// Another coordinator has loaded the group: every session starts again.
     pub(super) fn load(&mut self, now: Instant) {
         self.members.values_mut().for_each(|member| member.heard = now);
     }

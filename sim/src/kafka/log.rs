@@ -14,12 +14,12 @@ pub(super) struct Log {
     base: u64,
     records: VecDeque<(Instant, Record)>,
     keeps: Duration,
-    /// Failures of the partition's leader that last.
+    /// The number of failures of the partition's leader that last.
     pub(super) down: u32,
 }
 
 impl Log {
-    /// A new topic, which keeps records for so long.
+    /// A new topic, which keeps records this long.
     pub(super) fn new(keeps: Duration) -> Self {
         Self { topic: TopicId(1), base: 0, records: VecDeque::new(), keeps, down: 0 }
     }
@@ -45,19 +45,19 @@ impl Log {
         offset
     }
 
-    /// The records from this offset on.
+    /// The records starting at this offset.
     pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = &Record> {
         let skipped = offset.saturating_sub(self.base) as usize;
         self.records.iter().skip(skipped).map(|(_, record)| record)
     }
 
-    /// Every record is deleted; the offsets go on.
+    /// Deletes every record; the offsets continue.
     pub(super) fn delete_records(&mut self) {
         self.base = self.next();
         self.records.clear();
     }
 
-    /// The topic is deleted and made again.
+    /// Deletes the topic and makes it again.
     pub(super) fn remake(&mut self) {
         self.topic = TopicId(self.topic.0 + 1);
         self.base = 0;

@@ -1,7 +1,7 @@
-//! The world of a run on Kafka: candidates in a consumer group, members that use goNELI among them, the group's coordinator
-//! and the log that all of them read.
+//! The world of a run on Kafka: candidates in a consumer group, members that use goNELI among them, the group's
+//! coordinator and the log that all of them read.
 //!
-//! It shares the plan, the clocks and the oracles with the world of a bucket, and runs as [`world`] says.
+//! It shares the plan, the clocks and the oracles with the world of a bucket; [`world`] describes how it runs.
 
 mod broker;
 mod client;
@@ -75,7 +75,7 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// A record of a process that is gone is appended all the same.
+    /// A record of a process that is gone is appended anyway.
     Late {
         node: usize,
         nonce: Nonce,
@@ -105,14 +105,14 @@ pub(crate) enum Event {
     },
     /// A member's session may be over.
     Session(MemberId),
-    /// A rebalance has taken long enough; and so has a member that holds back what is to move.
+    /// A rebalance has taken long enough, or a member has kept the partition from moving long enough.
     Rebalanced(u64),
     HeldBack(MemberId),
     Peer {
         peer: usize,
         event: PeerEvent,
     },
-    /// A client is polled no more.
+    /// From now on a client is not polled.
     Hold {
         node: usize,
         process: u64,
@@ -128,18 +128,18 @@ pub(crate) struct Kafka {
 
 type World = world::World<Kafka>;
 
-/// The longest time until a candidate leads, where the brokers were healthy for it: the members that are gone are no members
-/// any more, the partition is assigned, the lease before is waited out, and the next renewal shows it.
+/// The longest time until a candidate leads, if the brokers were healthy for it. Dead members are removed, the
+/// partition is assigned, the previous lease is waited out, and the next renewal shows it.
 pub(crate) fn worst_fail_over(plan: &Plan, happened: &Happened) -> Duration {
-    // A reader that fetches nothing is replaced a lease after its candidate's records.
+    // A reader that fetches nothing is replaced one lease after its candidate's records.
     let unread = if happened.ever(Kind::StaleEpochs) { plan.lease } else { Duration::ZERO };
     plan.group.change() + plan.lease + plan.lease / 3 + unread
 }
 
-/// `group.consumer.session.timeout.ms` by default: a candidate cannot know the brokers', and counts with this.
+/// The default of `group.consumer.session.timeout.ms`: a candidate cannot know the brokers' value, and assumes this.
 const BROKERS_SESSION: Duration = Duration::from_secs(45);
 
-/// The time without members after which a candidate that rests joins again.
+/// The time without members after which a resting candidate joins again.
 pub(crate) fn unclaimed(plan: &Plan) -> Duration {
     let session = match plan.group.assigning {
         Assigning::Consumer => BROKERS_SESSION,
@@ -158,7 +158,7 @@ impl Store for Kafka {
     fn new(plan: &Plan) -> Self {
         let dice = Dice::new(plan.choice.seed, KAFKA + 1);
         let group = Group::new(plan.group.assigning, plan.group.session, dice);
-        // An hour where nothing says otherwise; here as short as the rule bears.
+        // Kafka's default is an hour; here it is as short as the rule tolerates.
         Self { group, log: Log::new(plan.lease * 3), peers: Vec::new() }
     }
 
@@ -249,7 +249,7 @@ impl Hooks<Kafka> for World {
         place.reader = Reader::default();
     }
 
-    /// What the process's producer has sent may be appended all the same.
+    /// What the process's producer has sent may be appended anyway.
     fn ends(&mut self, node: usize) {
         let place = &mut self.nodes[node];
         let nonce = place.nonce;
@@ -318,7 +318,8 @@ impl Hooks<Kafka> for World {
     }
 
     fn next_order(&self, turn: u32, leader: usize, dice: Dice) -> Option<Order> {
-        // Where a successor has to wait as long as the one that resigned rests, a rebalance may give it back.
+        // If a successor has to wait as long as the candidate that resigned rests, a rebalance may give the partition
+        // back.
         let waits = self.plan.delay() > Duration::ZERO || !self.plan.group.has_ids;
         let may_resign = !(self.plan.group.assigning == Assigning::Eager && waits);
         self.usual_order(turn, leader, dice, self.store.group.count(), may_resign)
@@ -334,7 +335,7 @@ impl Hooks<Kafka> for World {
 }
 
 impl World {
-    /// Sends what the coordinator says to its members, and waits for them where they have to do something.
+    /// Sends the coordinator's replies to its members, and waits for those that must act.
     fn reply_all(&mut self, replies: Replies) {
         for (who, reply) in replies {
             if !matches!(reply, Reply::Beat) {

@@ -1,5 +1,6 @@
-//! Members that use goNELI, by its rules: the assignment makes the leader at once; a heartbeat that is read, any member's,
-//! keeps it; the flag falls with the revocation, or when none was read for five seconds, until the owner reads one again.
+//! Members that use goNELI, by its rules. The assignment makes the leader at once; reading any member's heartbeat keeps
+//! it. Its flag falls with the revocation, or when no heartbeat was read for five seconds, until the owner reads one
+//! again.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::{Event, Request, Who, World};
 use crate::dice::Dice;
 use crate::observation::Observation;
 
-/// The stream of the first one's random numbers.
+/// The stream of the first member's random numbers.
 const STREAM: u64 = 0x6_0000;
 
 /// The time without a heartbeat after which its flag falls.
@@ -28,7 +29,8 @@ pub(super) struct Peer {
     member: Option<MemberId>,
     /// Its generation; negative until it has one.
     generation: i32,
-    /// Partition zero is its own: it writes heartbeats, also while its flag is down, and one that it reads raises the flag again.
+    /// Partition zero is its own. It writes heartbeats even while its flag is down, and reading one raises the flag
+    /// again.
     owns: bool,
     leads: bool,
     /// When it last read a heartbeat.
@@ -38,7 +40,7 @@ pub(super) struct Peer {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PeerEvent {
-    /// It joins the group, or does so again.
+    /// It joins the group, or joins again.
     Join {
         session: u64,
     },
@@ -79,7 +81,7 @@ impl World {
         let session = place.session;
         let wait = place.dice.millis(1, 3_000);
         let lease = self.plan.lease.as_millis() as u64;
-        // Without faults it leaves in good order, and stays for so long that others win between two rebalances.
+        // Without faults it leaves in good order, and stays long enough for others to win between two rebalances.
         let lives = place.dice.millis(lease, 12 * lease) * if self.quiet { 4 } else { 1 };
         let ends = match place.dice.below(3) {
             _ if self.quiet => PeerEvent::Leave { session },
@@ -157,7 +159,7 @@ impl World {
         }
     }
 
-    /// It knows which member it is, and joins as that until it is assigned something.
+    /// It knows which member it is, and joins under that id until it is assigned something.
     pub(super) fn peer_joins_as(&mut self, peer: usize, session: u64, id: MemberId) {
         let place = &mut self.store.peers[peer];
         if place.session == session && place.member.is_none() {
@@ -176,7 +178,7 @@ impl World {
         }
     }
 
-    /// The coordinator says something to it.
+    /// The coordinator sends it something.
     pub(super) fn answer_peer(&mut self, peer: usize, session: u64, reply: &Reply) {
         if self.store.peers[peer].session != session || self.store.peers[peer].stopped_until > self.now {
             return;
@@ -190,7 +192,7 @@ impl World {
                 }
                 self.peer_owns(peer, *owns);
             }
-            // It gives everything up and joins again.
+            // It gives up everything and joins again.
             Reply::Rebalance => {
                 self.peer_owns(peer, false);
                 let wait = Duration::from_millis(2);

@@ -18,7 +18,7 @@ use crate::plan::Plan;
 pub(crate) enum Incoming {
     /// For the session.
     Input(Input<Answer, Shown>),
-    /// What the member's client reports when it is polled.
+    /// What the member's client reports when polled.
     Polled { client: u64, answer: Answer },
     /// The answer to a commit, on the queue of commits.
     CommitResult { client: u64, attempt: Attempt, result: Result<(), &'static str> },
@@ -35,20 +35,20 @@ pub(super) struct Client {
     pub(super) number: u64,
     /// It was made, and is neither closed nor dead.
     pub(super) open: bool,
-    /// Counts its memberships: a reply to a former one means nothing.
+    /// Counts its memberships: a reply to an earlier one means nothing.
     pub(super) life: u64,
     pub(super) member: Option<MemberId>,
-    /// Its generation or epoch; negative where it has none.
+    /// Its generation or epoch; negative if it has none.
     pub(super) generation: i32,
     pub(super) owns: bool,
     /// A revocation waits for its answer.
     pub(super) revoking: bool,
-    /// What it has to report and was not polled for: it joins again only after that.
+    /// Its reports not yet polled for: it joins again only after they are.
     pub(super) reports: u32,
     /// It waits to be assigned something, or has to join.
     pub(super) joining: bool,
     pub(super) heard: Instant,
-    /// The last arrivals at the coordinator and at the client: both are in order.
+    /// The last arrivals at the coordinator and at the client; both are in order.
     pub(super) sent: Instant,
     pub(super) answered: Instant,
     /// The last arrival in the queue of its reports.
@@ -75,14 +75,14 @@ impl Client {
     }
 }
 
-/// What a candidate cannot do that cannot prove, though it is a member like any other.
+/// What a candidate that cannot prove is unable to do, though it is a member like any other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lacks {
     pub(super) appends: bool,
     pub(super) reads: bool,
     pub(super) commits: bool,
     pub(super) inspections: bool,
-    /// It gets no answers, where it could get denials.
+    /// It gets no answers, instead of denials.
     pub(super) answers: bool,
 }
 
@@ -90,12 +90,12 @@ impl Lacks {
     pub(super) fn drawn(dice: &mut Dice) -> Self {
         let no = Self { answers: dice.percent(30), ..Self::default() };
         dice.pick(&[
-            // It may not write any more.
+            // It may no longer write.
             Self { appends: true, ..no },
             Self { appends: true, ..no },
             // It may not read: its commits are denied too.
             Self { reads: true, commits: true, answers: false, ..no },
-            // Its reader delivers nothing any more, and no other one does.
+            // Its reader delivers nothing any more, and neither does any replacement.
             Self { reads: true, ..no },
             // It may not commit.
             Self { commits: true, answers: false, ..no },
@@ -109,7 +109,7 @@ impl Lacks {
     }
 }
 
-/// The reader of the topic, which is no member.
+/// The reader of the topic, which is not a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reader {
     /// It begins once the topic was inspected.
@@ -119,47 +119,47 @@ pub(super) struct Reader {
     pub(super) last: Instant,
     /// A fetch is under way.
     pub(super) fetching: bool,
-    /// It has a leader epoch above the log's: it fetches nothing, and says nothing.
+    /// It has a leader epoch above the log's, so it silently fetches nothing.
     pub(super) dead: bool,
-    /// The topic that an inspection named last.
+    /// The topic that the last inspection named.
     pub(super) named: Option<TopicId>,
-    /// The newest record of its candidate's that it delivered.
+    /// Its candidate's newest record that it delivered.
     pub(super) read_back: Attempt,
-    /// Since when an appended record of its candidate's was not read back.
+    /// Since when an appended record of its candidate has not been read back.
     pub(super) unread_since: Option<Instant>,
 }
 
 pub(crate) struct Process {
-    /// How far its wall clock is ahead of the world's, beside a second.
+    /// The time by which its wall clock is ahead of the world's, in addition to a second.
     pub(super) wall: Duration,
     pub(super) cut_group: u32,
     pub(super) cut_log: u32,
-    /// Reasons for which its client is not polled, since when, and what it has to report.
+    /// The number of reasons why its client is not polled, since when, and what it has to report.
     pub(super) held: u32,
     pub(super) held_since: Instant,
     pub(super) unpolled: VecDeque<Incoming>,
     /// It is not polled from its next assignment on.
     pub(super) hold_next: bool,
-    /// What it cannot do, where it is the one that cannot prove.
+    /// What it cannot do, if it is the candidate that cannot prove.
     pub(super) lacks: Lacks,
     pub(super) client: Client,
     pub(super) reader: Reader,
-    /// The watch of the session, which stands for the reader.
+    /// The session's watch, which represents the reader.
     pub(super) watch: u64,
     pub(super) watching: bool,
-    /// Records that its producer keeps until the partition's leader takes them, each until then.
+    /// Records that its producer keeps until the partition's leader accepts them, each until that time.
     pub(super) outbox: VecDeque<(Publish, Instant)>,
-    /// Counts its producers: each keeps the order of its own records.
+    /// Counts its producers: each keeps its own records in order.
     pub(super) producer: u64,
-    /// The arrival of its last record.
+    /// When its last record arrives.
     pub(super) sent: Instant,
-    /// The records without a report yet.
+    /// Records not yet reported.
     pub(super) unanswered: BTreeSet<Attempt>,
 }
 
 impl Process {
     pub(super) fn new(plan: &Plan, dice: &mut Dice) -> Self {
-        // Where the group forgets its committed offset, and the log its records, the wall clocks alone order the tokens.
+        // If the group forgets its committed offset and the log its records, only the wall clocks order tokens.
         let apart = if plan.has(Kind::DeleteGroup) { 2_000 } else { 600_000 };
         Self {
             wall: dice.millis(0, apart),

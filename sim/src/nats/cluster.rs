@@ -1,4 +1,4 @@
-//! The simulated store: one bucket with one election's key, kept by one server or three.
+//! The simulated store: one bucket with one election's key, kept by one or three servers.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) struct Message {
     pub(crate) at: Instant,
     /// Its own lease time.
     pub(crate) ttl: Option<Duration>,
-    /// The attempt that wrote it, where one of our campaigns did.
+    /// The attempt that wrote it, if it was one of our campaigns'.
     pub(crate) write_id: Option<WriteId>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Message {
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     pub(crate) incarnation: Incarnation,
-    /// The time of its creation: in the world's time, and by the wall clock of its server.
+    /// When it was created: in the world's time, and by its server's wall clock.
     pub(crate) made: Instant,
     pub(crate) made_wall: Instant,
     /// Its creator stated that its name was never used before.
@@ -73,12 +73,12 @@ impl Bucket {
         self.message.as_ref().map_or(Entry::Vacant, |message| message.entry.clone())
     }
 
-    /// The key's newest revision; zero where there is none.
+    /// The key's newest revision; zero if there is none.
     pub(crate) fn revision(&self) -> Revision {
         self.message.as_ref().map_or(Revision(0), |message| message.revision)
     }
 
-    /// Whether the compare of a write holds.
+    /// Whether a write's compare succeeds.
     pub(crate) fn compare(&self, expect: Expect) -> bool {
         let expected = match expect {
             Expect::Absent => Revision(0),
@@ -101,7 +101,7 @@ impl Bucket {
                 kind: Kind::Live,
                 value: &put.value,
                 headers: &put.headers,
-                // A store keeps whole seconds, and never less than was asked for.
+                // A store keeps whole seconds, and never less than it was asked for.
                 ttl: own_lease
                     .then(|| Duration::from_millis(put.lease.as_millis().div_ceil(1_000) as u64 * 1_000)),
                 write_id: Some(write_id),
@@ -134,9 +134,9 @@ impl Bucket {
 pub(crate) struct Server {
     /// Nanoseconds by which its wall clock is ahead of the world.
     pub(crate) ahead: i64,
-    /// The number of faults that hold it down.
+    /// The number of faults that keep it down.
     pub(crate) down: u32,
-    /// Its isolation: the state it knew, the beginning, and whether it led.
+    /// Its isolation: the state that it knew, when it began, and whether it led.
     pub(crate) isolated: Option<Isolated>,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Isolated {
     pub(crate) knew: Bucket,
     pub(crate) since: Instant,
     pub(crate) led: bool,
-    /// A write that it took and can never commit.
+    /// A write that it accepted and can never commit.
     pub(crate) stuck: bool,
 }
 
@@ -173,7 +173,7 @@ pub(crate) struct Cluster {
     pub(crate) max_age: Duration,
     /// Parts per million by which the servers' clocks run fast, all of them alike.
     pub(crate) rate: i64,
-    /// Counts elections, so that a cancelled one does not happen.
+    /// Counts elections, so that a cancelled one does not take place.
     pub(crate) election: u64,
 }
 
@@ -210,7 +210,7 @@ impl Cluster {
         (0..self.servers.len()).filter(|server| self.is_up(*server)).count() * 2 > self.servers.len()
     }
 
-    /// The first server after `server` that can be reached, isolated ones included.
+    /// The first server after `server` that can be reached, including isolated ones.
     pub(crate) fn next_server(&self, server: usize) -> Option<usize> {
         let count = self.servers.len();
         (1..=count).map(|step| (server + step) % count).find(|server| self.servers[*server].down == 0)
@@ -229,13 +229,13 @@ impl Cluster {
         }
     }
 
-    /// The longest time that the key's message may live.
+    /// The longest time for which the key's message may live.
     pub(crate) fn age_limit(&self) -> Duration {
         let own = self.bucket.message.as_ref().and_then(|message| message.ttl);
         own.map_or(self.max_age, |own| own.min(self.max_age))
     }
 
-    /// The world's time at which the message is too old by the leader's clock.
+    /// The world's time at which the message becomes too old by the leader's clock.
     pub(crate) fn expires_at(&self, now: Instant) -> Option<Instant> {
         let message = self.bucket.message.as_ref()?;
         let leader = self.leader?;

@@ -16,7 +16,7 @@ use crate::recording::Recorded;
 use crate::world::ELECTION;
 
 impl World {
-    /// A candidate has its campaign.
+    /// A candidate got its campaign.
     pub(super) fn enters(&mut self, node: usize, clock: Instant, info: StoreInfo) {
         self.nodes[node].oldest = Duration::ZERO;
         self.note_info(node, &info);
@@ -44,7 +44,7 @@ impl World {
     pub(super) fn handle_message(&mut self, node: usize, incoming: Incoming) {
         match incoming {
             Incoming::Connected => {
-                // The watch ended with the connection that it was on.
+                // The watch ended with its connection.
                 let number = self.nodes[node].watch.number;
                 self.nodes[node].watch.end();
                 self.handle(node, Input::WatchEnded { number });

@@ -71,7 +71,7 @@ impl World {
                 let span = dice.millis(2_000, 3 * self.plan.lease.as_millis() as u64);
                 self.go_back(span);
             }
-            // The other kinds only count as active, or are of another store.
+            // The other kinds only count as active, or belong to another store.
             _ => {}
         }
     }
@@ -134,7 +134,7 @@ impl World {
         self.depose();
     }
 
-    /// Cuts a server off from the other servers, if it is not.
+    /// Cuts a server off from the other servers, unless it already is.
     fn cut_off(&mut self, server: usize) -> bool {
         if self.store.cluster.servers[server].isolated.is_some() {
             return false;
@@ -146,7 +146,7 @@ impl World {
         true
     }
 
-    /// Isolates the server that leads the stream; perhaps it has just taken a write.
+    /// Isolates the server that leads the stream; it may have just accepted a write.
     pub(super) fn isolate_leader(&mut self, stuck: bool) {
         if let Some(leader) = self.store.cluster.leader {
             self.cut_off(leader);
@@ -179,7 +179,7 @@ impl World {
         }
     }
 
-    /// Lets the servers' clocks disagree as far as the setting allows, where the run has that.
+    /// Lets the servers' clocks disagree as far as the setting allows, if the run has skew.
     pub(super) fn set_skew(&mut self) {
         if !self.plan.has(Kind::Skew) {
             return;

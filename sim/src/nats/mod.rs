@@ -1,6 +1,6 @@
-//! The world of a run on a NATS bucket: candidates, a network, one server or three, and candidates of the Go library.
+//! The world of a run on a NATS bucket: candidates, a network, one or three servers, and candidates of the Go library.
 //!
-//! It runs as [`world`] says.
+//! [`world`] describes how it runs.
 
 mod cluster;
 mod driver;
@@ -48,7 +48,7 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// The time for this watch to be ready is over.
+    /// This watch had to be ready by now.
     WatchAgain {
         node: usize,
         process: u64,
@@ -69,14 +69,14 @@ pub(crate) enum Event {
 /// The way in which a bucket is made again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remaking {
-    /// The beginning of its sequence, after writes to other keys.
+    /// Where its sequence begins, after writes to other keys.
     sequence: u64,
     never_used: bool,
     /// Its lower maximum age from now on.
     max_age: Option<Duration>,
 }
 
-/// A write that the stream's leader took and the servers have not yet agreed on.
+/// A write that the stream's leader accepted and the servers have not yet agreed on.
 #[derive(Debug)]
 pub(crate) struct Proposal {
     number: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Proposal {
     server: usize,
     write: Write,
     incarnation: Incarnation,
-    /// Its leader is gone: it may commit under another one, without an answer.
+    /// Its leader is gone; it may commit under another one, without an answer.
     stalled: bool,
     survives: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Nats {
     cluster: Cluster,
     in_flight: Option<Proposal>,
     proposals: u64,
-    /// Former contents of the bucket, where it may go back to one.
+    /// Former contents of the bucket, if it may go back to one.
     history: VecDeque<(Instant, Bucket)>,
     peers: Vec<Peer>,
     pub(crate) recording: Option<Vec<Recorded>>,
@@ -270,7 +270,7 @@ impl Hooks<Nats> for World {
 }
 
 impl World {
-    /// Records an input or output for another machine, where that is wanted.
+    /// Records an input or output for another machine, if wanted.
     fn record(&mut self, recorded: impl FnOnce() -> Recorded) {
         if let Some(recording) = &mut self.store.recording {
             recording.push(recorded());
@@ -297,7 +297,7 @@ impl World {
     }
 }
 
-/// An entry in few words.
+/// An entry in a few words.
 fn brief(entry: &Entry) -> String {
     match entry {
         Entry::Vacant => "vacant".into(),

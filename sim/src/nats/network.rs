@@ -73,7 +73,7 @@ impl World {
         let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
         if self.nodes[node].slow > 0 {
             if self.nodes[node].dice.percent(30) {
-                // The next message shows a gap, a heartbeat at the latest.
+                // The next message reveals a gap; at the latest, that is a heartbeat.
                 let wait = self.nodes[node].dice.millis(1, 5_000);
                 return self.deliver_after(wait, node, process, Incoming::Gap { number });
             }
@@ -86,7 +86,7 @@ impl World {
         self.deliver_at(at, node, process, incoming);
     }
 
-    /// The arrival of the next message of a watch: no earlier than the last.
+    /// When the next message of a watch arrives: no earlier than the last.
     pub(super) fn watch_latency(&mut self, node: usize) -> Instant {
         let latency = self.latency(node);
         let watch = &mut self.nodes[node].watch;

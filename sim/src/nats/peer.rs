@@ -1,7 +1,6 @@
-//! Candidates of other software in the same election, after the published rules of the Go library
-//! `nats-kv-leader-elect`: a bare name, `Create` to win, `Update` with the last revision, either at every three
-//! quarters of the bucket's TTL, a win that is reported as much later, any failed update a loss, nothing ever
-//! deleted.
+//! Candidates of other software in the same election, by the published rules of the Go library `nats-kv-leader-elect`:
+//! a bare name; `Create` to win; `Update` with the last revision; either one every three quarters of the bucket's TTL;
+//! a win that is reported that much later; any failed update is a loss; nothing is ever deleted.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,13 +14,13 @@ use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::Observation;
 
-/// The stream of the first one's random numbers.
+/// The stream of the first candidate's random numbers.
 const STREAM: u64 = 0x2_0000;
 
 /// The client's timeout for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time from the first update's due time to the report of the win.
+/// The time between the first update being due and the report of the win.
 const LATER: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -29,7 +28,7 @@ pub(crate) struct Peer {
     dice: Dice,
     /// Counts its requests; an answer to an earlier one is ignored.
     request: u64,
-    /// Its last revision, while it holds the key as far as it knows.
+    /// Its last revision, while it believes that it holds the key.
     held: Option<Revision>,
     /// Counts its successful acquires.
     acquires: u64,
@@ -41,18 +40,18 @@ pub(crate) struct Peer {
 pub(crate) enum PeerEvent {
     /// It creates the key, or updates it.
     Request,
-    /// That request arrives at the store.
+    /// The request arrives at the store.
     Arrive { request: u64, expect: Option<Revision> },
     /// The answer arrives: the new revision, or a refusal.
     Answer { request: u64, revision: Option<Revision> },
     /// No answer came.
     GiveUp { request: u64 },
-    /// The win is reported, if it still holds the key since that acquire.
+    /// The win is reported, if it has held the key since that acquire.
     Report { acquires: u64 },
 }
 
 impl World {
-    /// Starts the candidates of other software, each after a splay of its own.
+    /// Starts the candidates of other software, each after its own splay.
     pub(super) fn peers_begin(&mut self) {
         for peer in 0..self.plan.choice.peers {
             let mut dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
@@ -88,13 +87,13 @@ impl World {
     fn peer_requests(&mut self, peer: usize) {
         self.store.peers[peer].request += 1;
         let (request, expect) = (self.store.peers[peer].request, self.store.peers[peer].held);
-        // A ticker: the next request comes in its time, also while this one is under way.
+        // A ticker: the next request comes on time, even while this one is under way.
         self.after(self.peer_interval(), Event::Peer { peer, event: PeerEvent::Request });
         self.after(TIMEOUT, Event::Peer { peer, event: PeerEvent::GiveUp { request } });
         self.peer_sends(peer, PeerEvent::Arrive { request, expect });
     }
 
-    /// Sends a message through the network, either way.
+    /// Sends a message through the network, in either direction.
     fn peer_sends(&mut self, peer: usize, event: PeerEvent) {
         let (lost, late) = (self.is_on(Kind::Loss), self.is_on(Kind::Delay));
         let dice = &mut self.store.peers[peer].dice;

@@ -38,31 +38,31 @@ pub(crate) enum Incoming {
 
 /// What a process has on a bucket.
 pub(crate) struct Process {
-    /// The input that is being handled, and the clock's reading, where the run is recorded.
+    /// The input that is being handled and the clock's reading, if the run is recorded.
     pub(super) hears: Option<campaign::Input>,
     pub(super) server: usize,
-    /// The number of faults that let its client queue.
+    /// The number of faults that make its client queue requests.
     pub(super) queueing: u32,
     pub(super) outbox: Vec<Request>,
-    /// What it cannot do, where it is the one that cannot prove.
+    /// What it cannot do, if it is the candidate that cannot prove.
     pub(super) lacks: Option<Lacks>,
-    /// A server answered it from a former incarnation of the store: the time until such an answer may arrive.
+    /// A server of a former incarnation of the store answered it: until when such an answer may arrive.
     pub(super) misled: Option<Instant>,
-    /// The longest maximum age of the store that its process was shown.
+    /// The longest maximum age of the store that its process has seen.
     pub(super) oldest: Duration,
     pub(super) watch: Watch,
-    /// The newest revision from its watch or an acknowledgement, and its incarnation. The answer to a read
-    /// does not count: a late one was given up by the campaign.
+    /// The newest revision from its watch or an acknowledgement, and its incarnation. The answer to a read does not
+    /// count: the campaign has given up a late one.
     pub(super) seen: (Incarnation, Revision),
 }
 
-/// What a candidate cannot do that cannot prove.
+/// What a candidate that cannot prove is unable to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lacks {
     pub(crate) inspections: bool,
     pub(crate) reads: bool,
     pub(crate) watch: bool,
-    /// It gets no answers, where it could get denials.
+    /// It gets no answers, instead of denials.
     pub(crate) answers: bool,
 }
 
@@ -79,7 +79,7 @@ impl Lacks {
         Self { inspections, reads, watch, answers: dice.percent(30) }
     }
 
-    /// Whether it cannot have this answered.
+    /// Whether it gets no proper answer to this.
     fn holds(&self, request: &Request) -> bool {
         match request {
             Request::Write(_) => false,
@@ -93,13 +93,13 @@ impl Lacks {
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) number: u64,
-    /// The one incarnation it watches and its server, once it is ready.
+    /// The one incarnation it watches, and the server, once it is ready.
     pub(crate) on: Option<(Incarnation, usize)>,
     /// Whether the candidate knows that it is ready.
     pub(crate) ready: bool,
-    /// It ended, and does not begin again.
+    /// It ended and does not begin again.
     pub(crate) over: bool,
-    /// The arrival of its last message: they arrive in order.
+    /// When its last message arrives: messages arrive in order.
     pub(crate) last: Instant,
 }
 
@@ -118,7 +118,7 @@ impl Process {
         }
     }
 
-    /// The answer to a request that it cannot have answered: a denial, or none.
+    /// What a request that it cannot have answered gets: a denial, or nothing.
     pub(super) fn denial(&self, request: &Request) -> Option<Option<Input>> {
         let lacks = self.lacks.filter(|lacks| lacks.holds(request))?;
         let fault = || Fault { kind: FaultKind::Denied, detail: "no permission".into() };

@@ -1,4 +1,4 @@
-//! Orderly changes when every fault is over, and an operator's help.
+//! Orderly changes after every fault is over, and an operator's help.
 
 use std::time::Duration;
 
@@ -12,18 +12,19 @@ use crate::observation::Order;
 /// A lease that survives the failure of one server.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A gap in the sequence that candidates use up by themselves.
+/// A gap in the sequence that candidates use up on their own.
 const SMALL_GAP: u64 = 360;
 
 impl World {
-    /// The orderly change of this turn: first it leaves, later it is removed, cut off with its server, or dies.
+    /// The orderly change of this turn: first the leader leaves, later it is removed, cut off with its server, or dies.
     pub(super) fn drawn_order(&self, turn: u32, leader: usize, mut dice: Dice) -> Option<Order> {
         let successor = dice.below(self.nodes.len() as u64) as usize;
         let all_watch = (0..self.nodes.len()).all(|node| self.is_watching(node));
-        // A candidate that learns only now that the store was made again may have a record in it that it does not know
-        // of, and must wait for it.
+        // A candidate that only now learns that the store was made again may have a record in it that it does not know,
+        // and must wait for it.
         let present = Some(self.store.cluster.bucket.incarnation);
-        // A candidate after the Go library's rules leads without a report, so the end of the wait would be unknown.
+        // A candidate that follows the Go library's rules leads without a report, so the end of the wait would be
+        // unknown.
         if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected() != present) {
             return None;
         }
@@ -32,14 +33,14 @@ impl World {
             && !self.promises.happened.ever(Kind::LowerAge)
             && !self.promises.happened.ever(Kind::RecreateLower)
             && self.plan.settings.iter().all(|setting| setting.lease >= LONG);
-        // One that could not prove may rest still.
+        // A candidate that could not prove may still rest.
         let may_rest = self
             .plan
             .script
             .iter()
             .any(|fault| fault.kind == Kind::NoProof && fault.victim == Some(successor));
         match (turn, dice.below(3)) {
-            // A candidate whose watch ended with a former incarnation of the store gets no change, and one whose token
+            // A candidate whose watch ended with a former incarnation of the store gets no changes, and one whose token
             // would be too small does not try.
             (0, _)
                 if successor == leader
@@ -69,7 +70,7 @@ impl World {
             })
     }
 
-    /// Whether candidates stay out because the store went back further, or more often, than they can make up for by themselves.
+    /// Whether candidates stay out because the store went back too far, or too often, for them to make up for it.
     pub(super) fn some_stay_out(&self) -> bool {
         let newest = (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.sequence);
         let far = |seen: Token| seen.incarnation > newest.0 || seen.sequence.0 > newest.1 + SMALL_GAP;

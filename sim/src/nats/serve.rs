@@ -17,16 +17,16 @@ use crate::plan::{DRIFT, GRANULARITY};
 use crate::promise::Excuse;
 use crate::world::CANDIDATE;
 
-/// The time for which an isolated server goes on answering: 11 s were measured.
+/// The time for which an isolated server keeps answering: 11 s were measured.
 const STALE: Duration = Duration::from_secs(11);
 
-/// The longest time that an answer is under way.
+/// The longest time for which an answer may be under way.
 const LATEST: Duration = Duration::from_millis(12_010);
 
 impl World {
     /// Serves a request that arrived at a server.
     pub(super) fn serve(&mut self, node: usize, process: u64, server: usize, request: Request, copy: bool) {
-        // The fate of a second copy proves nothing about the first, so no answer states that it was not applied.
+        // What happens to a second copy proves nothing about the first, so no answer states that it was not applied.
         if copy && matches!(request, Request::Write(_)) {
             if let Route::Leader(leader) = self.store.cluster.route(server) {
                 self.serve_as_leader(node, process, server, leader, request, copy);
@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    /// Answers a request that no server takes.
+    /// Answers a request that no server accepts.
     fn reject(&mut self, node: usize, process: u64, request: Request) {
         let fault = || Fault { kind: FaultKind::Unreachable, detail: "no responders".into() };
         let input = match request {
@@ -97,14 +97,14 @@ impl World {
 
     fn begin_watch(&mut self, node: usize, process: u64, server: usize, number: u64) {
         let watch = &self.nodes[node].watch;
-        // A number has one watch, on one incarnation, though its request came twice.
+        // A number has one watch, on one incarnation, even if its request came twice.
         if !self.is_present(node, process) || watch.number != number || watch.on.is_some() || watch.over {
             return;
         }
         let incarnation = self.store.cluster.bucket.incarnation;
         let mut entry = self.store.cluster.bucket.entry();
         if self.plan.shows_all && self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(30) {
-            // It is served by a replica that is behind, and shows that there is nothing.
+            // A lagging replica serves it, and shows that nothing is there.
             entry = Entry::Vacant;
         }
         self.nodes[node].watch.on = Some((incarnation, server));
@@ -128,7 +128,7 @@ impl World {
     fn take_write(&mut self, node: usize, process: u64, server: usize, write: Write, copy: bool) {
         let failed = |kind, detail: &str| Outcome::Failed(Fault { kind, detail: detail.into() });
         let outcome = if copy {
-            // The answer to a second copy of a write says nothing.
+            // The answer to a second copy of a write proves nothing.
             Outcome::Unknown
         } else if self.store.cluster.gone {
             failed(FaultKind::Broken, "there is no such bucket")
@@ -164,13 +164,13 @@ impl World {
         let Some(proposal) = self.store.in_flight.take_if(ready) else { return };
         let outcome = self.carry_out(&proposal);
         let Proposal { node, process, server, write, .. } = proposal;
-        // Only a client that is connected to a healthy server gets the answer.
+        // Only a client connected to a healthy server gets the answer.
         if let Some(outcome) = outcome.filter(|_| self.store.cluster.is_up(server)) {
             self.answer(node, process, Incoming::Input(Input::wrote(CANDIDATE, write.attempt, outcome)));
         }
     }
 
-    /// Applies a write that was agreed on; `None` where its bucket is gone.
+    /// Applies a write that was agreed on; `None` if its bucket is gone.
     pub(super) fn carry_out(&mut self, proposal: &Proposal) -> Option<Outcome> {
         let bucket = &self.store.cluster.bucket;
         if bucket.incarnation != proposal.incarnation || self.store.cluster.gone {
@@ -179,8 +179,8 @@ impl World {
         if !bucket.compare(proposal.write.expect) {
             return Some(Outcome::Refused { current: bucket.revision() });
         }
-        // A server of three that removes the old message may take the new one with it: measured over an old
-        // `DEL` and over an expired record, never over a `PURGE`.
+        // When one server of three removes the old message, it may take the new one with it: measured over an old `DEL`
+        // and over an expired record, never over a `PURGE`.
         let overdue = self.store.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
         let erasable = match bucket.entry() {
             Entry::Live(_) => overdue,
@@ -212,7 +212,7 @@ impl World {
         Some(Outcome::Applied { revision, incarnation: self.plan.acked.then_some(incarnation) })
     }
 
-    /// The nonce of the sender, from the write itself: the sender may be gone by now.
+    /// The sender's nonce, from the write itself, because the sender may be gone by now.
     fn nonce_of(&self, write: &Write) -> Option<incumbent_core::record::Nonce> {
         let headers = match &write.action {
             Action::Acquire(put) | Action::Renew(put) => &put.headers,
@@ -229,7 +229,7 @@ impl World {
         let wall = self.store.cluster.wall(server, now);
         let Some(isolated) = &mut self.store.cluster.servers[server].isolated else { return };
         let over = isolated.knew.incarnation != present;
-        // As long as it is cut off, it answers that a write is in flight.
+        // While it is cut off, it answers that a write is in flight.
         let busy = isolated.stuck && matches!(request, Request::Write(_));
         if now > isolated.since + STALE && !busy || over && !old_incarnation {
             return;
@@ -282,7 +282,7 @@ impl World {
         self.remove_message(marked);
     }
 
-    /// Lets the server's own marker erase a write.
+    /// Makes the server's own marker erase a write.
     pub(super) fn erase(&mut self, incarnation: Incarnation, revision: Revision) {
         let bucket = &self.store.cluster.bucket;
         if bucket.incarnation == incarnation
@@ -290,7 +290,7 @@ impl World {
             && self.store.cluster.leader.is_some()
         {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
-            // The marker looks like an expiry, and hides a deletion of a moment ago.
+            // The marker looks like an expiry, and hides a recent deletion.
             let unaware = self.unaware();
             self.promises.vanished(self.now, unaware.into_iter());
             self.put_marker();
@@ -315,7 +315,7 @@ impl World {
         self.key_changed();
     }
 
-    /// Checks whether the removed record could still be counted on.
+    /// Checks whether a candidate could still count on the removed record.
     fn check_removal(&mut self) {
         let Some(message) = &self.store.cluster.bucket.message else { return };
         let lease = message.ttl.unwrap_or(self.plan.lease);
@@ -337,7 +337,7 @@ impl World {
         (0..self.nodes.len()).filter(unaware).collect()
     }
 
-    /// Writes other keys of the bucket, where there are any.
+    /// Writes other keys of the bucket, if the plan has any.
     pub(super) fn others_write(&mut self) {
         if self.plan.other_keys > 0 && self.dice.percent(self.plan.other_keys) {
             self.store.cluster.bucket.sequence += 1 + self.dice.below(5);
@@ -395,14 +395,14 @@ impl World {
         self.expire_later();
     }
 
-    /// Makes the bucket again; other keys have brought its sequence to `sequence`.
+    /// Makes the bucket again; other keys have raised its sequence to `sequence`.
     pub(super) fn remake(&mut self, remaking: Remaking) {
         if !self.store.cluster.gone {
             return;
         }
         let wall = self.store.cluster.leaders_wall(self.now);
         let Remaking { sequence, never_used, max_age } = remaking;
-        // An incarnation that does not come after the last one, or is older than it is.
+        // The incarnation is not later than the last one, or claims to be older than it is.
         let before = wall.as_nanos() <= self.store.cluster.bucket.incarnation.0;
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
             self.promises.began_before(self.now);
@@ -416,7 +416,7 @@ impl World {
             self.store.cluster.max_age = lower;
         }
         if never_used || self.store.cluster.max_age < self.plan.max_age {
-            // The lease of the old bucket's leader is known to candidates that knew that bucket, and its maximum age.
+            // Candidates that knew the old bucket know its leader's lease and its maximum age.
             let knew_less = |node: &usize| {
                 let node = &self.nodes[*node];
                 node.campaign().is_some() && node.oldest < self.plan.max_age

@@ -10,13 +10,14 @@ use incumbent_core::{Instant, Revision};
 use super::Oracle;
 use crate::observation::{Observation, View};
 
-/// The time, beside a lease, after which no leader counts on a topic that is gone: it asks for the topic's id once a second.
+/// The time, in addition to a lease, for which a leader may count on a topic that is gone: it asks for the topic's id
+/// once a second.
 const NOTICE: Duration = Duration::from_secs(5);
 
 /// Knows what happened to each candidate's membership, and when the topic was made again.
 pub(super) struct NoneWithoutCause {
     nodes: Vec<Node>,
-    /// When the present topic was made, where it is not the first.
+    /// When the present topic was made, unless it is the first.
     remade: Option<Instant>,
 }
 
@@ -24,12 +25,12 @@ pub(super) struct NoneWithoutCause {
 struct Node {
     latest: Instant,
     deadline: Option<Instant>,
-    /// What its user asked for, and what its client reported, since it won.
+    /// What its user asked for and what its client reported since it won.
     caused: Vec<Reason>,
-    /// When its present term was won.
+    /// When it won its present term.
     won: Option<Instant>,
     nonce: Option<Nonce>,
-    /// The offset of its newest record, and when the log first took a record of its own at a lower one.
+    /// The offset of its newest record, and when the log first accepted a record of its own at a lower one.
     appended: Option<Revision>,
     lower: Option<Instant>,
 }
@@ -43,7 +44,7 @@ impl NoneWithoutCause {
         let node = &self.nodes[node];
         match reason {
             Reason::Expired => node.deadline.is_some_and(|at| node.latest >= at),
-            // It may have claimed in the topic before.
+            // It may have claimed in the previous topic.
             Reason::StoreReset => self.remade.is_some(),
             reason => node.caused.contains(&reason),
         }
@@ -98,7 +99,7 @@ impl Oracle<induction::Induction> for NoneWithoutCause {
                 let place = *node;
                 let node = &mut self.nodes[place];
                 node.deadline = campaign.lease().map(|lease| lease.deadline).or(node.deadline);
-                // Without ids, and without a record that lies too low, no leader can know it.
+                // Without ids, and without a record that is too low, no leader can know it.
                 let known = if view.plan.group.has_ids { self.remade } else { node.lower };
                 let before = node.won.zip(known).filter(|(won, known)| won < known);
                 let limit = view.plan.lease * 102 / 100 + NOTICE;
@@ -117,7 +118,7 @@ impl Oracle<induction::Induction> for NoneWithoutCause {
                 }
                 Some(Event::Lost { reason, .. }) => {
                     if !self.is_caused(*node, *reason) {
-                        return Err(format!("c{node} lost ({reason}), and nothing had happened"));
+                        return Err(format!("c{node} lost ({reason}), but nothing had happened"));
                     }
                     self.nodes[*node].won = None;
                 }

@@ -1,4 +1,4 @@
-//! Leaving a consumer group: I8, and the order of what an owner does when it goes.
+//! Leaving a consumer group: I8, and the order in which an owner that leaves must act.
 
 use incumbent_core::campaign::{Event, Reason, State};
 use incumbent_core::induction::{self, Input, Kind, Output, Request};
@@ -37,7 +37,7 @@ impl Oracle<induction::Induction> for LostBeforeLeft {
             Observation::Output { node, campaign, output } => {
                 match output.event() {
                     Some(Event::Won(_)) => self.working[*node] = true,
-                    // Elsewhere the work must stop at once, and no release follows.
+                    // For other reasons the work must stop at once, and no release follows.
                     Some(Event::Lost { reason: Reason::Expired | Reason::StoreReset, .. }) => {
                         self.working[*node] = false;
                     }
@@ -49,10 +49,10 @@ impl Oracle<induction::Induction> for LostBeforeLeft {
                     return Err(format!("c{node} leads and says {output:?}"));
                 }
                 if release && self.working[*node] {
-                    return Err(format!("c{node} releases while its work goes on"));
+                    return Err(format!("c{node} releases while its work is still running"));
                 }
                 if matches!(output, Output::Ask(Request::Publish(_))) && campaign.state() == State::Closed {
-                    return Err(format!("c{node} is closed and says {output:?}"));
+                    return Err(format!("c{node} is closed but emits {output:?}"));
                 }
             }
             _ => {}

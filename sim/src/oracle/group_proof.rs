@@ -11,10 +11,12 @@ use super::Oracle;
 use super::known::lease_end;
 use crate::observation::{Observation, View};
 
-/// The records of a candidate to keep: in a group with goNELI ten a second are published, and one may be proved a lease later.
+/// The number of a candidate's records to keep: with goNELI in the group it publishes ten a second, and one may be
+/// proved a lease later.
 const KEPT: usize = 4_096;
 
-/// Knows from the log and the coordinator themselves which records were appended, and which commits accepted after that.
+/// Knows from the log and the coordinator itself which records were appended, and which commits were accepted after
+/// that.
 pub(super) struct FromACommit {
     nodes: Vec<Node>,
 }
@@ -23,9 +25,9 @@ pub(super) struct FromACommit {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// The records that it published and no newer one proves, by their numbers.
+    /// Records that it published and that no newer one proves, by number.
     sent: BTreeMap<Attempt, Sent>,
-    /// The newest that was appended and then committed by a member.
+    /// The newest record that was appended and then committed by a member.
     proven: Option<Sent>,
     /// The term whose deadline has passed.
     stood: Option<(Token, Instant)>,
@@ -37,7 +39,7 @@ struct Sent {
     at: Instant,
     claims: bool,
     offset: Option<Revision>,
-    /// Its commit was asked for when it was appended already.
+    /// Its commit was asked for after it was appended.
     in_order: bool,
 }
 
@@ -71,7 +73,7 @@ impl Node {
         }
     }
 
-    /// The win rests on a claim of its own, and on a proof of that or of a later record.
+    /// The win is based on its own claim, and on a proof of that or a later record.
     fn has_won(&self, token: Token) -> bool {
         let mut claims = self.sent.values().filter(|sent| sent.claims);
         let proven = self.proven.and_then(|proven| proven.offset);
@@ -83,8 +85,8 @@ impl Oracle<induction::Induction> for FromACommit {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
-            "A deadline derives only from when a record was sent that was appended, and whose commit a coordinator accepted \
-             from a present member after that; a win, from its own claim; no term that is over goes on.",
+            "A deadline derives only from the send of an appended record whose commit a coordinator then accepted from a \
+             present member; a win, from its own claim; no ended term continues.",
         )
     }
 
@@ -123,11 +125,11 @@ impl Oracle<induction::Induction> for FromACommit {
                 let proven = node.proven.map(|proven| lease_end(proven.at, lease, Some(Default::default())));
                 if proven.is_none_or(|latest| deadline > latest) {
                     return Err(format!(
-                        "c{place} counts on {deadline:?}, and what was proved allows {proven:?}"
+                        "c{place} counts on {deadline:?}, but what was proved allows {proven:?}"
                     ));
                 }
                 if node.lapsed == Some(token) {
-                    return Err(format!("c{place} leads again with {token}, whose deadline had passed"));
+                    return Err(format!("c{place} leads again with {token}, although its deadline had passed"));
                 }
             }
             Observation::Output { node: place, output, .. } => {
@@ -136,7 +138,7 @@ impl Oracle<induction::Induction> for FromACommit {
                 if let Some(Event::Won(term)) = output.event()
                     && !node.has_won(term.token)
                 {
-                    return Err(format!("c{place} won with {}, and its claim was not proved", term.token));
+                    return Err(format!("c{place} won with {}, but its claim was not proved", term.token));
                 }
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! I1, among our candidates, and with candidates of the Go library beside them.
+//! I1, among our candidates, and with candidates of the Go library in the same election.
 
 use incumbent_core::Instant;
 use incumbent_core::candidacy::Rule;
@@ -7,10 +7,10 @@ use super::Oracle;
 use crate::kind::Store;
 use crate::observation::{Observation, View};
 
-/// Keeps, for each candidate, the span in which its `is_leader` answers yes unless an event changes that.
+/// Keeps, for each candidate, the span in which its `is_leader` returns true unless an event changes that.
 ///
-/// A span begins only with an event of its candidate. So a check for another open span at the beginning of each one
-/// covers every instant, also for candidates that are stopped.
+/// A span begins only with an event of its candidate. So checking for another open span at the beginning of each one
+/// covers every instant, even for candidates that are stopped.
 pub(super) struct OneLeader {
     until: Vec<Option<Instant>>,
 }
@@ -54,7 +54,7 @@ impl<R: Rule> Oracle<R> for OneLeader {
     }
 }
 
-/// The same with candidates of the Go library, which lead from their `OnWon` to their `OnLost`.
+/// The same with candidates of the Go library, which lead from `OnWon` to `OnLost`.
 pub(super) struct WithGoPeers {
     until: Vec<Option<Instant>>,
     peers: Vec<bool>,
@@ -81,7 +81,7 @@ impl WithGoPeers {
 
 impl<R: Rule> Oracle<R> for WithGoPeers {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I1", "At most one candidate leads, also where some are of the Go library, from OnWon to OnLost.")
+        ("I1", "At most one candidate leads, including candidates of the Go library, from OnWon to OnLost.")
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {

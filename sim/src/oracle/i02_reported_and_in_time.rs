@@ -20,7 +20,7 @@ impl ReportedAndInTime {
 
 impl<R: Rule> Oracle<R> for ReportedAndInTime {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I2", "is_leader implies a reported term that has not ended and a clock before its deadline.")
+        ("I2", "is_leader implies a reported term that has not ended, and a clock before its deadline.")
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {

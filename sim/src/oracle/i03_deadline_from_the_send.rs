@@ -32,10 +32,10 @@ struct Sent {
 struct Node {
     nonce: Option<Nonce>,
     sent: VecDeque<Sent>,
-    /// The time by the candidate's clock at which the newest applied attempt was sent.
+    /// When, by the candidate's clock, the newest applied attempt was sent.
     applied: Option<Instant>,
-    /// For each incarnation of the store: the time of the newest question whose answer proves it, an
-    /// inspection or a write that was applied in it.
+    /// For each incarnation of the store: when the newest question was asked whose answer proves it. That is an
+    /// inspection, or a write that was applied in it.
     shown: Vec<(Incarnation, Instant)>,
     /// The newest inspection handed to it.
     inspected: Option<(Incarnation, Instant)>,
@@ -50,8 +50,8 @@ struct Node {
     lapsed: Option<Token>,
     /// An attempt of the present term whose acknowledgement was just handed in.
     acknowledged: Option<Sent>,
-    /// The newest record of its own that was handed to it, in the incarnation that it knows. What was applied before that says
-    /// nothing of it: the key may have been deleted between the two.
+    /// The newest record of its own that was handed to it, in the known incarnation. Anything applied earlier proves
+    /// nothing about it: the key may have been deleted in between.
     own: Revision,
 }
 
@@ -67,7 +67,7 @@ impl Node {
         self.sent.iter().find(|sent| sent.attempt == attempt).copied()
     }
 
-    /// The same, where a campaign still remembers it.
+    /// The same, if a campaign still remembers it.
     fn find_remembered(&self, attempt: Attempt) -> Option<Sent> {
         self.sent.iter().rev().take(REMEMBERED).find(|sent| sent.attempt == attempt).copied()
     }
@@ -82,7 +82,8 @@ impl Node {
             self.inspected = Some((info.incarnation, info.asked_at));
         }
         let lease = info.max_age.map_or(configured, |age| age.min(configured));
-        // An inspection asked before the newest write may be older than the state proved by that write, and not count.
+        // An inspection asked for before the newest write may be older than the state proved by that write, and then
+        // does not count.
         let counts = newest && self.sent.back().is_none_or(|sent| info.asked_at >= sent.at);
         self.lease = if counts { lease } else { lease.max(self.lease) };
     }
@@ -116,16 +117,16 @@ impl Node {
     fn check(&self, lease: Lease, own: Duration) -> Result<(), String> {
         let Lease { token, deadline } = lease;
         let Some(applied) = self.applied else {
-            return Err("leads and no write of it was ever applied".into());
+            return Err("leads, but no write of it was ever applied".into());
         };
         let shown = self.shown.iter().find(|(incarnation, _)| *incarnation == token.incarnation);
         let proven = applied.min(shown.map_or(Instant::ZERO, |(_, at)| *at));
         let latest = lease_end(proven, self.lease, self.skew);
         if deadline > latest {
-            return Err(format!("counts on {deadline:?}, and what was proved allows {latest:?}"));
+            return Err(format!("counts on {deadline:?}, but what was proved allows {latest:?}"));
         }
         if self.lapsed == Some(token) {
-            return Err(format!("leads again with {token}, whose deadline had passed"));
+            return Err(format!("leads again with {token}, although its deadline had passed"));
         }
         // An answer counts at any time.
         let shown = self.inspected.filter(|(incarnation, _)| *incarnation == token.incarnation);
@@ -149,8 +150,8 @@ impl Oracle for DeadlineFromTheSend {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
-            "A deadline derives only from when an attempt was sent that was applied, whenever its answer came, and a \
-             question that proved the incarnation; no term that is over goes on.",
+            "A deadline derives only from the send of an applied attempt, whenever its answer came, and of a question that \
+             proved the incarnation; no ended term continues.",
         )
     }
 

@@ -1,4 +1,4 @@
-//! I4, by what each candidate was told, whatever the store undid: no excuse applies to it.
+//! I4, by what each candidate was shown, whatever the store undid: no excuse applies.
 
 use incumbent_core::campaign::Input;
 use incumbent_core::record::{Entry, Nonce};
@@ -15,9 +15,9 @@ pub(super) struct AboveTheTold {
 #[derive(Clone, Copy, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// The known incarnation, and the time of the question that showed it.
+    /// The known incarnation, and when the question was asked that showed it.
     incarnation: Option<(Incarnation, Instant)>,
-    /// The largest token in a record of another candidate that its watch showed.
+    /// The largest token that its watch showed in another candidate's record.
     told: Option<Token>,
 }
 
@@ -61,14 +61,14 @@ impl Oracle for AboveTheTold {
             Observation::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }
-            // An operator accepted that tokens are given again.
+            // An operator accepted that tokens start again.
             Observation::Accepted => self.nodes.iter_mut().for_each(|node| node.told = None),
             Observation::Input { node, input, .. } => self.nodes[*node].observe_input(input),
             Observation::Output { node: place, output, .. } => {
                 let Some(ReportedTerm::Won(term)) = reported_term(output) else { return Ok(()) };
                 let told = self.nodes[*place].told.filter(|told| term.token <= *told);
                 if let Some(told) = told.filter(|_| !view.promises.is_misled(view.now, *place)) {
-                    return Err(format!("c{place} won with {} and was told of {told}", term.token));
+                    return Err(format!("c{place} won with {}, but its watch had shown {told}", term.token));
                 }
             }
             _ => {}

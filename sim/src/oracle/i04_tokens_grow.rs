@@ -11,11 +11,11 @@ use super::known::ReportedTerm;
 use crate::kind::Store;
 use crate::observation::{Observation, View};
 
-/// Where the store began another history of tokens, as a restored backup does, and not every candidate knows the tokens of the one
-/// before, those of the terms that were acquired in the present history are compared with each other.
+/// If the store began another history of tokens, as a restored backup does, not every candidate may know the tokens of
+/// the earlier one. Then only the terms acquired in the present history are compared with each other.
 pub(super) struct TokensGrow {
     largest: Option<Won>,
-    /// The number of the present history, and in it: what was written, and the largest token of a term.
+    /// The number of the present history; and what was written in it, and its largest token of a term.
     history: u32,
     written: BTreeSet<(u128, Revision)>,
     largest_here: Option<Won>,
@@ -30,7 +30,7 @@ pub(super) struct TokensGrow {
 struct Won {
     token: Token,
     node: usize,
-    /// It may have led beside another one when it was reported.
+    /// It may have led at the same time as another when it was reported.
     excused: bool,
 }
 
@@ -52,12 +52,12 @@ impl TokensGrow {
             return Err(format!("c{node} won with {token} after its own {:?}", self.own[node]));
         }
         (self.own[node], self.term[node]) = (Some(token), Some(token));
-        // A server told it of a former incarnation, and it takes what it wins for a part of that.
+        // A server of a former incarnation answered it, so it takes its win as part of that incarnation.
         if view.promises.is_misled(view.now, node) {
             return Ok(());
         }
         let is_here = self.written.contains(&(self.nonces[node].0, token.sequence));
-        // In an etcd the token is that of the place, which waits in the queue for as long as others lead.
+        // In an etcd the token is that of the place, which waits in the queue as long as others lead.
         let is_waived = !view.promises.tokens(view.now)
             || view.plan.choice.store == Store::Etcd && view.promises.is_of_two_histories(token.sequence.0);
         let before = match (!is_waived, is_here) {
@@ -65,8 +65,7 @@ impl TokensGrow {
             (false, true) => self.largest_here,
             (false, false) => None,
         };
-        // Of two that may lead at once, the first to acquire may report last: its token is
-        // the smaller, and fences it.
+        // If two may lead at once, the first to acquire may report last: its token is the smaller one, and fences it.
         let is_excused = |node| !view.promises.one_leader(view.now) || view.promises.excuses(view.now, node);
         let excused = is_excused(node);
         let in_order = |before: &Won| !excused && !before.excused && !is_excused(before.node);
@@ -99,18 +98,18 @@ impl<R: Rule> Oracle<R> for TokensGrow {
                 self.nonces[*node] = *nonce;
                 (self.own[*node], self.term[*node]) = (None, None);
             }
-            // What is never compared needs no record.
+            // Writes that are never compared need no record.
             Observation::Applied { nonce, revision, .. } if self.history > 0 => {
                 self.written.insert((nonce.0, *revision));
             }
-            // An operator accepted that tokens are given again.
+            // An operator accepted that tokens start again.
             Observation::Accepted => {
                 self.own.fill(None);
                 (self.largest, self.largest_here) = (None, None);
             }
             Observation::Handled { node, campaign, .. } => {
                 let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
-                // A term that ended in this very step is reported so next.
+                // A term that ends in this very step is reported next.
                 if lease.token < token {
                     return Err(format!("the token of c{node} went from {token} to {}", lease.token));
                 }

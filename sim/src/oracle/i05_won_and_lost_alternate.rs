@@ -18,14 +18,14 @@ impl Alternate {
 
     fn event(&mut self, node: usize, event: &Event) -> Result<(), String> {
         if self.closed[node] {
-            return Err(format!("c{node} is closed and says {event:?}"));
+            return Err(format!("c{node} is closed but reports {event:?}"));
         }
         let leads = &mut self.leads[node];
         match event {
             Event::Won(_) if *leads => return Err(format!("c{node} won twice")),
             Event::Won(_) => *leads = true,
             Event::Draining { .. } if !*leads => {
-                return Err(format!("c{node} drains and does not lead"));
+                return Err(format!("c{node} drains but does not lead"));
             }
             Event::Lost { .. } if !*leads => return Err(format!("c{node} lost what it had not won")),
             Event::Lost { .. } => *leads = false,
@@ -58,7 +58,7 @@ impl<R: Rule> Oracle<R> for Alternate {
                     && let Some(lease) = campaign.lease()
                     && wake.is_none_or(|wake| wake.at > lease.deadline)
                 {
-                    return Err(format!("c{node} is not woken when its term ends: {lease:?}, {wake:?}"));
+                    return Err(format!("c{node} has no wake-up at the end of its term: {lease:?}, {wake:?}"));
                 }
             }
             _ => {}

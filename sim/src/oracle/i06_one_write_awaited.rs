@@ -68,7 +68,7 @@ impl Oracle for OneAwaited {
                 }
                 let release = matches!(write.action, Action::Release { .. });
                 if node.closing && !release && campaign.lease().is_none() {
-                    return Err(format!("c{place} is closing and sends {write:?}"));
+                    return Err(format!("c{place} is closing but sends {write:?}"));
                 }
                 if write.attempt <= node.last {
                     return Err(format!("c{place} sends {:?} after {:?}", write.attempt, node.last));

@@ -31,7 +31,7 @@ impl Oracle for ReleasedIsOver {
             Observation::Begins { node, .. } => {
                 (self.nodes[*node], self.reported[*node]) = ((None, None), false)
             }
-            // An operator accepted that tokens are given again.
+            // An operator accepted that tokens start again.
             Observation::Accepted => self.nodes.iter_mut().for_each(|(_, released)| *released = None),
             Observation::Output { node, campaign, output, .. } => {
                 let (last, released) = &mut self.nodes[*node];
@@ -44,7 +44,7 @@ impl Oracle for ReleasedIsOver {
                     && matches!(write.action, Action::Release { .. })
                 {
                     if let Some(lease) = campaign.lease() {
-                        return Err(format!("c{node} releases its lease and holds {lease:?}"));
+                        return Err(format!("c{node} releases its lease but still holds {lease:?}"));
                     }
                     if self.reported[*node] {
                         return Err(format!("c{node} releases its lease before its loss is reported"));

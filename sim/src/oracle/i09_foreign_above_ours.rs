@@ -18,10 +18,10 @@ struct Node {
     latest: Instant,
     /// The highest revision handed to the campaign in the incarnation it knows.
     known: Revision,
-    /// The known incarnation, and the time of the question that showed it.
+    /// The known incarnation, and when the question was asked that showed it.
     incarnation: Option<(Incarnation, Instant)>,
     blind: bool,
-    /// A foreign record, tombstone or marker above all of that was just handed in.
+    /// A foreign record, tombstone or marker above all of these was just handed in.
     foreign: Option<Revision>,
     /// The input just handed in proves nothing.
     proves_nothing: bool,
@@ -38,7 +38,7 @@ impl Node {
     fn observe_input(&mut self, input: &Input) {
         (self.foreign, self.proves_nothing) = (None, false);
         match input {
-            // Its knowledge is of another incarnation; the next term shows which.
+            // It now knows another incarnation; the next term shows which.
             Input::Inspected(Ok(info)) => {
                 // An answer to an older question shows nothing new.
                 if self.incarnation.is_some_and(|(_, asked_at)| info.asked_at < asked_at) {
@@ -98,7 +98,7 @@ impl Oracle for ForeignAboveOurs {
                 let lease = campaign.lease();
                 if let (Some(revision), Some(lease)) = (node.foreign, lease) {
                     return Err(format!(
-                        "c{place} saw what is not its own at {} and leads on: {lease:?}",
+                        "c{place} saw an entry that is not its own at {} but keeps leading: {lease:?}",
                         revision.0
                     ));
                 }

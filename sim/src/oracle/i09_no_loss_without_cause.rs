@@ -1,4 +1,4 @@
-//! I9, the other half: an answer that is stale, or that only seems to be of another candidate, ends nothing.
+//! I9, the other half: a stale answer, or one that only seems to be about another candidate, ends nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::observation::{Observation, View};
 /// Knows from the store itself whether a holder's record was changed.
 pub(super) struct NoLossWithoutCause {
     nodes: Vec<Node>,
-    /// The last time at which the store was made again, or went back.
+    /// When the store was last made again, or went back.
     reset: Instant,
 }
 
 #[derive(Clone, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// The last time at which the key got an entry other than a record of its own.
+    /// When the key last got an entry other than a record of its own.
     disturbed: Instant,
-    /// The times at which its writes were applied, and in which incarnation.
+    /// When its writes were applied, and in which incarnation.
     applied: VecDeque<(Incarnation, Revision, Instant)>,
     latest: Instant,
     deadline: Option<Instant>,
-    /// The maximum age that its process was last shown, and whether the input just handed in shows a lower one.
+    /// The maximum age that its process last saw, and whether the input just handed in shows a lower one.
     max_age: Option<Duration>,
     lowered: bool,
 }
@@ -48,10 +48,10 @@ impl NoLossWithoutCause {
         match reason {
             Reason::Usurped | Reason::Deleted if !touched => Err("no other write touched its record".into()),
             Reason::StoreReset if self.reset <= taken => Err("the store is the same".into()),
-            // A lower maximum age that an inspection shows moves the deadline in the same step.
+            // A lower maximum age shown by an inspection moves the deadline in the same step.
             Reason::Expired if !touched && !node.lowered => match node.deadline {
                 Some(deadline) if node.latest < deadline => {
-                    Err(format!("it is {:?} and the deadline {deadline:?}", node.latest))
+                    Err(format!("it is {:?}, and the deadline is {deadline:?}", node.latest))
                 }
                 _ => Ok(()),
             },

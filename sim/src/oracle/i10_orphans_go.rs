@@ -11,9 +11,10 @@ use super::known::Work;
 use crate::kind::Kind;
 use crate::observation::{Observation, View};
 
-/// Checks the times without faults, between those of the script and after them: there every candidate can reach the store.
+/// Checks the times without faults, between those of the script and after them, when every candidate can reach the
+/// store.
 pub(super) struct OrphansGo {
-    /// The number of active faults, and the time since there are none.
+    /// The number of active faults, and since when there are none.
     faults: u32,
     undisturbed: Option<Instant>,
     nodes: Vec<Node>,
@@ -24,11 +25,11 @@ pub(super) struct OrphansGo {
 #[derive(Clone, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// The time since it does not hold the key, although its record is there.
+    /// Since when it does not hold the key although its record is there.
     orphaned: Option<Instant>,
-    /// Whether it holds the key, as far as it knows.
+    /// Whether it believes that it holds the key.
     held: bool,
-    /// The work of its term: the release waits for its end.
+    /// The work of its term; the release waits for its end.
     work: Work,
 }
 
@@ -43,7 +44,7 @@ impl OrphansGo {
         if view.promises.is_regressed(view.now) {
             return Ok(());
         }
-        // A delayed message, or a slow write, may still be under way when the fault is over.
+        // A delayed message or a slow write may still be under way when the fault is over.
         if view.promises.is_delayed(view.now) {
             self.undisturbed = Some(view.now);
             return Ok(());
@@ -57,7 +58,7 @@ impl OrphansGo {
                 continue;
             }
             let since = *node.orphaned.get_or_insert(view.now);
-            // Before an incarnation of the store is a lease old no win is reported.
+            // No win is reported before an incarnation of the store is a lease old.
             let lasted = view.now.since(since.max(undisturbed).max(view.made + view.plan.lease));
             // In a bucket with markers an orphan near its expiry waits for its marker.
             if lasted >= bound && !view.plan.markers {

@@ -18,21 +18,21 @@ pub(super) struct Acknowledged {
 #[derive(Clone, Default)]
 struct Node {
     acquires: VecDeque<Attempt>,
-    /// The acquires that were acknowledged, each with its revision and the time of its first acknowledgement.
+    /// The acknowledged acquires, each with its revision and the time of its first acknowledgement.
     acknowledged: VecDeque<(Attempt, Revision, Instant)>,
     latest: Instant,
-    /// The time of the newest inspection's question, and the newest record of its own that the watch showed.
+    /// When the newest inspection was asked for, and the newest record of its own that the watch showed.
     asked: Instant,
     shown: Revision,
     nonce: Option<Nonce>,
     /// The incarnations and revisions at which its acquires were really applied.
     applied: VecDeque<(Incarnation, Revision)>,
     incarnation: Option<Incarnation>,
-    /// The first write sent in it.
+    /// The first write sent in this incarnation.
     first: Option<Attempt>,
     /// The highest revision of this incarnation from the watch or an acknowledgement.
     known: Revision,
-    /// The revision just acknowledged is below that.
+    /// The revision just acknowledged is lower.
     late: bool,
     held: bool,
 }
@@ -54,7 +54,7 @@ impl Node {
                 self.known = self.known.max(revision);
                 let write_id = entry.live().and_then(|record| record.write_id);
                 if write_id.is_some_and(|write_id| Some(write_id.nonce) == self.nonce) {
-                    // A store that goes back shows an earlier one afterwards.
+                    // A store that goes back later shows an earlier one.
                     self.shown = self.shown.max(revision);
                 }
             }
@@ -64,7 +64,7 @@ impl Node {
                     self.late = *revision < self.known;
                     self.known = self.known.max(*revision);
                 }
-                // A second copy of it says nothing new.
+                // A second copy of it shows nothing new.
                 let is_first =
                     !self.acknowledged.iter().any(|(known, at, _)| (known, at) == (attempt, revision));
                 if self.acquires.contains(attempt) && is_first {
@@ -85,12 +85,12 @@ impl Node {
             || self.applied.contains(&(token.incarnation, token.sequence));
         if !known {
             return Err(format!(
-                "won {token}, and its acquire was applied in another incarnation of the store"
+                "won {token}, but its acquire was applied in another incarnation of the store"
             ));
         }
         let confirmed = view.plan.acked || self.shown >= token.sequence || self.asked >= *since;
         if !confirmed {
-            return Err(format!("won {token}, and nothing later shows in which incarnation of the store"));
+            return Err(format!("won {token}, but nothing later shows in which incarnation of the store"));
         }
         Ok(())
     }

@@ -18,9 +18,9 @@ pub(super) struct AnotherIncarnation {
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The known incarnation, and the time of the question whose inspection showed it.
+    /// The known incarnation, and when the inspection was asked for that showed it.
     incarnation: Option<(Incarnation, Instant)>,
-    /// The latest reading, and the time of the newest write: once that is answered or observed, an answer to an
+    /// The latest reading, and when the newest write was sent: once that is answered or observed, an answer to an
     /// earlier question is old.
     latest: Instant,
     wrote: Instant,
@@ -29,10 +29,10 @@ struct Node {
     /// The highest revision from the watch or an acknowledgement, and the writes.
     known: Revision,
     sent: VecDeque<Sent>,
-    /// The revision just acknowledged: its incarnation, where the store states it; and that it was below the known one.
+    /// The revision just acknowledged: its incarnation, if the store states it; and whether it is below the known one.
     acknowledged: Option<Incarnation>,
     went_back: bool,
-    /// Whether it held the key before this step and after it, and when it reported that the store went back.
+    /// Whether it held the key before and after this step, and when it reported that the store went back.
     held: (bool, bool),
     said: Option<Instant>,
     /// An inspection of another incarnation than the last one was just handed in.
@@ -50,7 +50,7 @@ struct Sent {
     at: Instant,
     /// The highest revision known then.
     mark: Revision,
-    /// The time at which a later one was acknowledged that has overtaken it.
+    /// When a later write that has overtaken it was acknowledged.
     overtaken: Option<Instant>,
 }
 
@@ -64,14 +64,14 @@ impl Node {
     ) {
         // A write sent in another incarnation proves nothing about this one.
         let Some(sent) = self.sent.iter().find(|sent| sent.attempt == attempt).copied() else { return };
-        // It shows the incarnation as an inspection asked for at the time of the send would.
+        // It shows the incarnation just as an inspection asked for when it was sent would.
         if let Some((known, shown)) = &mut self.incarnation
             && incarnation == Some(*known)
         {
             *shown = (*shown).max(sent.at);
         }
         self.acknowledged = incarnation;
-        // A lease after it was overtaken, no leader counts on a lease that was undone.
+        // A lease after it was overtaken, no leader counts on an undone lease.
         let is_over = sent.overtaken.is_some_and(|overtaken| self.latest >= overtaken + lease);
         self.went_back = revision <= sent.mark && !is_over;
         self.known = if self.went_back { revision } else { self.known.max(revision) };
@@ -141,11 +141,11 @@ impl Oracle for AnotherIncarnation {
                 if node.another
                     || node.acknowledged.is_some_and(|incarnation| incarnation != lease.token.incarnation)
                 {
-                    return Err(format!("c{place} knows of another incarnation and leads on: {lease:?}"));
+                    return Err(format!("c{place} knows of another incarnation but keeps leading: {lease:?}"));
                 }
                 if node.went_back {
                     return Err(format!(
-                        "c{place} was acknowledged a lower revision and leads on: {lease:?}"
+                        "c{place} was acknowledged a lower revision but keeps leading: {lease:?}"
                     ));
                 }
             }
@@ -187,11 +187,11 @@ impl Oracle for AnotherIncarnation {
                     ));
                 }
                 let excused = view.promises.excuses(view.now, *node) || !view.promises.one_leader(view.now);
-                // An operator's statement about a new incarnation is for candidates that knew none before it.
+                // An operator's statement about a new incarnation is for candidates that knew no earlier one.
                 if view.never_used && !seen.remembers || excused {
                     return Ok(());
                 }
-                // In a former incarnation it leads no longer than its lease there lasts.
+                // In a former incarnation it leads no longer than its lease there.
                 if term.token.incarnation != view.incarnation {
                     return Ok(());
                 }

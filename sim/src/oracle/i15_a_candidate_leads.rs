@@ -13,22 +13,21 @@ use crate::kind::{Kind, Store};
 use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
-/// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
-/// asks it at most two seconds after the last failure, waits a random second, and may lose a race.
+/// Time for candidates or servers that start late: the store elects a leader within a second, a process asks it at most
+/// two seconds after the last failure, waits a random second, and may lose a race.
 const COMING: Duration = Duration::from_secs(5);
 
-/// Checks the quiet phase: a candidate leads within the worst fail-over, and goes on leading.
+/// Checks the quiet phase: a candidate leads within the worst fail-over, and keeps leading.
 ///
-/// The bound is the one that `incumbent doctor` prints for the settings ([`Plan::forecast`]), and beside it
-/// - the hundredth by which clocks may be slow, as every wait is by some candidate's own clock;
+/// The bound is the one that `incumbent doctor` prints for the settings ([`Plan::forecast`]), plus
+/// - the hundredth by which clocks may be slow, since every wait is by some candidate's own clock;
 /// - the user's settings: a win delay, and a wait after a failure;
 /// - [`COMING`];
-/// - the delays left when the faults end: a message for twelve seconds, a write for eight, the clocks that were set back,
-///   where there were such faults shortly before;
-/// - where the store was made again shortly before, or went back, or a watch lost what it should have delivered, the same once
-///   more: candidates notice that when the record they remember should be over, and wait from then;
-/// - where every candidate rests, as each could not prove what it held, the worst fail-over and a probe: when no one has claimed the
-///   election for as long, their rests are over.
+/// - delays left over from recent faults: a message for twelve seconds, a write for eight, clocks that were set back;
+/// - the same again if the store was recently made again or went back, or a watch lost what it should have delivered:
+///   candidates notice that when the record they remember should be over, and wait from then;
+/// - if every candidate rests because none could prove what it held, the worst fail-over and a probe: their rests are
+///   over when no candidate has claimed the election for that long.
 pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
     /// The number of leading candidates of the Go library.
@@ -36,11 +35,11 @@ pub(crate) struct ACandidateLeads {
     quiet: Option<Instant>,
     /// The longest time without a leader.
     most: Duration,
-    /// The beginning of the present vacancy.
+    /// When the present vacancy began.
     vacant: Instant,
-    /// Every candidate rested at some time in it.
+    /// Every candidate rested at some time during it.
     rested: bool,
-    /// The last time at which the store was made again, or reported to have gone back.
+    /// When the store was last made again, or reported to have gone back.
     reset: Instant,
     resting: Resting,
 }
@@ -59,12 +58,12 @@ impl ACandidateLeads {
         }
     }
 
-    /// The bound in a store that was unchanged for long, after these faults.
+    /// The bound for a store unchanged for long, after these faults.
     pub(crate) fn usual(plan: &Plan, happened: &Happened, now: Instant) -> Duration {
         let left = |kind, within| if happened.lately(kind, now, within) { within } else { Duration::ZERO };
         let late = left(Kind::Delay, Duration::from_secs(12));
         let slow = left(Kind::SlowCommit, Duration::from_secs(8));
-        // A record written before a server's clock was set back expires that much later.
+        // If a server's clock was set back, a record written before that expires that much later.
         let lives = happened.longest_age() + happened.stepped();
         let stepped = left(Kind::ClockStep, lives).min(happened.stepped());
         // Other software reports its win when its first update is due.
@@ -89,7 +88,7 @@ impl ACandidateLeads {
         Self::usual(plan, happened, now) + plan.forecast(happened) * 101 / 100
     }
 
-    /// The time after which the rests of all candidates are over.
+    /// When the rests of all candidates are over.
     fn rest(plan: &Plan, happened: &Happened) -> Duration {
         let unclaimed = match plan.choice.store {
             Store::Kafka => crate::kafka::unclaimed(plan),
@@ -109,7 +108,7 @@ impl<R: Rule> Oracle<R> for ACandidateLeads {
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
-        // A vacancy begins at the deadline of the last leader, or when it ends before that.
+        // A vacancy begins at the last leader's deadline, or earlier if its term ends earlier.
         if let Some(led) = self.until.iter().flatten().max() {
             self.vacant = self.vacant.max(view.now.min(*led));
         }
@@ -151,12 +150,12 @@ impl<R: Rule> Oracle<R> for ACandidateLeads {
         let vacant = view.now.since(self.vacant.max(quiet));
         if vacant > most {
             return Err(format!(
-                "no candidate has led for {vacant:?}, there are no faults, and {most:?} are foretold"
+                "no candidate has led for {vacant:?} without faults; the forecast is {most:?}"
             ));
         }
         if matches!(observation, Observation::Over) && view.plan.choice.peers == 0 && vacant > Duration::ZERO
         {
-            return Err(format!("no candidate leads at the end, for {vacant:?}"));
+            return Err(format!("no candidate leads at the end, and none has for {vacant:?}"));
         }
         Ok(())
     }
@@ -198,7 +197,7 @@ mod tests {
             let clock = Observation::Clock { node: 0, until: None };
             observe(&mut oracle, &plan, START + most, &clock).unwrap();
             let late = observe(&mut oracle, &plan, START + most + Duration::from_millis(1), &clock);
-            assert!(late.unwrap_err().contains(&format!("{most:?} are foretold")));
+            assert!(late.unwrap_err().contains(&format!("the forecast is {most:?}")));
         }
     }
 

@@ -1,4 +1,4 @@
-//! I15, closely: the duration of an orderly change of leaders without faults.
+//! I15, more strictly: how long an orderly change of leaders takes without faults.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ const ALLOWANCE: Duration = Duration::from_secs(4);
 pub(super) struct OrderlyChanges {
     /// The requested change, its candidates, and its deadline.
     order: Option<(Order, Instant)>,
-    /// Another candidate held the key since, or had the first place. It reports no win where its token is one of those that the
-    /// store undid, and releases.
+    /// Another candidate has held the key, or the first place, since then. If its token is one of those that the store
+    /// undid, it reports no win, and releases.
     followed: bool,
     nonces: Vec<Nonce>,
     resting: Resting,
@@ -39,13 +39,13 @@ impl OrderlyChanges {
         }
     }
 
-    /// The longest time that it may take.
+    /// The longest time that the change may take.
     fn most(plan: &Plan, happened: &Happened, order: Order) -> Duration {
         let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
-        // Without the ids of topics every successor in a group waits a lease: the log may be another.
+        // Without topic ids, every successor in a group waits a lease: the log may be another.
         let unknown = plan.choice.store == Store::Kafka && !plan.group.has_ids;
         let log = if unknown { longest } else { Duration::ZERO };
-        // A user who configures a longer win delay gets it; and a lease that is older than the raft term is not trusted.
+        // A user who sets a longer win delay gets it; and a lease older than the raft term is not trusted.
         let fixed = plan.delay() + plan.owed();
         ALLOWANCE
             + fixed
@@ -63,8 +63,8 @@ impl<R: Rule> Oracle<R> for OrderlyChanges {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I15",
-            "Without faults, a successor leads at once after a release, in a lease after a crash or a deletion; the one \
-             that is named comes first, the one that resigned does not; one isolated server ends no long lease.",
+            "Without faults, a successor leads at once after a release, and within a lease after a crash or a deletion; a \
+             named successor comes first, a leader that resigned does not; one isolated server ends no long lease.",
         )
     }
 
@@ -91,10 +91,10 @@ impl<R: Rule> Oracle<R> for OrderlyChanges {
             Observation::Output { node, output, .. } => match output.event() {
                 Some(Event::Won(_)) => match self.order.take().map(|(order, _)| order) {
                     Some(Order::Resign { leader }) if leader == *node && !self.followed => {
-                        return Err(format!("c{node} resigned and is the next to lead"));
+                        return Err(format!("c{node} resigned but is the next to lead"));
                     }
                     Some(Order::HandOver { successor, .. }) if successor != *node => {
-                        return Err(format!("c{node} leads, and the lease was handed to c{successor}"));
+                        return Err(format!("c{node} leads, but the lease was handed to c{successor}"));
                     }
                     _ => {}
                 },

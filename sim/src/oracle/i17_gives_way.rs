@@ -11,25 +11,27 @@ use crate::kind::{Kind, Store};
 use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
-/// Time for what is not a part of the rule: a store that was just made, processes that start, a race that is lost.
+/// Time for what is not part of the rule: a store that was just made, processes that start, a lost race.
 const COMING: Duration = Duration::from_secs(5);
 
-/// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) and the other candidates
-/// and the store are well: leaders resign, and nothing else happens.
+/// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) while other
+/// candidates and the store are well: leaders resign, and nothing else happens.
 ///
-/// From the first such fault on, until the faults end, no one leads for no longer than so many leases at a time, and for no more
-/// than a tenth of the time and one such vacancy, whether the candidate is faulty for good or, in a bucket, again and again. To the leases come
+/// From the first such fault until the faults end, a vacancy lasts at most this many leases, and all of them together
+/// at most a tenth of the time plus one such vacancy. This holds whether the candidate is faulty for good or, in a
+/// bucket, again and again. To the leases are added
 /// - the hundredth by which clocks may be slow;
-/// - the users' settings: win delays, waits after failures; with win delays, which every new leader owes, the sum of the
-///   vacancies is not checked, and no one resigns; nor is it in a group whose leaders resign, as each stays out for a lease;
+/// - the users' settings: win delays, and waits after failures. With win delays, which every new leader owes, the sum
+///   of the vacancies is not checked, and no leader resigns. The sum is also not checked in a group whose leaders
+///   resign, since each stays out for a lease;
 /// - [`COMING`], and the time that a change of leaders takes in a group.
 pub(crate) struct GivesWay {
-    /// The leases within which another candidate leads.
+    /// Within how many leases another candidate must lead.
     leases: u32,
     until: Vec<Option<Instant>>,
-    /// The candidate is faulty since then.
+    /// Since when the candidate is faulty.
     faulty: Option<Instant>,
-    /// The time up to which vacancies are counted, the last time at which a candidate led, and their sum.
+    /// Until when vacancies are counted, when a candidate last led, and the sum of vacancies.
     seen: Instant,
     led: Instant,
     vacant: Duration,
@@ -39,7 +41,7 @@ pub(crate) struct GivesWay {
 }
 
 impl GivesWay {
-    /// For a store in which another candidate leads within so many leases.
+    /// For a store in which another candidate leads within this many leases.
     pub(super) fn within(leases: u32, count: usize) -> Self {
         Self {
             leases,
@@ -56,7 +58,7 @@ impl GivesWay {
     fn applies(plan: &Plan) -> bool {
         let is_well = |kind: &Kind| match kind {
             Kind::NoProof => true,
-            // One that owes a delay may resign before it leads.
+            // A candidate that owes a delay may resign before it leads.
             Kind::Resign => plan.delay().is_zero(),
             _ => false,
         };
@@ -65,14 +67,14 @@ impl GivesWay {
 
     fn most(&self, plan: &Plan) -> Duration {
         let change = match plan.choice.store {
-            // Its members are well, so no session has to run out: they learn of a change by their next heartbeat.
+            // Its members are well, so no session has to run out: they learn of a change with their next heartbeat.
             Store::Kafka => plan.group.beat() * 2,
             Store::Nats | Store::Etcd => plan.owed(),
         };
         plan.lease * self.leases * 101 / 100 + plan.delay() + plan.backoff() + change + COMING
     }
 
-    /// Counts the time since the last event. `until` is that event's: it tells the latest end of a term.
+    /// Counts the time since the last event. `until` is that event's: it gives the latest end of a term.
     fn count(&mut self, now: Instant) {
         let end = self.until.iter().flatten().max().copied().unwrap_or(START);
         self.led = self.led.max(end.min(now));
@@ -87,7 +89,7 @@ impl<R: Rule> Oracle<R> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I17",
-            "With one candidate that cannot prove, another leads within three leases, and a tenth of the time is lost at most.",
+            "If one candidate cannot prove, another leads within three leases, and at most a tenth of the time is lost.",
         )
     }
 
@@ -98,7 +100,7 @@ impl<R: Rule> Oracle<R> for GivesWay {
         self.count(view.now);
         match observation {
             Observation::Fault { kind: Kind::NoProof, begins: true, .. } => {
-                // A store that was just made is waited out first.
+                // A new store is waited out first.
                 let known = START + view.plan.max_age;
                 if self.faulty.is_none() && view.now >= known {
                     self.faulty = Some(view.now);
@@ -120,15 +122,16 @@ impl<R: Rule> Oracle<R> for GivesWay {
         let vacancy = view.now.since(self.led);
         if vacancy > most {
             return Err(format!(
-                "no candidate has led for {vacancy:?}, though only one cannot prove; {most:?} are the most"
+                "no candidate has led for {vacancy:?}, though only one cannot prove; at most {most:?} are allowed"
             ));
         }
         let elapsed = view.now.since(faulty);
         let store = view.plan.choice.store;
         let is_summed = view.plan.delay().is_zero()
-            // In a queue a lost term leaves the place, so what is sick now and then changes the leader and never gives way.
+            // In a queue, losing the term means leaving the place. So a candidate that is sick now and then changes the
+            // leader and never gives way.
             && !(self.now_and_then && store == Store::Etcd)
-            // Each that resigns stays out for a lease.
+            // Each leader that resigns stays out for a lease.
             && !(store == Store::Kafka && view.plan.has(Kind::Resign));
         if self.over && is_summed && self.vacant > elapsed / 10 + most {
             return Err(format!(

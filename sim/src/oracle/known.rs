@@ -1,4 +1,4 @@
-//! Knowledge about a campaign that several oracles need.
+//! What several oracles need to know about a campaign.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn reported_term(output: &Output) -> Option<ReportedTerm> {
     output.event().and_then(ReportedTerm::of)
 }
 
-/// `sent + T − M`, with the default margin of a lease: its skew, where none is `set`, its drift and its slack.
+/// `sent + T − M`, with the default margin of a lease: its skew unless one is `set`, its drift and its slack.
 pub(super) fn lease_end(sent: Instant, lease: Duration, set: Option<Duration>) -> Instant {
     let skew = set.unwrap_or((lease / 20).min(Duration::from_secs(1)));
     // Two clocks, half a percent each.
@@ -50,7 +50,7 @@ pub(super) enum Work {
     None,
     /// Its term is led.
     Leads,
-    /// Its term drains, or was lost for a reason that lets the work end, and its end is not reported yet.
+    /// Its term drains, or was lost for a reason that lets the work end, and no end of the work is reported yet.
     Ends,
 }
 
@@ -70,7 +70,7 @@ impl Work {
             Event::Lost { reason: Reason::HandlerFailed, .. } => Self::Ends,
             Event::Lost { reason: Reason::Usurped | Reason::Deleted | Reason::StoreReset, .. } => Self::None,
             Event::Lost { .. } if *self == Self::Leads => Self::None,
-            // A candidate that waits again, or has closed, releases nothing any more.
+            // A candidate that waits again, or has closed, has nothing left to release.
             Event::StateChanged(state)
                 if !matches!(state, State::Leading | State::Draining | State::Releasing) =>
             {
@@ -116,7 +116,7 @@ impl Resting {
         (0..self.0.len()).all(|node| self.rests(now, node))
     }
 
-    /// Whether a candidate that may follow does not rest.
+    /// Whether some candidate that may follow is not resting.
     pub(super) fn has_successor(&self, now: Instant, order: Order) -> bool {
         match order {
             Order::HandOver { successor, .. } => !self.rests(now, successor),

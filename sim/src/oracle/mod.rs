@@ -1,4 +1,5 @@
-//! The invariants, one a file, each with its statement; and rules whose breach breaks an invariant only by a rare accident.
+//! The invariants, one per file, each with its statement; and rules whose breach breaks an invariant only by rare
+//! accident.
 
 mod group_causes;
 mod group_leaving;
@@ -52,20 +53,20 @@ pub(crate) trait Oracle<R: Rule = KeyLease> {
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String>;
 }
 
-/// An invariant that does not hold.
+/// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number: `I1` to `I17`; or the name of a rule; or `contract` where a campaign refused an input; or `panic`.
+    /// Its number, `I1` to `I17`; or the name of a rule; or `contract` if a campaign refused an input; or `panic`.
     pub invariant: &'static str,
     /// Its statement.
     pub states: &'static str,
-    /// The time, in nanoseconds from the run's beginning.
+    /// When it happened, in nanoseconds from the run's beginning.
     pub at: u64,
     /// The observed breach.
     pub says: String,
 }
 
-/// What a machine found broken in itself, where this is the panic of one of its assertions: an invariant, or a bound.
+/// What a machine found broken in itself, if this panic comes from one of its assertions: an invariant, or a bound.
 pub fn own_check(panic: &(dyn Any + Send)) -> Option<&'static str> {
     let (name, _) = text_of(panic)?.split_once(": ")?;
     ["I2", "I5", "I6", "I7", "I8", "I15", "bound"].into_iter().find(|known| *known == name)
@@ -185,7 +186,8 @@ impl Checkers<queue::Queue> {
 }
 
 impl Checkers<induction::Induction> {
-    /// Beside goNELI no oracle counts its leaders: it has two of its own, and leads beside ours.
+    /// With goNELI in the group no oracle counts leaders: goNELI has two of its own, and leads at the same time as
+    /// ours.
     pub(crate) fn of_a_group(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
         let oracles: Vec<Box<dyn Oracle<induction::Induction>>> = vec![
@@ -198,7 +200,7 @@ impl Checkers<induction::Induction> {
             Box::new(group_leaving::LostBeforeLeft::new(count)),
             Box::new(ACandidateLeads::new(count)),
             Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
-            // One that does not read its own records back leaves after two leases.
+            // A candidate that does not read its own records back leaves after two leases.
             Box::new(i17_gives_way::GivesWay::within(4, count)),
         ];
         Self::of(plan, oracles)
@@ -206,7 +208,7 @@ impl Checkers<induction::Induction> {
 }
 
 impl<R: Rule> Checkers<R> {
-    /// Of what candidates keep whatever their rule is.
+    /// Checks what candidates keep whatever their rule.
     pub(crate) fn of_any_rule(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
         let oracles: Vec<Box<dyn Oracle<R>>> = vec![
@@ -237,7 +239,7 @@ impl<R: Rule> Checkers<R> {
         Ok(())
     }
 
-    /// A process makes a session, which has no reading of the clock yet.
+    /// A process makes a session, which has no clock reading yet.
     pub(crate) fn begins(&mut self, node: usize) {
         self.replay.begins(node);
     }
@@ -247,14 +249,14 @@ impl<R: Rule> Checkers<R> {
         self.replay.latest(node, clock)
     }
 
-    /// The violation of a twin that emitted another output.
+    /// The violation if a twin emitted another output.
     pub(crate) fn differs(&self, now: Instant, says: String) -> Violation {
         Violation::new(Replay::STATES, now, says)
     }
 }
 
-/// I13 and I14, by twins: a second campaign gets the same seed and inputs, and for every reading of the clock that
-/// went back the latest one instead. It must emit the same.
+/// I13 and I14, by twins: a second campaign gets the same seed and inputs, but instead of every clock reading that went
+/// back it gets the latest one. It must emit the same.
 struct Replay {
     latest: Vec<Instant>,
 }

@@ -11,10 +11,11 @@ use super::Oracle;
 use crate::etcd::Content;
 use crate::observation::{Observation, View};
 
-/// The candidacies of one process that are remembered: the one that leads, and those that it left, or is about to take.
+/// The number of candidacies of one process that are remembered: the leading one, and those that it left or is about to
+/// take.
 const REMEMBERED: usize = 4;
 
-/// Knows from the store itself what became of each candidate's keys and leases.
+/// Knows from the store itself what happened to each candidate's keys and leases.
 pub(super) struct NoneWithoutCause {
     nodes: Vec<Node>,
 }
@@ -23,9 +24,9 @@ pub(super) struct NoneWithoutCause {
 struct Node {
     nonce: u128,
     latest: Instant,
-    /// The transactions that enter and were sent, with the leases of the place and of the companion.
+    /// The entering transactions that were sent, with the leases of the place and of the companion.
     sent: BTreeMap<Attempt, [LeaseId; 2]>,
-    /// What the store applied of them, the newest last.
+    /// Those that the store applied, newest last.
     candidacies: VecDeque<Candidacy>,
     /// What happened to the store since the process began.
     reset: bool,
@@ -42,7 +43,7 @@ struct Candidacy {
     /// The token's sequence.
     created: Revision,
     leases: [LeaseId; 2],
-    /// Those that the companion had moved to before the store went back.
+    /// The leases that the companion had moved to before the store went back.
     undone: Vec<LeaseId>,
     /// What happened to it since.
     gone: bool,
@@ -89,9 +90,9 @@ impl Node {
         self.candidacies.push_back(Candidacy { created, leases, undone, gone, rewritten, lease_gone });
     }
 
-    /// Whether the term of the candidacy that was created there may have ended for that reason.
+    /// Whether the term of the candidacy created there may have ended for that reason.
     fn is_caused(&self, created: Revision, reason: Reason) -> bool {
-        // A store that went back may create two at one revision; the term is of the newer.
+        // A store that went back may create two at one revision; the term belongs to the newer.
         let found = self.candidacies.iter().rev().find(|candidacy| candidacy.created == created);
         let did = |what: fn(&Candidacy) -> bool| found.is_some_and(what);
         match reason {
@@ -116,8 +117,8 @@ impl Oracle<queue::Queue> for NoneWithoutCause {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
-            "A term ends for what happened to its keys, its leases, the store or its deadline, or as its user asked; errors \
-             and silence neither win nor lose.",
+            "A term ends only because of its keys, its leases, the store, its deadline or its user; errors and silence neither \
+             win nor lose.",
         )
     }
 
@@ -165,7 +166,7 @@ impl Oracle<queue::Queue> for NoneWithoutCause {
                         node.asked.clear();
                     }
                     Some(Event::Lost { term, reason }) if !node.is_caused(term.token.sequence, *reason) => {
-                        return Err(format!("c{place} lost ({reason}), and nothing had happened"));
+                        return Err(format!("c{place} lost ({reason}), but nothing had happened"));
                     }
                     _ => {}
                 }

@@ -12,23 +12,23 @@ use crate::observation::{Observation, View};
 /// Time for a removal that is not answered at once.
 const REMOVAL: Duration = Duration::from_secs(8);
 
-/// Follows each place: its keep-alives that were answered, and its reads.
+/// Follows each place: its answered keep-alives, and its reads.
 pub(super) struct GivesWay {
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The lease of the place that was to be created last.
+    /// The lease of the last place that was to be created.
     lease: Option<LeaseId>,
-    /// Its keep-alives were answered since, without a long pause, and no read showed it.
+    /// Since when its keep-alives were answered, without a long pause, while no read showed the place.
     since: Option<Instant>,
     kept: Instant,
 }
 
 impl Node {
     fn keeps(&mut self, now: Instant, lease: Duration) {
-        // Longer pauses are those of the store or of the process, which do not count.
+        // Longer pauses come from the store or the process, and do not count.
         let pause = lease / 3 + (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2));
         if now.since(self.kept) > pause {
             self.since = Some(now);
@@ -42,9 +42,9 @@ impl GivesWay {
         Self { nodes: vec![Node::default(); count] }
     }
 
-    /// The longest time for which a place may be kept without a proof. Rounds whose keep-alives get no answer count for less
-    /// than they take: no one knows that they were sent. Where messages are lost all the time, a third of the rounds have none;
-    /// where they take up to twelve seconds, half of them.
+    /// The longest time for which a place may be kept without a proof. Rounds without answers to keep-alives count for
+    /// less than they take, since it is unknown whether the keep-alives were sent. If messages are lost all the time,
+    /// that is a third of the rounds; if they take up to twelve seconds, half.
     fn most(lease: Duration, delayed: bool) -> Duration {
         let rounds = if delayed { lease * 3 } else { lease * 19 / 9 };
         rounds * 102 / 100 + REMOVAL
@@ -87,7 +87,7 @@ impl Oracle<queue::Queue> for GivesWay {
                         let kept = view.now.since(node.since.unwrap_or(view.now));
                         if kept > Self::most(lease, view.plan.has(Kind::Delay)) {
                             return Err(format!(
-                                "c{place} kept its place alive for {kept:?}, and read nothing of it"
+                                "c{place} kept its place alive for {kept:?} but read nothing of it"
                             ));
                         }
                     }

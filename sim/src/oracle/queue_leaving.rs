@@ -12,19 +12,19 @@ use crate::observation::{Observation, View};
 
 pub(super) struct NothingLeft {
     nodes: Vec<Node>,
-    /// The leases of candidacies that were given up, with nothing left of them.
+    /// The leases of abandoned candidacies that left nothing behind.
     over: BTreeSet<LeaseId>,
-    /// Those whose last deletion was denied: a place that another party wrote is there still.
+    /// Those whose last deletion was denied: a place written by another party may still be there.
     denied: BTreeSet<LeaseId>,
 }
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The leases after which the keys of its candidacies are named.
+    /// The leases that the keys of its candidacies are named after.
     leases: BTreeSet<LeaseId>,
     /// Its last deletion of both keys.
     deletion: Option<(Attempt, LeaseId)>,
-    /// That of the newest one, and of the one that leads.
+    /// The leases of its newest candidacy, and of the leading one.
     newest: Option<LeaseId>,
     leads: Option<LeaseId>,
     leaving: bool,
@@ -35,7 +35,8 @@ impl NothingLeft {
         Self { nodes: vec![Node::default(); count], over: BTreeSet::new(), denied: BTreeSet::new() }
     }
 
-    /// `extended`: a keep-alive that was long under way may have extended the lease of a companion that could not be deleted.
+    /// `extended`: a keep-alive that was long under way may have extended the lease of a companion that could not be
+    /// deleted.
     fn check(&self, content: &Content, extended: bool) -> Result<(), String> {
         let left = self.over.iter().find(|lease| {
             let key = lease.to_string();
@@ -48,7 +49,7 @@ impl NothingLeft {
         });
         match left {
             Some(lease) => {
-                Err(format!("the candidacy of lease {lease} was given up, and is there still or again"))
+                Err(format!("the candidacy of lease {lease} was given up, but its keys are still there, or there again"))
             }
             None => Ok(()),
         }
@@ -59,8 +60,8 @@ impl Oracle<queue::Queue> for NothingLeft {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "leaving",
-            "Keys are removed after the loss was reported; a candidacy that was given up leaves neither keys nor its lease, \
-             and nothing of it comes back.",
+            "Keys are removed after the loss was reported; an abandoned candidacy leaves neither keys nor its lease, and \
+             nothing of it comes back.",
         )
     }
 
@@ -71,7 +72,7 @@ impl Oracle<queue::Queue> for NothingLeft {
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
-            // What a backup brings back is none of theirs.
+            // What a backup brings back is not counted.
             Observation::WentBack | Observation::Remade { .. } => {
                 self.over.clear();
                 self.denied.clear();
@@ -102,7 +103,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                         }
                         // What a backup revived of an earlier candidacy may go at any time.
                         Action::Leave { lease, .. } if node.leads == Some(*lease) => {
-                            return Err(format!("c{place} deletes its keys, and has not reported its loss"));
+                            return Err(format!("c{place} deletes its keys before it has reported its loss"));
                         }
                         Action::Leave { lease, .. } => node.deletion = Some((write.attempt, *lease)),
                         _ => {}
@@ -117,7 +118,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                     Some(Event::Won(_)) => node.leads = node.newest,
                     Some(Event::Lost { .. }) => node.leads = None,
                     Some(Event::StateChanged(State::Releasing)) => node.leaving = true,
-                    // It closes after a while, also where something is left to be removed.
+                    // It closes after a while, even if something is left to remove.
                     Some(Event::StateChanged(State::Closed)) => {}
                     Some(Event::StateChanged(_)) if node.leaving => {
                         node.leaving = false;

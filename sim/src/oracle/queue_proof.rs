@@ -18,9 +18,9 @@ pub(super) struct FromAProof {
 #[derive(Clone, Default)]
 struct Node {
     nonce: u128,
-    /// By the candidate's clock, when the newest keep-alive that extended each lease was sent.
+    /// By the candidate's clock: when the newest keep-alive that extended each lease was sent.
     kept: BTreeMap<LeaseId, Instant>,
-    /// The proofs, by the revision that created both keys: the latest deadline, and whether any showed them first.
+    /// The proofs, by the revision that created both keys: the latest deadline, and whether any showed the keys first.
     proofs: BTreeMap<u64, (Instant, bool)>,
 }
 
@@ -55,8 +55,8 @@ impl Oracle<queue::Queue> for FromAProof {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
-            "A deadline derives only from when keep-alives were sent that the store's leader answered, and from a later read \
-             of both keys; a win, from one that showed them first in both queues.",
+            "A deadline derives only from the send of keep-alives that the store's leader answered, and from a later read \
+             of both keys; a win, from a read that showed them first in both queues.",
         )
     }
 
@@ -80,7 +80,7 @@ impl Oracle<queue::Queue> for FromAProof {
                 let latest = proof.map_or(Instant::ZERO, |proof| proof.0);
                 if lease.deadline > latest {
                     return Err(format!(
-                        "c{node} counts on {:?}, and what was proved allows {latest:?}",
+                        "c{node} counts on {:?}, but what was proved allows {latest:?}",
                         lease.deadline
                     ));
                 }
@@ -89,7 +89,7 @@ impl Oracle<queue::Queue> for FromAProof {
                 if let Some(Event::Won(term)) = output.event() {
                     let proof = self.nodes[*node].proofs.get(&term.token.sequence.0);
                     if !proof.is_some_and(|proof| proof.1) {
-                        return Err(format!("c{node} won with {}, and was never first", term.token));
+                        return Err(format!("c{node} won with {}, but was never first", term.token));
                     }
                 }
             }

@@ -10,7 +10,7 @@ use super::Oracle;
 use super::known::Work;
 use crate::observation::{Observation, View};
 
-/// The longest time that a close waits for its release.
+/// The longest time for which a close waits for its release.
 const CLOSE: Duration = Duration::from_secs(2);
 
 pub(super) struct Leaving {
@@ -25,11 +25,11 @@ struct Node {
     asked: bool,
     failed: bool,
     draining: Option<Instant>,
-    /// The time since it should be leaving.
+    /// Since when it should be leaving.
     closing: Option<Instant>,
     unhealthy: bool,
     work: Work,
-    /// The time at which it lost its last term.
+    /// When it lost its last term.
     lost: Instant,
 }
 
@@ -62,7 +62,7 @@ impl Node {
     fn observe_event(&mut self, event: &Event) -> Result<(), &'static str> {
         self.work.observe_event(event);
         match event {
-            Event::Won(_) if self.unhealthy => return Err("wins and is unhealthy"),
+            Event::Won(_) if self.unhealthy => return Err("wins while unhealthy"),
             Event::Draining { until, .. } => self.draining = Some(*until),
             Event::Lost { reason, .. } => {
                 if reason.may_drain() && self.draining.is_none() {
@@ -81,8 +81,8 @@ impl Oracle for Leaving {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "leaving",
-            "Who is asked to leave drains for a bounded time and leaves; a failed handler ends the term; a close ends; \
-             nothing is released before the work of the term has ended.",
+            "A leader that is asked to leave drains for a bounded time and leaves; a failed handler ends the term; a close \
+             ends; nothing is released before the work of the term has ended.",
         )
     }
 
@@ -101,7 +101,7 @@ impl Oracle for Leaving {
                 }
                 let over = node.closing.is_some_and(|since| node.latest >= since + CLOSE);
                 if over && !node.leads && campaign.state() != State::Closed {
-                    return Err(format!("c{place} is closing and still {:?}", campaign.state()));
+                    return Err(format!("c{place} is closing but still {:?}", campaign.state()));
                 }
             }
             Observation::Output { node, output: Output::Event(event), .. } => {
@@ -113,19 +113,19 @@ impl Oracle for Leaving {
                 let lasts = node.latest < node.lost + campaign.lease_time();
                 let waits = campaign.state() == State::Releasing && node.work == Work::Ends && lasts;
                 if waits && matches!(write.action, Action::Release { .. }) {
-                    return Err(format!("c{place} releases its lease while the work of its term goes on"));
+                    return Err(format!("c{place} releases its lease while the work of its term is still running"));
                 }
                 if waits {
-                    return Err(format!("c{place} lost its term, its work goes on, and it sends {write:?}"));
+                    return Err(format!("c{place} lost its term and its work is still running, but it sends {write:?}"));
                 }
             }
             Observation::Output { node: place, output: Output::WakeAt(_), .. } => {
                 let node = &self.nodes[*place];
                 if node.leads && node.asked && node.draining.is_none() {
-                    return Err(format!("c{place} was asked to leave and leads on"));
+                    return Err(format!("c{place} was asked to leave but keeps leading"));
                 }
                 if node.leads && node.failed {
-                    return Err(format!("c{place} leads on although its handler failed"));
+                    return Err(format!("c{place} keeps leading although its handler failed"));
                 }
             }
             _ => {}

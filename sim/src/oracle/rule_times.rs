@@ -10,7 +10,7 @@ use super::Oracle;
 use super::known::attempt_limit;
 use crate::observation::{Observation, View};
 
-/// The longest wait before a failed request is repeated, with its random part, and some slack.
+/// The longest wait before a failed request is repeated, with its random part and some slack.
 const RETRY: Duration = Duration::from_millis(1_200);
 const SLACK: Duration = Duration::from_millis(300);
 
@@ -51,12 +51,12 @@ impl Oracle for Renewals {
                 }
                 let lease = campaign.lease_time();
                 let (now, sent) = self.nodes[*node];
-                // A candidate that was stopped has only just noticed the failure.
+                // A candidate that was stopped has only now noticed the failure.
                 let due = (sent + (lease / 3).max(attempt_limit(lease) + RETRY))
                     .max(now + RETRY.max(attempt_limit(lease)))
                     + SLACK;
                 if wake.is_none_or(|wake| wake.at > due) {
-                    return Err(format!("c{node} holds the lease and sleeps until {wake:?}, past {due:?}"));
+                    return Err(format!("c{node} holds the lease but sleeps until {wake:?}, past {due:?}"));
                 }
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! DESIGN.md, Win delay and Unknown writes: the wait that a winner owes to what really happened.
+//! DESIGN.md, Win delay and Unknown writes: the wait that a winner owes given what really happened.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,38 +17,38 @@ use crate::plan::Plan;
 /// The largest age of a stale clock reading, which makes first observations too early.
 const SLACK: Duration = Duration::from_millis(260);
 
-/// The writes of a candidate that are remembered, of those that may be applied: where its requests are kept, it has thousands
-/// under way.
+/// The number of a candidate's open writes that are remembered: if its requests are held back, it has
+/// thousands under way.
 const REMEMBERED: usize = 16_384;
 
-/// A deletion by another party: its time, and the time for which the deleted holder may count on its lease.
+/// A deletion by another party: when it happened, and how long the deleted holder may count on its lease.
 #[derive(Clone, Copy)]
 struct Deletion {
     at: Instant,
     lease: Duration,
-    /// The part of that lease that is over already.
+    /// The part of that lease that is already over.
     spared: Duration,
-    /// The owner of the record: it knows itself whether it leads.
+    /// The owner of the record, which knows itself whether it leads.
     whose: Option<Nonce>,
     /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// The number of releases since then: each passed on the rest of the wait by its own clock.
+    /// The number of releases since then; each passed on the rest of the wait by its own clock.
     passed_on: u32,
-    /// The maximum age was lowered, or had been so within a lease before the record was written.
+    /// The maximum age is lowered, or was within a lease before the record was written.
     lowered: bool,
 }
 
 pub(super) struct WinDelay {
     nodes: Vec<Node>,
-    /// The lease of every campaign of the run: a record outlives the process that wrote it.
+    /// The lease of every campaign of the run, because a record outlives its process.
     leases: BTreeMap<Nonce, Duration>,
     key: Entry,
-    /// The time at which the present entry was written.
+    /// When the present entry was written.
     written: Instant,
     /// The longest lease that a term can have in this incarnation of the store.
     longest: Duration,
-    /// The beginning of this incarnation of the store.
+    /// When this incarnation of the store began.
     made: Instant,
     /// The last deletion in this incarnation of the store.
     deletion: Option<Deletion>,
@@ -58,10 +58,10 @@ pub(super) struct WinDelay {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// The incarnation of the store it knows, and whether it has observed a foreign record since it knows that.
+    /// The incarnation of the store that it knows, and whether it has observed a foreign record since it knew it.
     incarnation: Option<Incarnation>,
     saw_a_record: bool,
-    /// The last foreign record that it observed, if nothing else since.
+    /// The last foreign record that it observed, if it has observed nothing else since.
     last_seen: Option<Revision>,
     sent: VecDeque<Sent>,
     taken: Option<Taken>,
@@ -75,9 +75,9 @@ struct Sent {
     acquires: bool,
     releases: bool,
     revision: Option<Revision>,
-    /// The expiry of its own record, where it retakes one.
+    /// When its own record expires, if it retakes one.
     before: Instant,
-    /// When its record was first observed by its own candidate, or that of the record that it retakes.
+    /// When its candidate first observed its record, or the record that it retakes.
     shown: Option<Instant>,
 }
 
@@ -92,7 +92,7 @@ struct Taken {
 }
 
 impl Node {
-    /// It was shown at its `latest` time that its write of this number was applied.
+    /// At its `latest` time it was shown that its write with this number was applied.
     fn is_shown(&mut self, attempt: Attempt) {
         let latest = self.latest;
         if let Some(sent) = self.sent.iter_mut().find(|sent| sent.attempt == attempt) {
@@ -150,7 +150,7 @@ impl WinDelay {
         }
     }
 
-    /// In a store that went back, a revision may be of another entry than before.
+    /// In a store that went back, a revision may belong to another entry than before.
     fn is_numbered_again(&mut self, entry: &Entry) {
         let author = entry.live().and_then(|record| record.write_id);
         for node in &mut self.nodes {
@@ -179,7 +179,7 @@ impl WinDelay {
             // The first candidate after it may have a shorter lease, and not know of a longer one.
             let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
             let lease = if lowered { least } else { lease.max(least) }.saturating_sub(spared);
-            // A candidate that observed the very record that was deleted, and then an absence, waits from its first
+            // A candidate that observed the deleted record itself, and then an absence, waits from its first
             // observation.
             let at = if record.is_some() && self.nodes[place].last_seen == record { written } else { at };
             // Its own clock may run fast by a hundredth.
@@ -188,7 +188,7 @@ impl WinDelay {
                 return Err(format!("won {} only {waited:?} after a deletion", term.token));
             }
         }
-        // In a store that was made again, its record may replace one of its own that is of the former store.
+        // In a store that was made again, its record may replace one of its own from the former store.
         if self.made == Instant::ZERO
             && let Setting::Fixed(least) = view.plan.settings[place].win_delay
             && let Some(shown) = self.nodes[place].shown(taken.sent.attempt)
@@ -211,9 +211,9 @@ impl Oracle for WinDelay {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "win delay",
-            "After a deletion no win is reported before the lease of the deleted holder is over, nor without a \
-             renewal; a fixed delay counts from when the candidate was first shown its record; in a bucket with \
-             markers no candidate wins from a record of its own whose time is over.",
+            "After a deletion no win is reported before the deleted holder's lease is over, nor without a renewal; a \
+             fixed delay counts from when the candidate was first shown its record; in a bucket with markers no \
+             candidate wins from its own record after the record's time is over.",
         )
     }
 
@@ -224,7 +224,8 @@ impl Oracle for WinDelay {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
             }
             Observation::Remade { max_age } => {
-                // No win is reported here whose lease is longer: a writer for another incarnation counts on none here.
+                // No win with a longer lease is reported here: a writer for another incarnation counts on no lease
+                // here.
                 let is_raised = view.promises.happened.lately(Kind::RaiseAge, view.now, Duration::ZERO);
                 self.longest = if is_raised { Duration::MAX } else { *max_age };
                 self.made = view.now;
@@ -250,8 +251,9 @@ impl Oracle for WinDelay {
                         whose.and_then(|nonce| self.leases.get(&nonce).copied()).unwrap_or(Duration::MAX);
                     let lease =
                         record.and_then(|record| record.lease).unwrap_or_default().min(own).min(self.longest);
-                    // The writer of a release deleted its own record and leads no more. It may pass on too little of the
-                    // lease that leaders of the former incarnation count on, which is over a lease after this one began.
+                    // The writer of a release deleted its own record and no longer leads. It may pass on too little of
+                    // the lease that leaders of the former incarnation count on, which is over a lease after this one
+                    // began.
                     let is_release = matches!(entry, Entry::Released(_));
                     let spared = if is_release { view.now.since(self.made) } else { Duration::ZERO };
                     let (record, written) = (record.map(|record| record.revision), self.written);

@@ -1,4 +1,4 @@
-//! A bucket with a key for each election.
+//! A bucket with one key per election.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use crate::plan::BUCKET;
 /// The time by which the store removes a record late.
 const GRANULARITY: Duration = Duration::from_millis(350);
 
-/// A bucket for each election; they share their revisions.
+/// A bucket for each election; all share their revisions.
 pub(super) struct Buckets {
     buckets: Vec<Bucket>,
     sequence: u64,
-    /// The writes of each election's candidate that were sent since the last that was applied, and when.
+    /// The writes that each election's candidate sent since its last applied one, and when.
     sent: Vec<VecDeque<(Attempt, Instant)>>,
-    /// The time at which each election's newest write that is known to be applied was sent.
+    /// When each election's newest write that is known to be applied was sent.
     proven: Vec<Instant>,
-    /// The time at which the newest inspection that was answered was asked for.
+    /// When the newest answered inspection was asked for.
     inspected: Instant,
 }
 
@@ -113,10 +113,10 @@ impl Store for Buckets {
         }
     }
 
-    /// By its newest write that was answered and the inspection that was asked for with it.
+    /// By its newest answered write and the inspection asked for with it.
     fn is_proven(&self, campaign: &Campaign, id: CampaignId, now: Instant) -> bool {
         let (lease, proven) = (campaign.lease_time(), self.proven[id as usize]);
-        // One that was asked for so shortly before will do.
+        // An inspection asked for this shortly before will do.
         let asked = proven.before(lease / 60);
         self.inspected >= asked && now < (asked + lease).before(campaign.margin())
     }

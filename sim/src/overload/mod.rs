@@ -1,8 +1,9 @@
-//! One process with many elections that does not get what it needs: little of its processor, or a slow store.
+//! One process with many elections that does not get what it needs: it gets little processor time, or the store is
+//! slow.
 //!
-//! Every input and every request costs the process some processor time, and the store some of its own; what comes
-//! meanwhile waits. So work that leads to nothing, such as a second write because the first was slow, makes everything
-//! later, and a session that has enough of such work never recovers.
+//! Every input and every request costs the process some processor time, and the store some of its own; whatever comes
+//! meanwhile waits. So work that leads to nothing, such as a second write because the first was slow, delays everything
+//! else, and a session with enough of such work never recovers.
 
 mod bucket;
 mod queue;
@@ -33,28 +34,28 @@ const SERVICE: Duration = Duration::from_micros(10);
 const LIMIT: Duration = Duration::from_secs(120);
 /// The time for which they are observed once all lead again.
 const AFTER: Duration = Duration::from_secs(30);
-/// The leaders are counted each such span.
+/// The interval at which the leaders are counted.
 const SPAN: Duration = Duration::from_millis(50);
 
 /// A process in trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overload {
-    /// The elections, in which it has the only candidates.
+    /// The elections; it has the only candidate in each.
     pub elections: usize,
     /// The lease of each.
     pub lease: Duration,
-    /// The time of the trouble.
+    /// The length of the trouble.
     pub lasts: Duration,
-    /// The part of a processor that the process gets meanwhile, in percent.
+    /// The share of a processor that the process gets meanwhile, in percent.
     pub share: u32,
-    /// The store takes so many times as long meanwhile.
+    /// The store takes this many times as long meanwhile.
     pub slower: u32,
 }
 
 /// The course of a trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
-    /// The fewest elections that it led at a time.
+    /// The fewest elections that it led at any time.
     pub fewest: usize,
     /// The elections that it led when the trouble was over.
     pub led_at_end: usize,
@@ -64,9 +65,9 @@ pub struct Course {
     pub lost: usize,
     /// Terms that ended in the half minute after it led all again.
     pub lost_later: usize,
-    /// Terms that ended though a renewal proved their lease, in all.
+    /// Terms that ended although a renewal proved their lease, in all.
     pub early: usize,
-    /// Connections that were asked for, in all.
+    /// Connections asked for, in all.
     pub reconnects: usize,
     /// The requests to the store during the trouble.
     pub requests: u64,
@@ -76,8 +77,8 @@ impl Overload {
     /// Runs it on a store.
     ///
     /// # Errors
-    /// With a description, where not all elections are led before the trouble, or two minutes after it; and for Kafka, where no
-    /// two elections of a process share anything.
+    /// Returns a description if not all elections are led before the trouble, or two minutes after it; and for Kafka,
+    /// where elections of one process share nothing.
     pub fn run(self, on: Kind, seed: u64) -> Result<Course, String> {
         match on {
             Kind::Nats => self.run_on::<bucket::Buckets>(seed),
@@ -89,7 +90,7 @@ impl Overload {
     fn run_on<S: Store>(self, seed: u64) -> Result<Course, String> {
         let mut world = World::<S>::new(self, seed);
         world.until_all_lead()?;
-        // Renewals are spread by then.
+        // By then renewals are spread.
         world.run_for(self.lease * 2);
         (world.lost, world.requests) = (0, 0);
         (world.share, world.service) = (self.share, SERVICE * self.slower);
@@ -110,20 +111,20 @@ type Input<S> = session::Input<<<S as Store>::Rule as Rule>::Answer, <<S as Stor
 /// A store of that many elections.
 trait Store: Sized {
     type Rule: Rule;
-    /// Something that ends by time.
+    /// Something that ends after some time.
     type Expiry;
 
     fn new(elections: usize) -> Self;
     fn properties() -> <Self::Rule as Rule>::Store;
     fn info(world: &World<Self>, asked_at: Instant) -> StoreInfo;
-    /// A campaign's request leaves the process, which may answer it by itself.
+    /// A campaign's request leaves the process, unless the process can answer it.
     fn sends(world: &mut World<Self>, id: CampaignId, request: &<Self::Rule as Rule>::Request) -> bool;
-    /// It arrives, sent at that time.
+    /// The request arrives, sent at that time.
     fn serve(world: &mut World<Self>, id: CampaignId, request: <Self::Rule as Rule>::Request, sent: Instant);
     fn expire(world: &mut World<Self>, expiry: Self::Expiry);
-    /// A new watch shows what there is.
+    /// A new watch shows everything there is.
     fn show_all(world: &mut World<Self>, number: u64);
-    /// What an input proves of the leases, which a term may lead on.
+    /// What an input proves about the leases that a term may lead on.
     fn learn(&mut self, input: &Input<Self>);
     /// Whether the lease of this candidate is proven.
     fn is_proven(&self, campaign: &Candidacy<Self::Rule>, id: CampaignId, now: Instant) -> bool;
@@ -156,16 +157,16 @@ struct World<S: Store> {
     queue: Queue<Event<S>>,
     dice: Dice,
     session: Session<S::Rule>,
-    /// The answers that arrived and are not handled.
+    /// Answers that arrived and are not yet handled.
     inbox: VecDeque<Input<S>>,
-    /// What the watch showed and is not handled.
+    /// What the watch showed and is not yet handled.
     shown: VecDeque<Input<S>>,
-    /// The process works until then.
+    /// The process is busy until then.
     busy_until: Instant,
     wakes: Option<Instant>,
-    /// It handles a timer next, where one is due: after each input, as the driver does.
+    /// It handles a timer next, if one is due: after each input, as the driver does.
     ticks: bool,
-    /// The part of a processor that it gets, in percent.
+    /// The share of a processor that it gets, in percent.
     share: u32,
     /// The store serves others until then.
     serves_until: Instant,
@@ -173,7 +174,7 @@ struct World<S: Store> {
     /// The deadline of each election's term.
     deadlines: Vec<Option<Instant>>,
     connection: u64,
-    /// The latest message of the store is under way until then: none overtakes another.
+    /// The store's latest message is under way until then, so that none overtakes another.
     receives: Instant,
     watch: Option<u64>,
     lost: usize,
@@ -234,7 +235,7 @@ impl<S: Store> World<S> {
         Ok(())
     }
 
-    /// Runs for a time, and returns the fewest elections that were led at a time.
+    /// Runs for a time, and returns the fewest elections led at any time.
     fn run_for(&mut self, time: Duration) -> usize {
         let end = self.now + time;
         let mut fewest = self.led();
@@ -247,7 +248,7 @@ impl<S: Store> World<S> {
         fewest
     }
 
-    /// Does what comes next, unless that is after `end`. Returns whether there was something.
+    /// Does what comes next, unless that is after `end`. Returns whether there was anything.
     fn step(&mut self, end: Instant) -> bool {
         let Some((at, event)) = self.queue.take() else { return false };
         if at > end {
@@ -275,7 +276,7 @@ impl<S: Store> World<S> {
         true
     }
 
-    /// The process handles one input, where it has time.
+    /// The process handles one input, if it has time.
     fn work(&mut self) {
         if self.now < self.busy_until {
             return;
@@ -293,7 +294,7 @@ impl<S: Store> World<S> {
         }
     }
 
-    /// The next thing that arrived: answers and what the watch shows take turns, as in the driver.
+    /// The next thing that arrived: answers and watch events alternate, as in the driver.
     fn next_input(&mut self) -> Option<Input<S>> {
         let (mut first, mut second) = (&mut self.inbox, &mut self.shown);
         if self.dice.percent(50) {
@@ -335,7 +336,7 @@ impl<S: Store> World<S> {
                 }
                 Output::WakeAt(wake) => {
                     self.wakes = wake.map(|wake| wake.at);
-                    // An answer that comes when a term's deadline has passed does not keep it.
+                    // An answer that comes after a term's deadline does not keep the term.
                     self.store.learn(&input);
                     return requests;
                 }
@@ -349,7 +350,7 @@ impl<S: Store> World<S> {
         }
     }
 
-    /// All that is under way is lost, and a new watch shows every record.
+    /// Everything under way is lost, and a new watch shows every record.
     fn reconnect(&mut self) {
         self.reconnects += 1;
         self.connection += 1;
@@ -359,7 +360,7 @@ impl<S: Store> World<S> {
         self.deliver(session::Input::Reconnected);
     }
 
-    /// A request leaves when the process has made it, after those before it.
+    /// A request leaves when the process has made it, after earlier ones.
     fn send(&mut self, place: u32, request: Request<S>) {
         self.requests += 1;
         let made = self.now + WORK * place * 100 / self.share;
@@ -372,7 +373,7 @@ impl<S: Store> World<S> {
         self.deliver_at(at, input);
     }
 
-    /// The time at which an answer of the store that leaves now arrives: none overtakes another.
+    /// When an answer that leaves the store now arrives: none overtakes another.
     fn answers_at(&mut self) -> Instant {
         let at = (self.now.max(self.serves_until) + self.dice.micros(100, 500)).max(self.receives);
         self.receives = at;

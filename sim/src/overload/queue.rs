@@ -1,4 +1,4 @@
-//! An etcd with a queue for each election.
+//! An etcd with one queue per election.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,24 +17,24 @@ use crate::etcd::{Author, Content, Lease};
 
 /// The raft term: that of the store's first leader.
 const TERM: u64 = 2;
-/// Leases are removed so late at most.
+/// The longest time by which leases are removed late.
 const LATE: Duration = Duration::from_millis(500);
 
-/// The keys of each election; they share their revisions and the lease of their companions.
+/// The keys of each election; all share their revisions and the companions' lease.
 pub(super) struct Queues {
     contents: Vec<Content>,
     revision: u64,
-    /// The lease of the companions, as the process has it, and the number of the next.
+    /// The companions' lease, as the process knows it, and the number of the next.
     companions: Option<LeaseId>,
     next_companions: u64,
     /// When each lease runs out, and its time to live.
     leases: BTreeMap<LeaseId, (Instant, Duration)>,
-    /// Of each election's candidate: the lease of its place, and when the keep-alives of that and of the companion that were
-    /// answered last were sent.
+    /// For each election's candidate: the lease of its place, and when the last answered keep-alives of that and of the
+    /// companion were sent.
     kept: Vec<(LeaseId, Instant, Instant)>,
-    /// The reads of each that are not answered, each with the time that its answer proves.
+    /// The unanswered reads of each candidate, each with the time that its answer proves.
     reads: Vec<VecDeque<(ReadId, Instant)>>,
-    /// The time from which the lease of each election's newest proof counts.
+    /// When the lease of each election's newest proof counts from.
     proven: Vec<Instant>,
 }
 
@@ -77,7 +77,7 @@ impl Store for Queues {
         }
     }
 
-    /// The process has the lease of the companions once it was granted.
+    /// The process has the companions' lease once it was granted.
     fn sends(world: &mut World<Self>, id: CampaignId, request: &Request) -> bool {
         match request {
             Request::Share { gone, .. } => {
@@ -122,7 +122,7 @@ impl Store for Queues {
                 let content = &mut world.store.contents[election];
                 content.revision = world.store.revision;
                 let result = Ok(Box::new(content.read(own, whole, TERM)));
-                // The driver says so where a read has outlasted its limit.
+                // The driver reports when a read has outlasted its limit.
                 let limit = world.session.campaign(id).map_or(Duration::MAX, Campaign::attempt_limit);
                 if arrives > sent_at + limit {
                     let answer = Answer::Read { read, sent_at, result: Err(Failure::Unanswered) };
@@ -173,7 +173,7 @@ impl Store for Queues {
         }
     }
 
-    /// By a read that showed both keys, and the keep-alives that were answered before it.
+    /// By a read that showed both keys, and the keep-alives answered before it.
     fn is_proven(&self, campaign: &Campaign, id: CampaignId, now: Instant) -> bool {
         now < (self.proven[id as usize] + campaign.lease_time()).before(campaign.margin())
     }
@@ -200,7 +200,7 @@ impl World<Queues> {
         lease
     }
 
-    /// A lease is looked at when it may have run out.
+    /// Checks a lease when it may have run out.
     fn expires(&mut self, election: usize, lease: LeaseId) {
         let Some((until, _)) = self.store.leases.get(&lease) else { return };
         let at = *until + self.dice.micros(1, LATE.as_micros() as u64);

@@ -10,10 +10,10 @@ const PLAIN: Overload = Overload {
     slower: 1,
 };
 
-/// Terms that end at once have their records in the way of the next for a lease.
+/// The records of terms that end at once block their successors for a lease.
 const BACK: Duration = Duration::from_secs(8);
 
-/// The troubles in which not all can be renewed in time. A round of a queue is half as much work again as the renewal of a key,
+/// The troubles in which not all can be renewed in time. A queue's round is half as much work again as a key's renewal,
 /// and twice as many requests.
 fn too_little(on: Kind) -> [Overload; 3] {
     let (shares, slower) = match on {
@@ -30,11 +30,11 @@ fn courses(on: Kind, overload: Overload) -> Vec<Course> {
     courses
 }
 
-/// The elections that a session leads at least: those that it can renew in a third of a lease. With fewer leaders there is
-/// time when no renewal waits, and then it acquires.
+/// The fewest elections that a session must lead: as many as it can renew in a third of a lease. With fewer leaders
+/// there is time when no renewal waits, and then it acquires.
 ///
-/// A renewal of a key is four pieces of work for the process, that of a timer, a request, an answer and a message of the watch; and
-/// one request for the store. A round is six, as it has two requests and three answers; and two requests.
+/// A key's renewal is four pieces of work for the process (a timer, a request, an answer and a watch event) and one
+/// request for the store. A round is six, with two requests and three answers; and two requests.
 fn at_least(on: Kind, Overload { lease, share, slower, .. }: Overload) -> usize {
     let (pieces, requests) = if on == Kind::Etcd { (6, 2) } else { (4, 1) };
     let work = (WORK * pieces * 100 / share).max(SERVICE * requests * slower);
@@ -123,7 +123,7 @@ fn what_was_lost_in_queues_for_want_of_time_is_led_again_soon_after_and_nothing_
     recovers(Kind::Etcd);
 }
 
-/// With so little time each round has its two requests apart, and other work between them.
+/// With so little time, the two requests of each round are apart, with other work between them.
 #[test]
 fn with_almost_no_time_for_rounds_half_of_those_that_there_is_time_for_stay_led_and_all_are_led_again_soon_after()
  {

@@ -1,9 +1,9 @@
-//! A fourth rule, which proves a lead by a counter in a cell of memory: the smallest example of a rule, its store and its world,
-//! of nothing but what the core shows other crates.
+//! A fourth rule, which proves a lead by a counter in a memory cell: the smallest example of a rule, its store and its
+//! world, made only of what the core shows other crates.
 //!
-//! A candidate that raises the counter holds the cell, and raises it again and again to keep it. One that sees the same counter
-//! for the holder's lease may raise it: the holder counts that lease from before its raise was sent, and stops a margin earlier.
-//! The counter of a win is its token.
+//! A candidate that raises the counter holds the cell, and keeps raising it to keep the cell. A candidate that sees the
+//! same counter for the holder's lease may raise it. The holder counts that lease from before its raise was sent, and
+//! stops a margin earlier. The counter of a win is its token.
 
 use std::convert::Infallible;
 
@@ -21,10 +21,10 @@ struct Cell {
     lease: Duration,
 }
 
-/// What a candidate knows. The rule is broken where it does not wait.
+/// What a candidate knows. The rule is broken if it does not wait.
 #[derive(Clone, Debug, Default)]
 struct Counter<const WAITS: bool> {
-    /// The newest cell seen, and when it was seen first.
+    /// The newest cell seen, and when it was first seen.
     seen: Option<(Cell, Instant)>,
     /// The number of the newest request, and when it was sent.
     asked: (u64, Instant),
@@ -169,7 +169,7 @@ impl<const WAITS: bool> Hooks<Memory<WAITS>> for World<Memory<WAITS>> {
     }
 }
 
-/// Runs a seed, with the faults that are the same in every store.
+/// Runs a seed, with the faults that every store has.
 fn run<const WAITS: bool>(seed: u64) -> Outcome {
     let faults = "loss delay cut cut-requests cut-replies pause suspend crash starve drift clock-back illness handler \
                   close slow-process";

@@ -1,4 +1,4 @@
-//! The driver of a session: hands in inputs and carries out outputs, as the runtime's does.
+//! A session's driver: hands in inputs and carries out outputs, as the runtime's does.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -50,7 +50,7 @@ where
         self.observe_all(&Observation::Ends { node });
     }
 
-    /// Makes a process's session, on which its candidate enters.
+    /// Makes a process's session, which its candidate enters.
     pub(crate) fn begin(&mut self, node: usize) {
         let process = self.nodes[node].process;
         if self.nodes[node].is_stopped(self.now) {
@@ -94,7 +94,7 @@ where
 
     /// Hands a message to a process.
     pub(crate) fn deliver(&mut self, node: usize, incoming: S::Incoming) {
-        // Messages from the stop come first, though the moment at which the process goes on may have come.
+        // Messages from the stop come first, even if the process is already due to continue.
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].backlog.is_empty() {
             return self.nodes[node].backlog.push_back(incoming);
         }
@@ -111,7 +111,7 @@ where
         }
     }
 
-    /// Lets a stopped process go on: the messages that came meanwhile are there at once, and so are its timers.
+    /// Lets a stopped process continue: the messages and timers that came meanwhile are there at once.
     pub(crate) fn resume(&mut self, node: usize) {
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].alive {
             return;
@@ -140,7 +140,7 @@ where
         let clean = self.nodes[node].clock.at(self.now);
         let mut clock = clean;
         if self.is_on(Kind::ClockBack) && self.nodes[node].dice.percent(30) {
-            // The slack covers as much.
+            // The slack covers this much.
             clock = clock.before(self.nodes[node].dice.millis(0, 250));
         }
         let twin = self.nodes[node].twin.is_some().then(|| input.clone());
@@ -241,7 +241,7 @@ where
                 _ => place.second.barred = *barred && seen.is_some(),
             },
             Reported::Draining { .. } | Reported::Lost { reason: Reason::HandlerFailed, .. } => {
-                // One user in three takes longer than it may, but not without faults.
+                // One user in three takes longer than allowed, but not without faults.
                 let drain = self.plan.settings[node].drain.as_millis() as u64;
                 let most = if self.quiet { drain } else { drain * 3 / 2 };
                 let wait = self.nodes[node].dice.millis(0, most);
@@ -253,7 +253,7 @@ where
     }
 }
 
-/// The nonce of a process's campaign: that of its first one is the process's.
+/// The nonce of a process's campaign; the first campaign has the process's own.
 pub(crate) fn nonce_of(first: Nonce, id: CampaignId) -> Nonce {
     Nonce(first.0 + (u128::from(id - CANDIDATE) << 64))
 }
@@ -267,7 +267,7 @@ pub(crate) fn is_of_second(nonce: Nonce) -> bool {
 struct Steps<'a, S: Store> {
     world: &'a mut World<S>,
     node: usize,
-    /// The reading of the process's clock without any fault.
+    /// The process's clock reading without any fault.
     clean: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! The faults that are the same on every store, and the quiet phase after all faults.
+//! The faults that every store has, and the quiet phase after all faults.
 
 use std::fmt::Write as _;
 use std::iter;
@@ -22,7 +22,7 @@ where
         self.plan.script.iter().find(|fault| fault.place == place).cloned()
     }
 
-    /// Begins the fault with this index of the script.
+    /// Begins the fault with this index in the script.
     pub(super) fn begin_fault(&mut self, place: usize) {
         let Some(fault) = self.fault(place) else { return };
         if self.quiet {
@@ -96,7 +96,7 @@ where
         }
     }
 
-    /// Ends the fault with this index of the script.
+    /// Ends the fault with this index in the script.
     pub(super) fn end_fault(&mut self, place: usize) {
         let Some(fault) = self.fault(place) else { return };
         let hit = std::mem::take(&mut self.hit[place]);
@@ -133,7 +133,7 @@ where
         }
     }
 
-    /// Stops a process for a while; a frozen one has a clock that stands still meanwhile.
+    /// Stops a process for a while; a frozen one has a stopped clock meanwhile.
     pub(super) fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
         let place = &mut self.nodes[node];
         place.stopped_until = place.stopped_until.max(self.now + lasts);
@@ -145,7 +145,7 @@ where
         self.queue.put(until, Event::Resume(node));
     }
 
-    /// Sets the rate of a clock, for good or for a while.
+    /// Sets a clock's rate, for good or for a while.
     fn set_rate(&mut self, node: usize, rate: i64, lasting: bool) {
         let place = &mut self.nodes[node];
         if lasting {
@@ -154,7 +154,7 @@ where
         place.clock.set_rate(self.now, rate);
         place.leads_until = place.lease.map(|lease| place.clock.when(lease.deadline));
         place.second.leads_until = place.second.lease.map(|lease| place.clock.when(lease.deadline));
-        // Its wake-ups now come sooner, or later.
+        // Its wake-ups now come earlier or later.
         place.wakes = place.wakes.min(self.now);
         let (process, until, of_second) = (place.process, place.leads_until, place.second.leads_until);
         let second = place.second.id;
@@ -170,7 +170,7 @@ where
         }
     }
 
-    /// Whether a fault that concerns one candidate concerns that of the second election.
+    /// Whether a fault that affects one candidate affects that of the second election.
     pub(crate) fn is_of_second(&self, roll: u64) -> bool {
         self.second.is_some() && roll.is_multiple_of(3)
     }
@@ -237,7 +237,7 @@ where
         }
     }
 
-    /// It resigns first, where it `may_resign`; later it is removed or dies. Nothing happens where candidates that the store
+    /// It resigns first, if it `may_resign`; later it is removed or dies. Nothing happens if candidates that the store
     /// does not know yet would not follow at once.
     pub(crate) fn usual_order(
         &self,
@@ -264,7 +264,7 @@ where
         barred || second
     }
 
-    /// An operator accepts that tokens start again, where candidates stay out because the store went back.
+    /// An operator accepts that tokens start again, if candidates stay out because the store went back.
     pub(super) fn operator(&mut self) {
         if !self.needs_an_operator() {
             return;
@@ -291,8 +291,8 @@ pub(super) fn drift(dice: &mut Dice) -> i64 {
     }
 }
 
-/// When a process that gets a part of its time does not run, from the beginning of a fault on, and for how long: within a quota's
-/// periods of 100 ms, or longer ones, as on a machine that swaps.
+/// When a process that gets only part of its time does not run, counted from the beginning of a fault, and for how
+/// long: within a quota's periods of 100 ms, or longer ones as on a machine that swaps.
 fn stops(dice: &mut Dice, lasts: Duration) -> impl Iterator<Item = (Duration, Duration)> + use<> {
     let period = Duration::from_millis(dice.pick(&[100, 500, 2_000, 5_000])).max(lasts / 200);
     let stopped = period * (100 - dice.pick(&[5, 10, 20, 30])) / 100;

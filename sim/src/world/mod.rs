@@ -1,7 +1,7 @@
-//! The world of a run: candidates and a store, driven by a queue of events. The loop, the driver of the sessions and the
-//! faults are the same on every store.
+//! The world of a run: candidates and a store, driven by a queue of events. The loop, the driver of the sessions and
+//! the faults are the same on every store.
 //!
-//! A store gives its state, its events and its rules as [`Store`] and [`Hooks`]; a [`World`] runs them.
+//! A store provides its state, its events and its rules as [`Store`] and [`Hooks`]; a [`World`] runs them.
 
 #[cfg(test)]
 mod counter;
@@ -39,7 +39,7 @@ use crate::{Outcome, TracedRun};
 /// The number of the first candidate on each session. Every other one is in the second election.
 pub(crate) const CANDIDATE: CampaignId = 1;
 
-/// The election's name, and that of the second one where a run has it.
+/// The election's name, and that of the second one, if a run has it.
 pub(crate) const ELECTION: &str = "election";
 pub(crate) const SECOND: &str = "second";
 
@@ -59,9 +59,9 @@ pub(crate) trait Store: Sized {
     type Rule: Rule;
     /// A future event of this store.
     type Event: Debug;
-    /// A message that arrives in a process: an input of its session, or what its client makes one of.
+    /// A message that arrives in a process: an input of its session, or something that its client turns into one.
     type Incoming: From<InputOf<Self>>;
-    /// What a candidate's process has on this store beside what it has on all.
+    /// What a candidate's process has only on this store.
     type Process;
 
     fn new(plan: &Plan) -> Self;
@@ -70,7 +70,7 @@ pub(crate) trait Store: Sized {
     fn checkers(plan: &Plan) -> Checkers<Self::Rule> {
         Checkers::of_any_rule(plan)
     }
-    /// What is checked of a second election, where each session has a candidate in one.
+    /// What is checked of a second election, if each session has a candidate in one.
     fn of_second(_plan: &Plan) -> Option<Checkers<Self::Rule>> {
         None
     }
@@ -89,34 +89,34 @@ pub(crate) trait Hooks<S: Store> {
     /// A process starts at this index, or the process there ends.
     fn starts(&mut self, _node: usize) {}
     fn ends(&mut self, _node: usize) {}
-    /// A process closes in order.
+    /// A process closes in good order.
     fn closes(&mut self, _node: usize) {}
-    /// A process that was stopped goes on: before and after what came meanwhile.
+    /// A stopped process continues: before and after it handles what came meanwhile.
     fn resumes(&mut self, _node: usize) {}
     fn resumed(&mut self, _node: usize) {}
-    /// A candidate has its campaign; its clock shows `clock`.
+    /// A candidate got its campaign; its clock reads `clock`.
     fn campaigns(&mut self, _node: usize, _clock: Instant, _info: &StoreInfo) {}
     /// A campaign is about to handle an input, and has handled it.
     fn hears(&mut self, _node: usize, _input: &Heard<S>) {}
     fn handled(&mut self, _node: usize, _clock: Instant) {}
     /// A campaign emits an output.
     fn says(&mut self, _node: usize, _output: &Said<S>) {}
-    /// What a session has to know of the store.
+    /// What a session must know about the store.
     fn connection(&self, node: usize) -> <S::Rule as Rule>::Store;
     /// A process that is not stopped gets a message.
     fn receive(&mut self, node: usize, incoming: S::Incoming);
     /// Carries out an output that concerns the store.
     fn carry_out(&mut self, node: usize, output: OutputOf<S>);
-    /// The candidate that leads by what the store holds, for when none leads by its own clock.
+    /// The candidate that leads according to the store, for when none leads by its own clock.
     fn owner(&self) -> Option<usize>;
-    /// Begins or ends a fault that is not the same on every store.
+    /// Begins or ends a fault that only some stores have.
     fn begin_own_fault(&mut self, _fault: &Fault, _victim: usize, _dice: &mut Dice) {}
     fn end_own_fault(&mut self, _fault: &Fault, _hit: &[usize]) {}
     /// A fault is over, and nothing keeps this candidate's requests from the store any more.
     fn reaches_again(&mut self, _node: usize) {}
     /// All faults are over.
     fn faults_ended(&mut self) {}
-    /// The time, after a drain, within which an orderly change is over.
+    /// The longest time that an orderly change takes after a drain.
     fn change(&self) -> Duration {
         Duration::ZERO
     }
@@ -124,11 +124,11 @@ pub(crate) trait Hooks<S: Store> {
     fn next_order(&self, _turn: u32, _leader: usize, _dice: Dice) -> Option<Order> {
         None
     }
-    /// An operator removes the leader from the store, where that can be.
+    /// An operator removes the leader from the store, if possible.
     fn remove(&mut self, _leader: usize) {}
     /// The server that leads is cut off from every other one.
     fn isolate(&mut self) {}
-    /// Whether candidates stay out for their tokens, and an operator has to accept that these start again.
+    /// Whether candidates stay out because of their tokens, and an operator has to accept that tokens start again.
     fn needs_an_operator(&self) -> bool {
         false
     }
@@ -136,7 +136,7 @@ pub(crate) trait Hooks<S: Store> {
 
 /// A future event.
 enum Event<S: Store> {
-    /// A process begins, or tries again to.
+    /// A process begins, or tries again.
     Begin {
         node: usize,
         process: u64,
@@ -151,7 +151,7 @@ enum Event<S: Store> {
         process: u64,
     },
     Resume(usize),
-    /// A process that gets a part of its time does not run for so long.
+    /// A process that gets only part of its time does not run for this long.
     Stop(usize, Duration),
     Deliver {
         node: usize,
@@ -169,7 +169,7 @@ enum Event<S: Store> {
     Over,
 }
 
-/// A candidate's process: its session and its clock, and what it has on this store.
+/// A candidate's process: its session, its clock, and what it has on this store.
 pub(crate) struct Node<S: Store> {
     /// Separate random numbers, so that events of other candidates change little for it.
     pub(crate) dice: Dice,
@@ -178,9 +178,9 @@ pub(crate) struct Node<S: Store> {
     pub(crate) nonce: Nonce,
     /// The seed of its campaign's random numbers.
     pub(crate) seed: u64,
-    /// It is large, and moved for every input.
+    /// Boxed, because it is large and moved for every input.
     pub(crate) session: Option<Box<Session<S::Rule>>>,
-    /// The same session again, with clean clock readings, where the run compares.
+    /// The same session again, with clean clock readings, if the run compares.
     twin: Option<Box<Session<S::Rule>>>,
     pub(crate) alive: bool,
     pub(crate) clock: Clock,
@@ -194,7 +194,7 @@ pub(crate) struct Node<S: Store> {
     pub(crate) slow: u32,
     wakes: Instant,
     pub(crate) lease: Option<Lease>,
-    /// The token above which it stays out, where it last reported so and did not lead since.
+    /// The token above which it stays out, if it last reported so and has not led since.
     pub(crate) barred: Option<Token>,
     /// The world's time until which it leads.
     leads_until: Option<Instant>,
@@ -205,7 +205,7 @@ pub(crate) struct Node<S: Store> {
 /// A process's candidate in the second election.
 #[derive(Default)]
 struct Second {
-    /// Its number on the session; another one each time that it enters.
+    /// Its number on the session; a new one each time it enters.
     id: CampaignId,
     lease: Option<Lease>,
     leads_until: Option<Instant>,
@@ -283,12 +283,12 @@ pub(crate) struct World<S: Store> {
     processes: u64,
     /// The number of active faults of each kind.
     active: [u32; Kind::ALL.len()],
-    /// The candidates and servers that the script's faults hit, for when they end.
+    /// The candidates and servers hit by the script's faults, for when they end.
     pub(crate) hit: Vec<Vec<usize>>,
     pub(crate) quiet: bool,
     pub(crate) promises: Promises,
     observers: Observers<S::Rule>,
-    /// What is checked of the second election, where each session has a candidate in one.
+    /// What is checked of the second election, if each session has a candidate in one.
     second: Option<Checkers<S::Rule>>,
     trace: Option<String>,
 }
@@ -352,7 +352,7 @@ where
         world
     }
 
-    /// Runs to the end, or to the first violation. Returns the state of the store then, too.
+    /// Runs to the end, or to the first violation. Also returns the final state of the store.
     pub(crate) fn run(mut self) -> (TracedRun, S) {
         if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.run_to_the_end())) {
             // After a panic the world is only read.
@@ -491,7 +491,7 @@ where
         }
     }
 
-    /// Writes a line into the trace, where there is one.
+    /// Writes a line into the trace, if there is one.
     pub(crate) fn note(&mut self, line: impl FnOnce(&mut String) -> std::fmt::Result) {
         if let Some(trace) = &mut self.trace {
             let nanos = self.now.since(START).as_nanos();

@@ -17,13 +17,13 @@ pub enum Action<A> {
     Wake(usize),
     /// The first request of a candidate is served.
     Serve(usize),
-    /// It is lost.
+    /// The request is lost.
     Lose(usize),
-    /// It is served, and its answer is lost.
+    /// The request is served, but its answer is lost.
     LoseAnswer(usize),
-    /// It arrives later.
+    /// The request arrives later.
     Delay(usize),
-    /// A request that was late arrives: the one with this index.
+    /// The late request with this index arrives.
     Land(usize),
     /// The work of a candidate's term has ended.
     Drained(usize),
@@ -43,7 +43,7 @@ pub enum Action<A> {
     Own(A),
 }
 
-/// The fault that an action is.
+/// Which fault an action is, if any.
 pub(crate) fn costs<S: Store>(action: ActionOf<S>) -> Option<Fault> {
     Some(match action {
         Action::Lose(_) | Action::LoseAnswer(_) => Fault::Lose,
@@ -70,8 +70,8 @@ pub(crate) fn enabled<S: Store>(world: &World<S>, state: &State<S>, actions: &mu
     }
 }
 
-/// Lists what can happen to a candidate whose requests are served in order, and to its first request. Returns true if none of
-/// that has to happen before time passes.
+/// Lists what can happen to a candidate whose requests are served in order, and to its first request. Returns true if
+/// none of that has to happen before time passes.
 pub(crate) fn of_candidate<S: Store>(
     state: &State<S>,
     place: usize,
@@ -95,7 +95,7 @@ pub(crate) fn of_candidate<S: Store>(
     if wakes {
         actions.push(Action::Wake(place));
     }
-    // A stop between two ticks matters where it holds something up.
+    // A stop between two ticks only matters if it delays something.
     if left.has(Fault::Pause) && runs && (due || !node.requests.is_empty()) {
         actions.push(Action::Pause(place));
     }
@@ -105,7 +105,7 @@ pub(crate) fn of_candidate<S: Store>(
     node.requests.is_empty() && !wakes
 }
 
-/// Lists what ends a term in order.
+/// Lists what ends a term in an orderly way.
 pub(crate) fn of_term<S: Store>(state: &State<S>, place: usize, actions: &mut Vec<ActionOf<S>>) {
     let node = &state.nodes[place];
     let drains = |campaign: &Candidacy<S::Rule>| campaign.state() == Stage::Draining;
@@ -117,7 +117,7 @@ pub(crate) fn of_term<S: Store>(state: &State<S>, place: usize, actions: &mut Ve
     }
 }
 
-/// Lists the next tick of time, if nothing has to happen before: stopped processes continue only then.
+/// Lists the next tick of time, unless something has to happen first. Stopped processes continue only then.
 pub(crate) fn of_time<S: Store>(state: &State<S>, at_rest: bool, actions: &mut Vec<ActionOf<S>>) {
     if at_rest {
         actions.push(Action::Pass(state.now + 1));
@@ -126,8 +126,8 @@ pub(crate) fn of_time<S: Store>(state: &State<S>, at_rest: bool, actions: &mut V
     }
 }
 
-/// The next action while a candidate enters whose requests are served in order: what is ordinary, and else time passes until
-/// the first candidate leads and each other one waits.
+/// The next action while a candidate enters whose requests are served in order: the ordinary one; otherwise time passes
+/// until the first candidate leads and each other one waits.
 pub(crate) fn opening<S: Store>(
     world: &World<S>,
     state: &State<S>,

@@ -13,37 +13,38 @@ use crate::step::{begin, step};
 use crate::store::{ActionOf, Store};
 use crate::world::World;
 
-/// The findings in a world.
+/// What was found in a world.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The number of states reached, repeated ones included.
+    /// The number of states reached, counting repeats.
     pub states: u64,
-    /// The number of different states.
+    /// The number of different states reached.
     pub unique: u64,
-    /// The largest number of actions one after another.
+    /// The longest chain of actions.
     pub depth: u64,
-    /// The most terms reported in one run, where a world counts them.
+    /// The most terms reported in one run, if a world counts them.
     pub terms: u64,
-    /// The longest time without a leader, in seconds, from any state without further faults, where a world checks that.
+    /// The longest time without a leader, in seconds, from any state without further faults, if a world checks that.
     pub vacancy: u64,
-    /// The first property found that does not hold. The exploration ends with it.
+    /// The first property found broken, which ends the exploration.
     pub violation: Option<Violation>,
 }
 
-/// A property that does not hold, and the path to the state.
+/// A broken property, and the path to the state.
 #[derive(Clone, Debug)]
 pub struct Violation {
     /// The property.
     pub property: Property,
-    /// The path, a line for each action.
+    /// The path, one line per action.
     pub path: String,
-    /// The core panicked, and the path is not known.
+    /// The core panicked, so the path is unknown.
     pub panicked: bool,
 }
 
-/// Explores a world to its end, or to the first property that does not hold.
+/// Explores a world to its end, or to the first broken property.
 ///
-/// Takes a core and, for a million states, a few seconds and a gigabyte. The same world gives the same findings.
+/// Takes one processor core and, per million states, a few seconds and a gigabyte. The same world gives the same
+/// findings.
 pub fn check<S: Store>(world: &World<S>) -> Findings {
     S::explore(world, None)
 }
@@ -84,7 +85,7 @@ pub(crate) fn explore<S: Store>(world: &World<S>, most: Option<usize>) -> Findin
     }
 }
 
-/// A world as a model that `stateright` explores, and the findings about it that are no property.
+/// A world as a model for `stateright` to explore, and the findings about it other than properties.
 struct Small<S: Store> {
     world: World<S>,
     found: Arc<Found>,
@@ -98,7 +99,8 @@ struct Found {
 }
 
 impl<S: Store> Small<S> {
-    /// All properties are one for `stateright`, so that the exploration ends with the first state in which any is broken.
+    /// For `stateright` all properties are one, so that the exploration ends with the first state in which any is
+    /// broken.
     fn holds(&self, state: &State<S>) -> bool {
         if state.broken.is_some() {
             return false;

@@ -10,16 +10,16 @@ pub(crate) type Tick = u32;
 /// The length of a tick in nanoseconds.
 const TICK: u64 = 1_000_000_000;
 
-/// The lease of a candidate, in ticks, where a world has no other.
+/// A candidate's lease, in ticks, unless a world has another.
 pub(crate) const LEASE: Tick = 12;
 
 /// The same as a duration.
 pub(crate) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
 
-/// The largest drift of each clock by the candidates' settings, in parts per million.
+/// The largest drift of each clock under the candidates' settings, in parts per million.
 pub(crate) const DRIFT: u32 = 10_000;
 
-/// A candidate's clock: an origin of its own, and a drift against the real one.
+/// A candidate's clock: its own origin, and a drift from the real clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The clock of the candidate with this index, `drift` parts per million fast, or slow.
+    /// The clock of the candidate with this index; `drift` is how fast it is, in parts per million.
     pub(crate) fn new(place: usize, drift: i32) -> Self {
         let origin = (3_600 + 100 * place as u64) * TICK;
         Self { origin, pace: TICK.saturating_add_signed(i64::from(drift) * 1_000) }
@@ -38,7 +38,7 @@ impl Clock {
         Instant::from_nanos(self.origin + self.pace * u64::from(tick))
     }
 
-    /// The first tick at which the reading is `at` or more.
+    /// The first tick at which the clock reads `at` or more.
     pub(crate) fn when(self, at: Instant) -> Tick {
         let ticks = at.as_nanos().saturating_sub(self.origin).div_ceil(self.pace);
         Tick::try_from(ticks).unwrap_or(Tick::MAX)

@@ -1,12 +1,13 @@
 //! The real election rules, `incumbent_core`, in small worlds that are explored to the end.
 //!
-//! A simulator meets the cases that its random numbers choose; a model checker meets all. Each [`World`] has two or
-//! three candidates, one election on a store, a clock that advances in steps of a second, and a budget of
-//! faults: messages lost, late or doubled, crashes, deletions, pauses. [`check`] runs the candidates through
-//! every order of everything that can happen within those bounds, and checks each state that it reaches:
-//! do two lead, does a token fall, and would a candidate lead, if there were no further faults?
+//! A simulator meets the cases that its random numbers choose; a model checker meets all of them. Each [`World`] has
+//! two or three candidates, one election on a store, a clock that advances in steps of a second, and a budget of
+//! faults: messages lost, late or doubled, crashes, deletions, pauses. [`check`] runs the candidates through every
+//! order of everything that can happen within those bounds, and checks each state that it reaches: do two lead, does a
+//! token decrease, and would a candidate lead if there were no further faults?
 //!
-//! A [`Store`] brings its rule: a lease over a [`Key`], a place in a [`Queue`], or induction over a consumer [`Group`].
+//! A [`Store`] comes with its rule: a lease over a [`Key`], a place in a [`Queue`], or induction over a consumer
+//! [`Group`].
 //!
 //! ```
 //! let world = incumbent_model::worlds().into_iter().find(|world| world.name() == "quiet").unwrap();
@@ -16,8 +17,8 @@
 //!
 //! # What it does not do
 //!
-//! It proves nothing about larger worlds. The campaigns draw their random numbers as they always do, one
-//! sequence for each: the exploration covers all their inputs, not all their draws.
+//! It proves nothing about larger worlds. Each campaign draws its own sequence of random numbers as usual: the
+//! exploration covers all inputs, not all draws.
 
 #![forbid(unsafe_code)]
 

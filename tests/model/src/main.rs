@@ -11,10 +11,10 @@ use std::time::Instant;
 use clap::Parser;
 use incumbent_model::{Key, World, check, worlds};
 
-/// Runs the real election rules through everything that can happen in small worlds.
+/// Explores small worlds with the real election rules: everything that can happen in them
 ///
-/// Each world is explored to its end: every order of everything that can happen within its bounds. Where
-/// something does not hold, what led to it is printed, a line for each thing that happened.
+/// Each world is explored to its end: every order of everything that can happen within its bounds. If a property is
+/// broken, the path to it is printed, one line per event.
 #[derive(Debug, Parser)]
 #[command(name = "incumbent-model", version, after_help = EXAMPLES)]
 struct Args {
@@ -24,23 +24,23 @@ struct Args {
     /// One line of JSON for each world
     #[arg(long)]
     json: bool,
-    /// Say which worlds there are and what is checked, and explore nothing
+    /// Print the worlds and what is checked, and explore nothing
     #[arg(long)]
     list: bool,
     /// The number of worlds to explore at the same time
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
-    /// Let records vanish so many seconds before their lease of 12 s is over; the settings allow for 1
+    /// Let records vanish this many seconds before their lease of 12 s is over; the settings allow for 1
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=11))]
     expire_early: Option<u32>,
-    /// Let the first candidate's clock be slow by so many parts per million; the settings allow for 10000
+    /// Let the first candidate's clock be slow by this many parts per million; the settings allow for 10000
     #[arg(long, value_name = "PPM", value_parser = clap::value_parser!(u32).range(0..=500_000))]
     slow_clock: Option<u32>,
 }
 
 const EXAMPLES: &str = "Examples:
   incumbent-model                                  all worlds, with a table
-  incumbent-model --list                           what there is
+  incumbent-model --list                           print all worlds
   incumbent-model --world loss --json              one world, for a program
   incumbent-model --world quiet --expire-early 2   how two come to lead when a store breaks its word";
 
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     let chosen = match choose(&args) {
         Ok(chosen) => chosen,
         Err(unknown) => {
-            eprintln!("error: there is no world {unknown:?}; --list says which there are");
+            eprintln!("error: there is no world {unknown:?}; --list prints all worlds");
             return ExitCode::from(2);
         }
     };
@@ -73,7 +73,7 @@ fn list() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The worlds asked for, with the faults beyond their settings; or a name that no world has.
+/// The requested worlds, with the faults beyond their settings; or a name that no world has.
 fn choose(args: &Args) -> Result<Vec<World<Key>>, &str> {
     let all = worlds();
     if let Some(unknown) = args.world.iter().find(|name| all.iter().all(|world| world.name() != *name)) {
@@ -93,14 +93,14 @@ fn choose(args: &Args) -> Result<Vec<World<Key>>, &str> {
     Ok(all.into_iter().filter(wanted).map(beyond).collect())
 }
 
-/// Explores worlds and prints each in order; returns whether all properties hold.
+/// Explores worlds and prints each in order. Returns whether all properties hold.
 fn explore(worlds: &[World<Key>], args: &Args) -> bool {
     let (taken, well) = (AtomicUsize::new(0), AtomicBool::new(true));
     let lines = Mutex::new((0, vec![None; worlds.len()]));
     thread::scope(|scope| {
         for _ in 0..args.jobs {
             scope.spawn(|| {
-                // The large ones last, as they are listed: the table grows while they run.
+                // The large worlds come last, as listed: the table grows while they run.
                 while let Some(place) =
                     Some(taken.fetch_add(1, Ordering::Relaxed)).filter(|place| *place < worlds.len())
                 {
@@ -116,7 +116,7 @@ fn explore(worlds: &[World<Key>], args: &Args) -> bool {
                     } else {
                         report::line(world, &found, took)
                     };
-                    // A thread that panicked has printed less than it could; the other threads go on.
+                    // A thread that panicked has printed less than it could; the other threads continue.
                     let mut lines = lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     let (printed, texts) = &mut *lines;
                     texts[place] = Some(line);

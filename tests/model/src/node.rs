@@ -1,4 +1,4 @@
-//! A candidate: its campaign, its surroundings, and the notes for its checks.
+//! A candidate: its campaign, its surroundings, and notes for its checks.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -12,22 +12,22 @@ use crate::clock::Tick;
 use crate::state::hasher;
 use crate::store::{InputOf, Store};
 
-/// A candidate, or the place of an absent one; with what its process has on this store.
+/// A candidate, or the place of an absent one, with what its process has on this store.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<S: Store> {
-    /// `None` where its process has ended, or did not begin.
+    /// `None` if its process has ended or has not begun.
     pub(crate) campaign: Option<Candidacy<S::Rule>>,
-    /// The time of its next timer.
+    /// When its next timer fires.
     pub(crate) wakes: Tick,
-    /// It is stopped, until then at the latest.
+    /// It is stopped, at most until then.
     pub(crate) paused: Option<Tick>,
     /// Its requests, in the order in which they were sent.
     pub(crate) requests: VecDeque<S::Request>,
-    /// What its stopped process has not taken yet.
+    /// What its stopped process has not yet received.
     pub(crate) inbox: VecDeque<InputOf<S>>,
-    /// The term whose win it reported, and whose loss it did not report yet.
+    /// The term whose win it reported, and whose loss it has not yet reported.
     pub(crate) term: Option<Term>,
-    /// The work of its term continues, though the term ends or has ended.
+    /// The work of its term continues, even if the term ends or has ended.
     pub(crate) working: bool,
     own: S::Process,
     /// The digest of all fields above, as of their last change.

@@ -15,7 +15,7 @@ use crate::step::step;
 use crate::store::{ActionOf, InputOf, OutputOf, Store};
 use crate::world::World;
 
-/// The property that does not hold at the end of a path; and a line for each action, with its time and its outputs.
+/// The broken property at the end of a path; and one line per action, with its time and its outputs.
 pub(crate) fn render<S: Store>(world: &World<S>, path: Path<State<S>, ActionOf<S>>) -> (Property, String) {
     let mut text = String::new();
     let steps = path.into_vec();
@@ -45,7 +45,7 @@ pub(crate) fn render<S: Store>(world: &World<S>, path: Path<State<S>, ActionOf<S
     (property, text)
 }
 
-/// Only the last of several wake-ups counts that a candidate asks for.
+/// Of several wake-ups that a candidate asks for, keeps only the last.
 fn only_the_last_waits(came: &mut Vec<String>) {
     let waits = |line: &str| line.split_once(" waits until ").map(|(who, _)| who.to_owned());
     for place in (0..came.len()).rev() {
@@ -102,7 +102,7 @@ pub(crate) fn received<S: Store>(input: &InputOf<S>) -> String {
     }
 }
 
-/// An output of a candidate, in words; nothing where it is of no interest.
+/// An output of a candidate, in words; empty if it does not matter.
 pub(crate) fn emitted<S: Store>(world: &World<S>, place: usize, output: &OutputOf<S>) -> String {
     let who = name(place);
     let clock = world.clock(place);

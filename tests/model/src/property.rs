@@ -1,4 +1,4 @@
-//! The properties; and the checks of those that every rule owes in the same way.
+//! The properties, and the checks of those that are the same for every rule.
 
 use incumbent_core::campaign::{Reason, State as Stage, Term};
 use incumbent_core::{Instant, Token};
@@ -8,12 +8,12 @@ use crate::state::State;
 use crate::store::Store;
 use crate::world::World;
 
-/// A property of every state that can be reached.
+/// A property of every reachable state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Property {
     /// At most one leads at any instant.
     I1,
-    /// The leader reported its win, and is in time.
+    /// The leader reported its win, and its deadline has not passed.
     I2,
     /// The deadline counts from the send.
     I3,
@@ -75,14 +75,14 @@ impl Property {
             Self::I1 => ("I1", "At most one candidate's is_leader is true at any instant."),
             Self::I2 => (
                 "I2",
-                "A leader's win was reported, the end of its term was not, and it is before its deadline.",
+                "A leader's win was reported, the end of its term was not, and its deadline has not passed.",
             ),
             Self::I3 => (
                 "I3",
                 "No deadline is later than a lease, less the margin, after the send of a write that was really applied, \
                  nor after the question that last showed the store's incarnation; and no term leads after its deadline.",
             ),
-            Self::I4 => ("I4", "Every term's token is larger than that of every term reported before."),
+            Self::I4 => ("I4", "Every term's token is larger than the token of every term reported before."),
             Self::I5 => ("I5", "Won and Lost alternate, and each Won gets its own Lost, also on close."),
             Self::I7 => ("I7", "Every delete carries a revision of the candidate's own."),
             Self::I8 => (
@@ -109,21 +109,21 @@ impl Property {
                 "From every state, if nothing more goes wrong, a candidate leads within the worst fail-over.",
             ),
             Self::I17 => ("I17", "A candidate that can prove nothing gives way to another."),
-            Self::Keeps => ("keeps", "Where little goes wrong, no candidate loses a term to it."),
+            Self::Keeps => ("keeps", "If little goes wrong, no candidate loses a term because of it."),
             Self::Contract => ("contract", "A campaign accepts its inputs."),
         }
     }
 }
 
-/// A property that does not hold, and the observed breach.
+/// A broken property, and what was observed.
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
     pub(crate) property: Property,
     pub(crate) says: String,
 }
 
-/// I1. Leadership begins only with an input, and between two inputs it can only end: so a check after each covers every
-/// instant.
+/// I1. Leadership begins only with an input, and can only end between two inputs. So a check after each input covers
+/// every instant.
 pub(crate) fn one_leader<S: Store>(world: &World<S>, state: &State<S>) -> Result<(), String> {
     let mut leaders = state.leaders(world);
     match (leaders.next(), leaders.next()) {
@@ -137,12 +137,12 @@ pub(crate) fn reported_and_in_time<S: Store>(node: &Node<S>, now: Instant) -> Re
     let Some(campaign) = &node.campaign else { return Ok(()) };
     let Some(lease) = campaign.lease() else { return Ok(()) };
     match node.term {
-        None => Err(format!("has a lease ({lease:?}) and reported no term")),
+        None => Err(format!("has a lease ({lease:?}) but reported no term")),
         Some(term) if term.token != lease.token => {
-            Err(format!("reported {} and has a lease of {}", term.token, lease.token))
+            Err(format!("reported {} but has a lease of {}", term.token, lease.token))
         }
         Some(_) if campaign.is_leader(now) != (now < lease.deadline) => {
-            Err(format!("answers otherwise than its deadline ({:?}) at {now:?}", lease.deadline))
+            Err(format!("is_leader disagrees with its deadline ({:?}) at {now:?}", lease.deadline))
         }
         Some(_) => Ok(()),
     }
@@ -156,15 +156,15 @@ pub(crate) fn tokens_grow(reported: Option<Token>, term: Term) -> Result<(), Str
     }
 }
 
-/// I5, of a win.
+/// I5, for a win.
 pub(crate) fn won_alternates<S: Store>(node: &Node<S>, term: Term) -> Result<(), String> {
     match node.term {
         None => Ok(()),
-        Some(before) => Err(format!("won {} and never reported the end of {}", term.token, before.token)),
+        Some(before) => Err(format!("won {} but never reported the end of {}", term.token, before.token)),
     }
 }
 
-/// I5, of a loss.
+/// I5, for a loss.
 pub(crate) fn lost_alternates<S: Store>(node: &Node<S>, term: Term, reason: Reason) -> Result<(), String> {
     match node.term {
         Some(reported) if reported == term => Ok(()),
@@ -178,6 +178,6 @@ pub(crate) fn term_has_its_stage<S: Store>(node: &Node<S>) -> Result<(), String>
     let stage = campaign.state();
     match stage {
         Stage::Leading | Stage::Draining => Ok(()),
-        _ => Err(format!("is {} and never reported the end of {}", stage.code(), term.token)),
+        _ => Err(format!("is {} but never reported the end of {}", stage.code(), term.token)),
     }
 }

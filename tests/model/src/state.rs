@@ -1,4 +1,4 @@
-//! The whole state at one moment; and digests, short names of long values: equal values have the same.
+//! The whole state at one moment; and digests, short names for long values: equal values have equal digests.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::property::{Broken, Property};
 use crate::store::Store;
 use crate::world::{Budget, World};
 
-/// The whole state at one moment. Parts shared with the former state are not copied.
+/// The whole state at one moment. Parts shared with the previous state are not copied.
 #[derive(Clone, Debug)]
 pub struct State<S: Store> {
     pub(crate) now: Tick,
-    /// Nothing happens from then on.
+    /// After this, nothing happens.
     pub(crate) ends: Tick,
     pub(crate) store: S,
     pub(crate) nodes: Vec<Arc<Node<S>>>,
@@ -27,12 +27,12 @@ pub struct State<S: Store> {
     pub(crate) left: Budget,
     /// The largest token that any candidate reported.
     pub(crate) largest_reported: Option<Token>,
-    /// A property that does not hold. Nothing happens after that.
+    /// The broken property, if any. Nothing happens after that.
     pub(crate) broken: Option<Arc<Broken>>,
 }
 
 impl<S: Store> State<S> {
-    /// A world at its beginning, without candidates, faults and an end.
+    /// A world at its beginning, without candidates, faults or an end.
     pub(crate) fn empty(world: &World<S>) -> Self {
         Self {
             now: 0,
@@ -46,7 +46,7 @@ impl<S: Store> State<S> {
         }
     }
 
-    /// The candidates whose `is_leader` answers yes now, stopped ones included.
+    /// The candidates whose `is_leader` returns true now, including stopped ones.
     pub(crate) fn leaders(&self, world: &World<S>) -> impl Iterator<Item = usize> {
         let leads = |place: &usize| {
             let now = world.clock(*place).at(self.now);
@@ -62,7 +62,7 @@ impl<S: Store> State<S> {
         leads && !node.is_paused()
     }
 
-    /// Notes the first property that does not hold.
+    /// Notes the first broken property.
     pub(crate) fn check(&mut self, property: Property, verdict: Result<(), String>) {
         if let (Err(says), None) = (verdict, &self.broken) {
             self.broken = Some(Arc::new(Broken { property, says }));
@@ -94,7 +94,7 @@ impl<S: Store> PartialEq for State<S> {
     }
 }
 
-/// The same on every run of a machine.
+/// The same on every run on one machine.
 pub(crate) fn hasher() -> AHasher {
     RandomState::with_seeds(0x1d, 0x2f, 0x35, 0x4b).build_hasher()
 }

@@ -1,4 +1,4 @@
-//! The effects of each action: what is the same on every store.
+//! What each action does: the part that is the same on every store.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::state::State;
 use crate::store::{ActionOf, InputOf, OutputOf, Store};
 use crate::world::World;
 
-/// The state in which a world begins: in a world that is led, the candidates have entered, one after the other.
+/// The state in which a world begins. In a world that is led, the candidates have entered one after the other.
 pub(crate) fn begin<S: Store>(world: &World<S>) -> State<S> {
     let mut state = State::empty(world);
     let entered = if world.led { world.candidates } else { 0 };
@@ -30,7 +30,7 @@ pub(crate) fn begin<S: Store>(world: &World<S>) -> State<S> {
     state
 }
 
-/// The state after an action. Its inputs and outputs are written down where that is wanted.
+/// The state after an action. Records its inputs and outputs if wanted.
 pub(crate) fn step<S: Store>(
     world: &World<S>,
     state: &State<S>,
@@ -62,7 +62,7 @@ pub struct Step<'a, S: Store> {
     pub(crate) world: &'a World<S>,
     pub(crate) state: State<S>,
     log: Option<&'a mut Vec<String>>,
-    /// The candidates whose digests are old: one bit each.
+    /// The candidates whose digests are outdated: one bit each.
     touched: u64,
 }
 
@@ -117,7 +117,7 @@ impl<S: Store> Step<'_, S> {
         }
     }
 
-    /// The candidate with this index, which may change.
+    /// The candidate with this index, to be changed.
     pub(crate) fn node(&mut self, place: usize) -> &mut Node<S> {
         self.touched |= bit(place as u64);
         Arc::make_mut(&mut self.state.nodes[place])
@@ -128,12 +128,12 @@ impl<S: Store> Step<'_, S> {
         self.world.clock(place).at(self.state.now)
     }
 
-    /// The time until which something that begins now is late, silent or stopped.
+    /// Until when something that begins now is late, silent or stopped.
     pub(crate) fn until(&self) -> Tick {
         self.state.now.saturating_add(self.world.hold)
     }
 
-    /// Notes the first property that does not hold of a candidate.
+    /// Notes the first broken property of a candidate.
     pub(crate) fn check(&mut self, place: usize, property: Property, verdict: Result<(), String>) {
         self.state.check(property, verdict.map_err(|says| format!("{} {says}", name(place))));
     }
@@ -143,7 +143,7 @@ impl<S: Store> Step<'_, S> {
         S::ended(self, place);
     }
 
-    /// Delivers an input, or leaves it for a process that is stopped.
+    /// Delivers an input, or keeps it for a stopped process.
     pub(crate) fn deliver(&mut self, place: usize, input: InputOf<S>) {
         let node = &self.state.nodes[place];
         if node.is_paused() {
@@ -153,7 +153,7 @@ impl<S: Store> Step<'_, S> {
         }
     }
 
-    /// Hands an input to a campaign, and carries out its outputs; immediate answers follow.
+    /// Hands an input to a campaign and carries out its outputs; immediate answers follow.
     pub(crate) fn handle(&mut self, place: usize, input: InputOf<S>) {
         let mut inputs = VecDeque::from([input]);
         while let Some(mut input) = inputs.pop_front() {

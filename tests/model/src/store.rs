@@ -23,7 +23,7 @@ pub(crate) type OutputOf<S> =
     candidacy::Output<RequestOf<S>, <RuleOf<S> as Rule>::Timer, <RuleOf<S> as Rule>::Tell>;
 pub(crate) type ActionOf<S> = Action<<S as Store>::Action>;
 
-/// The state of a simulated store, and what happens on it. All that is the same on every store is in `step`.
+/// The state of a simulated store, and what happens on it. Everything that is the same on every store is in `step`.
 pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     /// The rule by which its candidates lead.
     type Rule: Rule<
@@ -39,15 +39,15 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
         > + Send
         + Sync
         + 'static;
-    /// What distinguishes its worlds besides their bounds.
+    /// What tells its worlds apart besides their bounds.
     type Setting: Clone + Debug + Send + Sync;
     /// A part of the rule that a world can be [without](World::without).
     type Part: Copy + Debug + PartialEq + Send + Sync;
     /// What happens on this store alone.
     type Action: Copy + Debug + PartialEq;
-    /// A request that waits for the store, where requests of a candidate do not overtake each other.
+    /// A request that waits for the store, if a candidate's requests do not overtake each other.
     type Request: Clone + Debug + Send + Sync;
-    /// What a candidate's process has on this store besides what it has on all.
+    /// What a candidate's process has only on this store.
     type Process: Clone + Debug + Default + Hash + Send + Sync;
     /// What an input proves to a candidate.
     type Proof: Default;
@@ -55,11 +55,11 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     /// What its worlds check.
     const PROPERTIES: &'static [Property];
 
-    /// Explores a world. Every store calls the same function: so it is compiled, and optimised, in this
-    /// crate and not in its callers.
+    /// Explores a world. Every store calls the same function, so that it is compiled and optimised in this crate and
+    /// not in its callers.
     fn explore(world: &World<Self>, most: Option<usize>) -> Findings;
 
-    /// The store before any candidate entered.
+    /// The store before any candidate enters.
     fn new() -> Self;
     /// The bounds of a world that only this store has.
     fn bounds(_world: &World<Self>) -> String {
@@ -70,10 +70,10 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     /// Lists it, the most ordinary first.
     fn enabled(world: &World<Self>, state: &State<Self>, actions: &mut Vec<ActionOf<Self>>);
-    /// The fault that an action is.
+    /// Which fault an action is, if any.
     fn costs(action: Self::Action) -> Option<Fault>;
-    /// The next action of those before the exploration, while this candidate enters; `None` once all is as the world
-    /// begins.
+    /// The next action before the exploration, while this candidate enters; `None` once the world is as it should
+    /// begin.
     fn opening(world: &World<Self>, state: &State<Self>, place: usize) -> Option<ActionOf<Self>>;
     /// The exploration begins.
     fn begins(_state: &mut State<Self>) {}
@@ -84,7 +84,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     fn act(step: &mut Step<'_, Self>, action: Self::Action);
     /// A candidate enters, as a new process.
     fn enter(step: &mut Step<'_, Self>, place: usize);
-    /// The action is over: time passed, or anything else happened.
+    /// The action is over: time passed, or something else happened.
     fn acted(_step: &mut Step<'_, Self>, _passed: bool) {}
     /// A process has ended.
     fn ended(_step: &mut Step<'_, Self>, _place: usize) {}
@@ -97,7 +97,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     // ---- a candidate ----
 
-    /// It is about to take an input, which other inputs may follow.
+    /// It is about to receive an input, which other inputs may follow.
     fn hears(
         _step: &mut Step<'_, Self>,
         _place: usize,
@@ -106,7 +106,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     ) -> Self::Proof {
         Self::Proof::default()
     }
-    /// It has taken the input, and all outputs are carried out.
+    /// It has received the input, and all outputs are carried out.
     fn heard(_step: &mut Step<'_, Self>, _place: usize, _proof: &Self::Proof) {}
     /// It asks for something, which may be answered at once.
     fn asks(
@@ -132,13 +132,13 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     // ---- what is checked ----
 
-    /// Checks a state by this rule alone.
+    /// Checks a state for this rule alone.
     fn judge(_step: &mut Step<'_, Self>) {}
-    /// The time for which no candidate leads from a state where nothing more goes wrong; an error where that is too long.
+    /// The time without a leader from a state in which nothing more goes wrong; an error if that is too long.
     fn vacancy(_world: &World<Self>, _state: &State<Self>) -> Result<Tick, String> {
         Ok(0)
     }
-    /// The number of terms reported so far, where it is counted.
+    /// The number of terms reported so far, if that is counted.
     fn terms(&self) -> u8 {
         0
     }

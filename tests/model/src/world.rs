@@ -1,4 +1,4 @@
-//! A small world: its content, and its bounds.
+//! A small world: what it contains, and its bounds.
 
 use std::fmt::Write as _;
 use std::ops::Deref;
@@ -13,13 +13,14 @@ pub struct World<S: Store> {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) candidates: usize,
-    /// The first candidate leads when the exploration begins, and the other ones have observed it; otherwise there is none yet.
+    /// The first candidate leads when the exploration begins, and each other candidate has observed it; otherwise there
+    /// is no leader yet.
     pub(crate) led: bool,
     /// Parts per million by which each candidate's clock is fast.
     pub(crate) drift: [i32; 3],
     /// The time that is explored.
     pub(crate) horizon: Tick,
-    /// The longest time for which a message may be late, a watch silent, a candidate stopped.
+    /// The longest time for which a message may be late, a watch silent, or a candidate stopped.
     pub(crate) hold: Tick,
     pub(crate) budget: Budget,
     pub(crate) without: Option<S::Part>,
@@ -40,12 +41,12 @@ impl<S: Store> World<S> {
         self.name
     }
 
-    /// Its subject, in a sentence.
+    /// What it is about, in a sentence.
     pub fn about(&self) -> &'static str {
         self.about
     }
 
-    /// Its bounds: exploration is complete within them and proves nothing beyond.
+    /// Its bounds: the exploration is complete within them, and proves nothing beyond.
     pub fn bounds(&self) -> String {
         let mut text = format!("{} candidates, {} s", self.candidates, self.horizon);
         for (fault, what) in Fault::ALL.into_iter().filter(|(fault, _)| self.budget.has(*fault)) {
@@ -59,7 +60,7 @@ impl<S: Store> World<S> {
         S::PROPERTIES
     }
 
-    /// This world with a part of the rule taken away, by showing the candidates something other than what is there.
+    /// This world with a part of the rule taken away, by showing the candidates something other than the truth.
     #[must_use]
     pub fn without(mut self, part: S::Part) -> Self {
         self.without = Some(part);
@@ -77,7 +78,7 @@ impl<S: Store> World<S> {
     }
 }
 
-/// A fault, of any store.
+/// A fault, on any store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A request or an answer is lost.
@@ -88,7 +89,7 @@ pub enum Fault {
     Copy,
     /// The store answers a write without its outcome: busy, not sent, unknown.
     Unresolved,
-    /// A server that lags, or led before, answers.
+    /// A server that lags, or that led earlier, answers.
     Stale,
     /// A process ends.
     Crash,
@@ -98,9 +99,9 @@ pub enum Fault {
     Pause,
     /// An operator deletes the key, or a place.
     Delete,
-    /// An operator purges the key, without a trace, while every candidate watches.
+    /// An operator purges the key without a trace, while every candidate watches.
     Purge,
-    /// An operator, or other software, writes a live record over what is there.
+    /// An operator, or other software, writes a live record over the present entry.
     Seize,
     /// A candidate is asked to resign.
     Resign,
@@ -118,9 +119,9 @@ pub enum Fault {
     Elect,
     /// The store revokes a live lease that was granted before an election.
     RevokeEarly,
-    /// A connection leaves the lease of its companions for another.
+    /// A connection gives up its companions' lease for another.
     Move,
-    /// The coordinator removes a member at once: the session or the rebalance timeout ran out, or an operator did it.
+    /// The coordinator removes a member at once: the session or rebalance timeout ran out, or an operator did it.
     Remove,
     /// Another process takes an owner's place under the same static id, in the same generation.
     Replace,
@@ -181,7 +182,7 @@ impl Budget {
         self.0[fault as usize] > 0
     }
 
-    /// Returns true if any fault but these may happen.
+    /// Returns true if any fault except these may happen.
     pub(crate) fn has_more_than(&self, these: &[Fault]) -> bool {
         Fault::ALL.into_iter().any(|(fault, _)| self.has(fault) && !these.contains(&fault))
     }

@@ -119,7 +119,7 @@ fn without_the_comparison_of_the_membership_two_lead() {
 
 #[test]
 fn without_what_others_wrote_a_token_is_not_larger_than_the_one_before() {
-    // The committed token alone keeps two from leading: what it names was not read, so a lease is waited for.
+    // The committed token alone keeps two from leading: what it names was not read, so the owner waits for a lease.
     shared::breaks(&world("induction removal").without(InductionPart::Log), Property::I4);
 }
 

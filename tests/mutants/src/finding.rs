@@ -1,4 +1,4 @@
-//! The result of breaking a rule.
+//! The result of breaking one rule.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,20 +11,20 @@ pub(crate) struct Finding {
     pub(crate) name: String,
     /// True if a check noticed: an oracle of the simulator, or a property of the model checker.
     pub(crate) caught: bool,
-    /// The invariant or rule of the simulator that noticed; or the other result.
+    /// The invariant or rule of the simulator that noticed, or another result.
     pub(crate) by: String,
-    /// The command that shows it; empty where the simulator noticed nothing.
+    /// The command that shows it; empty if the simulator noticed nothing.
     pub(crate) at: String,
     /// The explanation of the violation.
     pub(crate) says: String,
     /// The number of simulated elections.
     pub(crate) runs: u64,
-    /// The property of the model checker that noticed, and its world; or else the script; empty where none did.
+    /// The property of the model checker that noticed, and its world; otherwise the script; empty if none did.
     pub(crate) model: String,
 }
 
 impl Finding {
-    /// A finding where the simulator noticed nothing, or where something happened that is no verdict of an oracle.
+    /// A finding if the simulator noticed nothing, or if something happened that is not an oracle's verdict.
     pub(crate) fn uncaught(mutant: Option<&Mutant>, by: &str, runs: u64) -> Self {
         let name = name_of(mutant).into();
         let nothing = String::new;
@@ -36,7 +36,7 @@ impl Finding {
         Self { caught: self.caught || seen.is_some(), model: seen.unwrap_or_default(), ..self }
     }
 
-    /// Returns true if the finding is as it should be: a broken rule is noticed, and nothing is where none is broken.
+    /// Returns true if the finding is as it should be: a broken rule is noticed, and without one nothing is.
     pub(crate) fn is_well(&self) -> bool {
         self.caught != (self.name == NONE)
     }

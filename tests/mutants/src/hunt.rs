@@ -15,37 +15,37 @@ use crate::queue_script;
 use crate::script;
 use crate::table::{ALL, Mutant, name_of};
 
-/// The number of seeds with all kinds of faults, and below, with each swarm.
+/// The number of seeds that are tried with all kinds of faults, and below, with each swarm.
 pub(crate) const BLIND: u64 = 1_000;
 /// See [`BLIND`].
 pub(crate) const SWARM: u64 = 300;
-/// The number of seeds, after the one of the page, before a hunt that ends with the first notice tries the model checker
-/// and the scripts.
+/// The number of seeds, besides the page's own, that a hunt that ends at the first notice tries before the model
+/// checker and the scripts.
 const FIRST: u64 = 100;
 
-/// The number of runs with handlers where no election shows anything.
+/// The number of runs with handlers that are tried if no election shows anything.
 const HANDLERS: u64 = 100;
 
 /// The simulator's name for the panic of a run.
 const PANIC: &str = "panic";
 
-/// The number of the model checker's worlds to explore: those of fewer than a hundred thousand states, which are listed
-/// first.
+/// The number of the model checker's worlds that are explored: those with fewer than a hundred thousand states, which
+/// are listed first.
 const WORLDS: usize = 14;
 
 /// The longest time that they may take together; two seconds are usual.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The number of states at which a world is left, where a broken core makes more of it.
+/// At how many states a world is abandoned, because a broken core can make it larger.
 const MOST_STATES: usize = 300_000;
 
-/// The part of the core that only an etcd, and the model checker's worlds of queues, reach.
+/// The part of the core reached only by an etcd and the model checker's worlds of queues.
 const QUEUE: &str = "core/src/queue/";
 
-/// The part of the core that only a Kafka, and the model checker's worlds of consumer groups, reach.
+/// The part of the core reached only by Kafka and the model checker's worlds of consumer groups.
 const INDUCTION: &str = "core/src/induction/";
 
-/// Choices of fewer faults, so that mutants that need two of them in a row are found. None is made for a mutant.
+/// Selections of few faults, which find mutants that need two of them in a row. None is made for one mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
     ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::SilentWatch]),
     ("partitions", &[Kind::Cut, Kind::CutRequests, Kind::CutReplies, Kind::Queue]),
@@ -62,7 +62,7 @@ const SWARMS: &[(&str, &[Kind])] = &[
     ("late and vanishing", &[Kind::Delay, Kind::Purge, Kind::LostWrites, Kind::Full, Kind::Overwrite]),
 ];
 
-/// The same on an etcd, with so many foreign candidates.
+/// The same on an etcd, with this many foreign candidates.
 const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("foreign candidates", &[Kind::Resign, Kind::Crash, Kind::Unleased], 2),
     ("former leaders", &[Kind::PausedLeader, Kind::Isolate, Kind::FailOver, Kind::Lag, Kind::Cut], 0),
@@ -74,7 +74,7 @@ const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("no proof", &[Kind::NoProof, Kind::Resign], 0),
 ];
 
-/// The same in a consumer group, with so many members that use goNELI.
+/// The same in a consumer group, with this many members that use goNELI.
 const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("removals", &[Kind::Removal, Kind::Replacement, Kind::Pause, Kind::CutGroup, Kind::Delay], 0),
     (
@@ -104,15 +104,15 @@ const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
 pub(crate) struct Hunt {
     pub(crate) blind: u64,
     pub(crate) swarm: u64,
-    /// End with the first notice, instead of trying the simulator and the model checker both.
+    /// End at the first notice, instead of trying both the simulator and the model checker.
     pub(crate) until_noticed: bool,
 }
 
 impl Hunt {
-    /// Hunts the mutant that is switched on: in simulated elections, in the model checker's worlds, and in scripts of
-    /// inputs that those two never make.
+    /// Hunts the active mutant: in simulated elections, in the model checker's worlds, and in scripts of inputs that
+    /// neither of these makes.
     pub(crate) fn run(self, mutant: Option<&Mutant>) -> Finding {
-        // The panics of a broken core are not for the terminal.
+        // A broken core's panics should not reach the terminal.
         std::panic::set_hook(Box::new(|_| {}));
         let store = mutant.map_or(Store::Nats, Mutant::store);
         if !self.until_noticed {
@@ -123,7 +123,7 @@ impl Hunt {
             };
             return self.simulate(mutant, None).and_in_the_model(seen);
         }
-        // Where the page says that it was noticed, it usually is again; where it was not, the other checks come first.
+        // If the page lists where it was noticed, it usually is again; if not, the other checks come first.
         let row = mutant.map(page::noticed).unwrap_or_default();
         let listed = self.choices(mutant).find(|choice| place(choice) == row.place);
         let seeds = if listed.is_some() { self.blind.min(FIRST) } else { 0 };
@@ -143,8 +143,8 @@ impl Hunt {
         }
     }
 
-    /// The runs of the hunt for a mutant: those on its store, and the control on all. A control of hunts that end with the
-    /// first notice has the runs in which these begin, and one of ten of the rest, which they seldom reach.
+    /// The runs for a mutant: those on its store; for the control, on all stores. For hunts that end at the first
+    /// notice, the control has the runs that these try first, and a tenth of the rest, which they seldom reach.
     fn choices(self, mutant: Option<&Mutant>) -> impl Iterator<Item = Choice> {
         let listed: HashSet<&str> = ALL.iter().map(|mutant| page::noticed(mutant).place).collect();
         let is_hunted = move |(number, choice): &(usize, Choice)| match mutant {
@@ -163,7 +163,7 @@ impl Hunt {
         }))
     }
 
-    /// The runs on an etcd: fewer, as less of the core is run by them.
+    /// The runs on an etcd: fewer, because they exercise less of the core.
     fn of_an_etcd(self) -> impl Iterator<Item = Choice> {
         let of_seed = |seed| Choice { store: Store::Etcd, ..Choice::of_seed(seed) };
         let blind = (0..self.blind / 2).map(of_seed);
@@ -173,7 +173,7 @@ impl Hunt {
         }))
     }
 
-    /// The runs on Kafka: fewer still, as each takes longer.
+    /// The runs on Kafka: fewer still, because each takes longer.
     fn of_a_group(self) -> impl Iterator<Item = Choice> {
         let of_seed = |seed| Choice { store: Store::Kafka, ..Choice::of_seed(seed) };
         let blind = (0..self.blind / 10).map(of_seed);
@@ -183,7 +183,7 @@ impl Hunt {
         }))
     }
 
-    /// Simulates the run that the page lists, where there is one, and then all others.
+    /// Simulates the run that the page lists, if any, and then all others.
     fn simulate(self, mutant: Option<&Mutant>, listed: Option<Choice>) -> Finding {
         let mut runs = 0;
         let mut instead = String::from("nothing noticed");
@@ -191,7 +191,7 @@ impl Hunt {
             runs += 1;
             let Some(violation) = run(&choice).violation else { continue };
             if violation.invariant == PANIC {
-                // No verdict: the core's own assertions are not in every build.
+                // Not a verdict: not every build has the core's own assertions.
                 instead = format!("panic, {}", place(&choice));
                 continue;
             }
@@ -205,7 +205,7 @@ impl Hunt {
                 model: String::new(),
             };
         }
-        // A mutant of the reconciler shows where handlers take their time and fail.
+        // A mutant of the reconciler shows when handlers take their time and fail.
         for seed in 0..HANDLERS {
             runs += 1;
             if let Some(says) = run_handlers(seed).violation {
@@ -218,8 +218,8 @@ impl Hunt {
     }
 }
 
-/// The property that the model checker found broken in one of these worlds, and the world; `first` names the world to begin
-/// with. A panic is no verdict: the core's own assertions are not in every build.
+/// The property that the model checker found broken in one of these worlds, and the world; `first` names the world to
+/// begin with. A panic is not a verdict: not every build has the core's own assertions.
 fn explore<S: incumbent_model::Store>(mut worlds: Vec<World<S>>, first: Option<&str>) -> Option<String> {
     worlds.sort_by_key(|world| first != Some(world.name()));
     worlds.iter().find_map(|world| {
@@ -234,13 +234,13 @@ fn explore_key(first: Option<&str>) -> Option<String> {
     worlds.truncate(WORLDS);
     let first = first.map(String::from);
     let (sender, receiver) = mpsc::channel();
-    // The thread ends with the process, at the latest.
+    // The thread ends with the process at the latest.
     thread::spawn(move || sender.send(explore(worlds, first.as_deref())));
-    // A broken core that never comes to rest sends no further state.
+    // A broken core that never settles sends no further state.
     receiver.recv_timeout(TIME_LIMIT).ok().flatten()
 }
 
-/// The same in the worlds of a consumer group; or the script of a third candidate, which those worlds do not have.
+/// The same in the worlds of a consumer group; or the script with a third candidate, which those worlds do not have.
 fn explore_group(first: Option<&str>) -> Option<String> {
     if let Err(says) = late_release() {
         return Some(format!("script: {says}"));
@@ -249,7 +249,7 @@ fn explore_group(first: Option<&str>) -> Option<String> {
 }
 
 impl Mutant {
-    /// The store on which it is hunted: that of the one rule that it breaks, or a bucket.
+    /// The store to hunt on: that of the one rule that it breaks, or a bucket.
     pub(crate) fn store(&self) -> Store {
         match (self.is_all_in(QUEUE), self.is_all_in(INDUCTION)) {
             (true, _) => Store::Etcd,
@@ -258,7 +258,7 @@ impl Mutant {
         }
     }
 
-    /// Returns true if it breaks that part of the core alone.
+    /// Returns true if it breaks only that part of the core.
     fn is_all_in(&self, part: &str) -> bool {
         self.edits.iter().all(|edit| edit.file.starts_with(part))
     }
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn of_a_swarm_all_faults_are_on() {
-        // With six kinds and more, a seed draws some of them.
+        // If a seed has six or more kinds, it draws some of them.
         assert!(SWARMS.iter().all(|(_, kinds)| kinds.len() < 6));
         assert!(ETCD_SWARMS.iter().chain(KAFKA_SWARMS).all(|(_, kinds, _)| kinds.len() < 6));
     }

@@ -1,5 +1,5 @@
-//! Answers of brokers that neither the simulator nor the model checker ever gives, or hardly ever: each script plays some of
-//! them to one owner of partition zero, and a rule that holds makes it right.
+//! Answers of brokers that neither the simulator nor the model checker gives, or hardly ever. Each script plays some of
+//! them to one owner of partition zero, and succeeds if the rules hold.
 
 #![allow(clippy::expect_used, reason = "the lines above say why")]
 
@@ -33,12 +33,13 @@ const SCRIPTS: &[Script] = &[
     ("a commit with a smaller token", a_commit_with_a_smaller_token),
 ];
 
-/// The script whose outcome is not as it should be.
+/// The script that fails.
 pub(crate) fn play() -> Option<String> {
     broken(SCRIPTS)
 }
 
-/// A claim is proved, and its lease renewed until no wait is owed. The brokers say only then whether the topic is the same.
+/// A claim is proved, and its lease renewed until no wait is owed. Only then do the brokers show whether the topic is
+/// the same.
 fn a_topic_without_an_answer() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -49,7 +50,7 @@ fn a_topic_without_an_answer() -> bool {
     !early && owner.leads()
 }
 
-/// A gap may hide a larger incarnation than the largest that was read: the claim states one above that.
+/// A gap may hide a larger incarnation than the largest one read, so the claim states one above that.
 fn records_that_were_not_read() -> bool {
     let largest = 1_000_007;
     let mut owner = Owner::new();
@@ -72,7 +73,7 @@ fn records_that_were_not_read() -> bool {
     owner.decoded(&claim).term_info.is_some_and(|info| info.token.incarnation > Incarnation(largest))
 }
 
-/// The commit is acknowledged, and the client has lost the partition meanwhile.
+/// The commit is acknowledged, but the client has lost the partition meanwhile.
 fn a_lost_assignment() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -81,7 +82,7 @@ fn a_lost_assignment() -> bool {
     !owner.leads()
 }
 
-/// It gives way, and rests twice as long the second time: others are in the group, though it reads nothing of them.
+/// It gives way, and rests twice as long the second time: others are in the group, although it reads nothing of them.
 fn a_topic_that_may_not_be_written() -> bool {
     let mut owner = Owner::new();
     let mut rests = Vec::new();
@@ -97,7 +98,7 @@ fn a_topic_that_may_not_be_written() -> bool {
     rests[0] >= Duration::from_secs(50) && rests[1] >= Duration::from_secs(100)
 }
 
-/// What it had appended before can be committed again and again: that proves its membership alone.
+/// It can commit its earlier records again and again, but that only proves its membership.
 fn a_leader_that_may_write_no_more() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -118,7 +119,7 @@ fn a_leader_that_may_write_no_more() -> bool {
     led && rest >= Duration::from_secs(50)
 }
 
-/// Its commits are denied, each at once: a lease later it leaves.
+/// Its commits are denied, each at once: it leaves a lease later.
 fn a_denied_commit() -> bool {
     let mut owner = Owner::new();
     let begun = owner.now;
@@ -134,11 +135,11 @@ fn a_denied_commit() -> bool {
             owner.give(Answer::Committed { attempt, result });
         }
     });
-    // As long as it was the owner, ten times.
+    // Ten times as long as it was the owner.
     owner.now.since(begun) - rest < Duration::from_secs(7)
 }
 
-/// The group has committed the token of a leader that may lead still, and no record of it was read.
+/// The group has committed the token of a leader that may still lead, and no record of that leader was read.
 fn a_leader_that_was_missed() -> bool {
     let mut owner = Owner::new();
     let token = Token { incarnation: Incarnation(1_000_007), sequence: Revision(0) };
@@ -148,7 +149,7 @@ fn a_leader_that_was_missed() -> bool {
     !owner.leads()
 }
 
-/// The membership is lost before its commit was answered: its client may send that as a later member.
+/// The membership is lost before its commit was answered, so its client may send the commit under a later membership.
 fn a_commit_that_outlives_its_membership() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -157,7 +158,7 @@ fn a_commit_that_outlives_its_membership() -> bool {
     owner.leaves
 }
 
-/// The first commit states a smaller token than the next, and stays open while everything else is answered.
+/// The first commit states a smaller token than the next, and remains open while everything else is answered.
 fn a_commit_with_a_smaller_token() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -206,13 +207,13 @@ struct Owner {
     /// The offset of the next record.
     next: u64,
     published: Option<Publish>,
-    /// The newest question for the committed token, and whether it is to be answered.
+    /// The newest question for the committed token, and whether it will be answered.
     question: u64,
     asks: bool,
     wakes: Option<Instant>,
-    /// The record of the newest commit that is to be answered.
+    /// The record of the newest commit that will be answered.
     committed: Option<Attempt>,
-    /// What is to be answered of the group: its members, and whether it was left.
+    /// What will be answered about the group: its members, and whether it was left.
     counts: bool,
     leaves: bool,
     joins: bool,
@@ -223,7 +224,7 @@ impl Owner {
     fn new() -> Self {
         let begun = Instant::ZERO + Duration::from_secs(3_600);
         let now = begun + Duration::from_secs(3_600);
-        // The settings are the defaults, and fit; a panic is no verdict.
+        // The settings are the defaults, which fit; a panic is not a verdict.
         let campaign = Campaign::new(Settings::new("me"), Group::default(), topic(now), ME, 7, begun);
         let mut owner = Self {
             campaign: campaign.expect("they fit"),
@@ -244,7 +245,7 @@ impl Owner {
     }
 
     fn give(&mut self, input: impl Into<Input>) {
-        // The scripts answer only what was asked; a panic is no verdict.
+        // The scripts answer only what was asked; a panic is not a verdict.
         self.campaign.handle(self.now, input.into()).expect("it keeps the contract");
         loop {
             match self.campaign.poll() {
@@ -264,7 +265,8 @@ impl Owner {
         }
     }
 
-    /// Lives on in a group with another member until it has left it and joins again; returns how long it was away.
+    /// Continues in a group with another member, until it has left the group and joins again. Returns how long it was
+    /// away.
     fn rests(&mut self, brokers: &dyn Fn(&mut Self)) -> Duration {
         let (begun, mut left) = (self.now, None);
         self.joins = false;
@@ -285,7 +287,7 @@ impl Owner {
         left.map_or(Duration::ZERO, |left| self.now.since(left))
     }
 
-    /// Is assigned partition zero of a group that has committed nothing; returns the claim that it publishes.
+    /// Gets partition zero in a group that has committed nothing. Returns the claim that it publishes.
     fn claims(&mut self) -> Publish {
         self.claims_after("")
     }
@@ -294,11 +296,11 @@ impl Owner {
     fn claims_after(&mut self, metadata: &str) -> Publish {
         self.give(Answer::Assigned { member: "m1".into() });
         self.give(Answer::CommittedToken { number: self.question, result: Ok(metadata.into()) });
-        // A panic is no verdict.
+        // A panic is not a verdict.
         self.published.take().expect("a claim")
     }
 
-    /// Five seconds pass, in which all that it publishes is proved.
+    /// Five seconds pass, in which everything that it publishes is proved.
     fn renews_for_a_lease(&mut self) {
         for _ in 0..5 {
             self.now = self.now + Duration::from_secs(1);

@@ -1,6 +1,7 @@
 //! `incumbent-mutants`: breaks the rules of an election one at a time, and checks that one of the checks notices.
 //!
-//! A normal build of it writes and builds a workspace whose core can be broken, and runs the hunt of that one; see
+//! A normal build writes and builds a workspace whose core can be broken, and runs that workspace's hunt; see
+//! docs/internals/mutants.md.
 //! docs/internals/mutants.md.
 
 mod finding;
@@ -31,28 +32,28 @@ const EXAMPLES: &str = "Examples:
   incumbent-mutants --mutant busy-loses          break one
   incumbent-mutants --mutant busy-loses --trace 1  show what happens in one run of it
   incumbent-mutants --json                       one line of JSON for each, for machines
-  incumbent-mutants --list                       say what there is, and run nothing
+  incumbent-mutants --list                       print the mutants, and run nothing
   incumbent-mutants --page docs/internals/mutants.md       write the table into the page";
 
-/// Breaks the rules of an election one at a time, and reports whether the simulator or the model checker notices.
+/// Breaks the rules of an election one at a time, and reports whether the simulator or the model checker notices
 ///
-/// A rule that can be broken unnoticed is a gap in the checks: the exit code says so.
+/// A rule that can be broken unnoticed is a gap in the checks, and makes the exit code 1.
 #[derive(Debug, Parser)]
 #[command(name = "incumbent-mutants", version, after_help = EXAMPLES)]
 struct Args {
     /// Break only this rule; may be given several times. `none` breaks nothing
     #[arg(long = "mutant", value_name = "NAME")]
     mutants: Vec<String>,
-    /// The number of seeds to run with all faults before fewer kinds of them are tried
+    /// The number of seeds to run with all faults before trying fewer kinds
     #[arg(long, value_name = "N", default_value_t = hunt::BLIND)]
     blind: u64,
-    /// The number of seeds to run with each choice of fewer faults
+    /// The number of seeds to run with each selection of fewer faults
     #[arg(long, value_name = "N", default_value_t = hunt::SWARM)]
     swarm: u64,
-    /// The number of rules to break at a time; by default the number of cores
+    /// The number of rules to break at a time; by default one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// End with the first notice of each, by the simulator or the model checker
+    /// End each hunt at the first notice, by the simulator or the model checker
     #[arg(long, conflicts_with = "page")]
     until_noticed: bool,
     /// Print one line of JSON for each
@@ -67,10 +68,10 @@ struct Args {
     /// Write the table into this page
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// Check that this page lists the mutants there are, and run nothing
+    /// Check that this page lists exactly the present mutants, and run nothing
     #[arg(long, value_name = "FILE", conflicts_with = "page")]
     check_page: Option<PathBuf>,
-    /// Hunt in this very process, as the processes of a hunt are started
+    /// Hunt in this process; a hunt starts its own processes this way
     #[arg(long, hide = true)]
     alone: bool,
 }
@@ -87,7 +88,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns whether every mutant is caught, and nothing is found where nothing is broken.
+/// Returns whether every mutant is caught, and nothing is found when nothing is broken.
 fn go(args: &Args) -> Result<bool> {
     if let Some(file) = &args.check_page {
         page::check(file)?;
@@ -139,7 +140,7 @@ fn go(args: &Args) -> Result<bool> {
     Ok(bad.is_empty())
 }
 
-/// The named mutants; all of them, and the control, where none is named.
+/// The named mutants; if none is named, all of them and the control.
 fn chosen(names: &[String]) -> Result<Vec<Option<&'static Mutant>>> {
     if names.is_empty() {
         return Ok(std::iter::once(None).chain(ALL.iter().map(Some)).collect());

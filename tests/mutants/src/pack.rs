@@ -1,5 +1,5 @@
-//! Hunts many at a time: the switch is one for a process, so each mutant gets a process of its own, which also bounds
-//! those that never end.
+//! Runs many hunts at a time. A process has one switch, so each mutant gets its own process; that also limits hunts
+//! that never end.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -13,11 +13,10 @@ use crate::finding::Finding;
 use crate::hunt::Hunt;
 use crate::table::{Mutant, NONE, SWITCH, name_of};
 
-/// The time after which a hunt counts as hung: half a minute is usual on an idle machine, and a loaded one takes ten times
-/// as long.
+/// When a hunt counts as hung: half a minute is usual on an idle machine, and a loaded one takes ten times as long.
 const TIME_LIMIT: Duration = Duration::from_secs(900);
 
-/// Hunts every mutant, `jobs` at a time; each finding is shown when it is there, and all are returned in order.
+/// Hunts every mutant, `jobs` at a time. Each finding is shown as soon as it arrives; all are returned in order.
 pub(crate) fn hunt(
     mutants: &[Option<&Mutant>],
     hunt: Hunt,
@@ -69,7 +68,7 @@ fn hunt_one(mutant: Option<&Mutant>, hunt: Hunt) -> Result<Finding> {
     }
 }
 
-/// This program again, in a process in which the mutant is on.
+/// This program again, in a process with the mutant switched on.
 pub(crate) fn alone(mutant: Option<&Mutant>) -> Result<Command> {
     let name = name_of(mutant);
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);

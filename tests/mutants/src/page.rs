@@ -20,7 +20,7 @@ fn begins(mutant: &Mutant) -> String {
     format!("| `{}` | {} | {} |", mutant.name, mutant.breaks, mutant.known_from)
 }
 
-/// The place where a mutant was noticed when the page was written; empty where it was not.
+/// Where a mutant was noticed when the page was written; empty if it was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Noticed<'a> {
     /// The simulator's seed, and its swarm.
@@ -41,7 +41,7 @@ fn places(cells: &str) -> Noticed<'_> {
     Noticed { place: places.next().unwrap_or_default(), world: places.next().unwrap_or_default() }
 }
 
-/// Writes the table of these findings into the page; a mutant that was not hunted keeps its row.
+/// Writes the table of these findings into the page. A mutant that was not hunted keeps its row.
 pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
     let text = read(file)?;
     let (before, written, after) = split(&text, file)?;
@@ -63,7 +63,7 @@ pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
         .with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Checks that the page lists exactly the present mutants. The checks that catch them are left open: they change
+/// Checks that the page lists exactly the present mutants. It ignores which checks catch them, because that changes
 /// with every draw of the simulator.
 pub(crate) fn check(file: &Path) -> Result<()> {
     let text = read(file)?;

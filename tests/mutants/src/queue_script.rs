@@ -1,5 +1,5 @@
-//! Short scripts for one candidate in a queue: answers about the servers that neither the simulator's store nor the model
-//! checker's worlds ever give.
+//! Short scripts for one candidate in a queue: answers of the servers that neither the simulator's store nor the model
+//! checker's worlds give.
 
 #![allow(clippy::expect_used, reason = "the lines above say why")]
 
@@ -39,18 +39,19 @@ const SCRIPTS: &[Script] = &[
     ("little time in queues", session_script::little_time_in_queues),
 ];
 
-/// The script whose outcome is not as it should be.
+/// The script that fails.
 pub(crate) fn play() -> Option<String> {
     broken(SCRIPTS)
 }
 
-/// No lease is let in that was compared with nothing.
+/// No lease is accepted that could not be compared with the shortest.
 fn a_shortest_lease_that_is_not_known() -> bool {
     campaign(Server { shortest: None }, Instant::ZERO).is_none()
 }
 
-/// A leader's companion moves, and its put has no answer. Until a read shows it on the lease that it moves to, both are kept
-/// alive; a round in which the former lease is not, and which shows it there, proves nothing. On either it is the leader's own.
+/// A leader's companion moves, and its put has no answer. Until a read shows the companion on its new lease, both are
+/// kept alive. A round proves nothing if the former lease was not kept alive and the read shows the companion there. On
+/// either lease it is the leader's own.
 fn a_companion_that_moves() -> bool {
     let at = |secs: u64| Instant::ZERO + Duration::from_secs(3_600 + secs);
     // As above.
@@ -64,7 +65,7 @@ fn a_companion_that_moves() -> bool {
     let first = given(&mut campaign, at(1), Input::Told(Told::Move { from: COMPANIONS, to: MOVED_TO }));
     let put = round(&mut campaign, at(1), &first, COMPANIONS, true);
     let proven = deadline(&campaign);
-    // The session's time limit: whether it was applied is not known.
+    // The session's time limit; whether it was applied is unknown.
     given(&mut campaign, at(3), Input::Tick);
     let again = given(&mut campaign, at(15), Input::Tick);
     let unproven = round(&mut campaign, at(15), &again, COMPANIONS, false);
@@ -81,8 +82,8 @@ fn a_companion_that_moves() -> bool {
         && moved.is_some_and(|moved| Some(moved) > proven)
 }
 
-/// A candidate behind another is denied each read but the first, always after it stopped waiting for that, while keep-alives are
-/// answered. It gives way: it revokes its lease.
+/// A candidate behind another is denied each read but the first, always after it stopped waiting for that read, while
+/// keep-alives are answered. It gives way: it revokes its lease.
 fn reads_that_fail_late() -> bool {
     let start = Instant::ZERO + Duration::from_secs(3_600);
     // As above.
@@ -91,7 +92,7 @@ fn reads_that_fail_late() -> bool {
     let mut inputs = vec![Input::Campaign];
     while now < start + LEASE * 3 {
         while let Some(input) = inputs.pop() {
-            // The script answers only what was asked; a panic is no verdict.
+            // The script answers only what was asked; a panic is not a verdict.
             campaign.handle(now, input).expect("it keeps the contract");
             loop {
                 match campaign.poll() {
@@ -126,9 +127,9 @@ fn reads_that_fail_late() -> bool {
     false
 }
 
-/// A candidate resigns, and each deletion is denied but one, which is not answered for half a lease once the connection has another
-/// lease: a leader that the store elected in it extended the lease of the companion. It looks for the companion a lease after
-/// the first answer that follows.
+/// A candidate resigns, and each deletion is denied except one. Once the connection has another lease, that deletion is
+/// not answered for half a lease, in which the store may have elected a leader that extended the companion's lease. The
+/// candidate checks for the companion a lease after the next answer.
 fn a_companion_that_runs_out() -> bool {
     let start = Instant::ZERO + Duration::from_secs(3_600);
     // As above.
@@ -142,7 +143,7 @@ fn a_companion_that_runs_out() -> bool {
     let mut inputs = vec![Input::Resign];
     for _ in 0..1_000 {
         while let Some(input) = inputs.pop() {
-            // The script answers only what was asked; a panic is no verdict.
+            // The script answers only what was asked; a panic is not a verdict.
             campaign.handle(now, input).expect("it keeps the contract");
             loop {
                 match campaign.poll() {
@@ -180,15 +181,15 @@ fn a_companion_that_runs_out() -> bool {
     false
 }
 
-/// A candidate's first read shows a companion of its own, ahead of it, of a candidacy that it gave up: it removes it, and begins
-/// with the lease after which that is named.
+/// A candidate's first read shows its own companion from a candidacy that it gave up, ahead of it. The candidate
+/// removes it, and begins with the lease that it is named after.
 fn a_companion_that_a_backup_brought_back() -> bool {
     let revived = LeaseId(5);
     // As above.
     let mut campaign = campaign(SERVER, Instant::ZERO).expect("they fit");
     let mut inputs = vec![Input::Campaign];
     while let Some(input) = inputs.pop() {
-        // The script answers only what was asked; a panic is no verdict.
+        // The script answers only what was asked; a panic is not a verdict.
         campaign.handle(Instant::ZERO, input).expect("it keeps the contract");
         loop {
             match campaign.poll() {
@@ -213,8 +214,8 @@ fn a_companion_that_a_backup_brought_back() -> bool {
     false
 }
 
-/// A companion of another candidate of the connection, which is over, is ahead without its place, on the lease that this one
-/// keeps alive. It has the connection leave that lease.
+/// A finished candidate of the same connection left a companion without a place ahead, on the lease that this candidate
+/// keeps alive. So this candidate makes the connection leave that lease.
 fn a_companion_that_no_one_deletes() -> bool {
     let start = Instant::ZERO + Duration::from_secs(3_600);
     // As above.
@@ -249,7 +250,7 @@ fn a_companion_that_no_one_deletes() -> bool {
     false
 }
 
-/// A round's keep-alives are answered after their time limit: the lease counts from their send all the same.
+/// A round's keep-alives are answered after their time limit, but the lease still counts from their send.
 fn keep_alives_that_are_late() -> bool {
     let at = |secs: u64| Instant::ZERO + Duration::from_secs(3_600 + secs);
     // As above.
@@ -267,8 +268,8 @@ fn keep_alives_that_are_late() -> bool {
     wins && deadline == Some((at(10) + LEASE).before(campaign.margin()))
 }
 
-/// Of the rounds of 65 leaders, 64 find a place: first those of the two that came when there were many, which are spread. One that
-/// comes later leaves before candidates that have waited to enter.
+/// Of the rounds of 65 leaders, 64 find a place, and first those of the two leaders that came when there were many,
+/// which are spread. A later one leaves before candidates that have waited to enter.
 fn rounds_in_a_window() -> bool {
     let at = |tenths: u64| Instant::ZERO + Duration::from_millis(3_600_000 + tenths * 100);
     let mut session = Session::<Queue>::new(SERVER);
@@ -280,7 +281,7 @@ fn rounds_in_a_window() -> bool {
         asked.iter().any(|(of, request)| *of == id && matches!(request, Request::KeepAlive { .. }))
     };
     let all = rounds.len() == 64 && (1..=62).chain([64, 65]).all(|id| keeps_alive(&rounds, id));
-    // The last one's leaves with the first one's answers.
+    // The last leader's round leaves with the first one's answers.
     let last = answered(&mut session, at(100), rounds[..1].to_vec());
     // Some of them find a place.
     let waiting = (66..=70).filter(|id| entered(&mut session, *id, at(101)).is_empty()).count();
@@ -320,7 +321,7 @@ fn asked(
     }
 }
 
-/// A candidate comes; returns what it asks for first.
+/// A candidate enters; returns what it first asks for.
 fn entered(session: &mut Session<Queue>, id: CampaignId, now: Instant) -> Vec<(CampaignId, Request)> {
     let enter = Enter {
         id,
@@ -333,7 +334,7 @@ fn entered(session: &mut Session<Queue>, id: CampaignId, now: Instant) -> Vec<(C
     asked(session, now, session::Input::Enter(Box::new(enter)))
 }
 
-/// A candidate comes and leads.
+/// A candidate enters and leads.
 fn enter(session: &mut Session<Queue>, id: CampaignId, now: Instant) {
     let mut open = entered(session, id, now);
     while !open.is_empty() {
@@ -355,7 +356,7 @@ fn answered(
 
 /// What the campaign asks for after an input.
 fn given(campaign: &mut Campaign, now: Instant, input: Input) -> Vec<Request> {
-    // The script answers only what was asked; a panic is no verdict.
+    // The script answers only what was asked; a panic is not a verdict.
     campaign.handle(now, input).expect("it keeps the contract");
     let mut asked = Vec::new();
     loop {
@@ -367,8 +368,8 @@ fn given(campaign: &mut Campaign, now: Instant, input: Input) -> Vec<Request> {
     }
 }
 
-/// Answers the keep-alives of a round, that of the companion's former lease as `kept` says, and its read, which shows the
-/// companion on this lease. Returns what is asked for then.
+/// Answers a round: its keep-alives (that of the companion's former lease only if `kept`), and its read, which shows
+/// the companion on this lease. Returns what is asked for next.
 fn round(campaign: &mut Campaign, now: Instant, asked: &[Request], on: LeaseId, kept: bool) -> Vec<Request> {
     let mut asked = asked.to_vec();
     while let Some(request) = asked.pop() {
@@ -417,13 +418,13 @@ fn settings() -> Settings {
     Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") }
 }
 
-/// Gives an input, then answers everything that the candidate asks for as a store would in which it is alone. Returns
-/// whether it wins.
+/// Gives an input, then answers all the candidate's requests as a store would in which it is alone. Returns whether it
+/// wins.
 fn plays_to_a_win(campaign: &mut Campaign, now: Instant, input: Input) -> bool {
     let mut inputs = vec![input];
     let mut won = false;
     while let Some(input) = inputs.pop() {
-        // The script answers only what was asked; a panic is no verdict.
+        // The script answers only what was asked; a panic is not a verdict.
         campaign.handle(now, input).expect("it keeps the contract");
         loop {
             match campaign.poll() {

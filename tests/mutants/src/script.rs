@@ -1,4 +1,4 @@
-//! Short scripts for one candidate: inputs that neither the simulator's store nor the model checker's worlds ever make.
+//! Short scripts for one candidate: inputs that neither the simulator's store nor the model checker's worlds make.
 
 #![allow(clippy::expect_used, reason = "the lines above say why")]
 
@@ -54,12 +54,12 @@ const SCRIPTS: &[Script] = &[
     ("little time", session_script::little_time),
 ];
 
-/// The script whose outcome is not as it should be.
+/// The script that fails.
 pub(crate) fn play() -> Option<String> {
     broken(SCRIPTS)
 }
 
-/// The first whose outcome is not as it should be. A panic is no verdict, but for what a machine found broken in itself.
+/// The first script that fails. A panic is not a verdict, unless it is one of a machine's own assertions.
 pub(crate) fn broken(scripts: &[Script]) -> Option<String> {
     let is_broken = |holds: &fn() -> bool| match std::panic::catch_unwind(holds) {
         Ok(holds) => !holds,
@@ -80,12 +80,12 @@ impl Bench {
         Self::on(max_age, &[], entry, true)
     }
 
-    /// The same after watches showed these before it began, one each.
+    /// The same, but watches showed these entries before it began, one each.
     fn shown(max_age: Option<Duration>, early: &[Entry], entry: Entry) -> (Self, Vec<Output>) {
         Self::on(max_age, early, entry, true)
     }
 
-    /// The same in a store whose acknowledgements carry the incarnation, or do not.
+    /// The same, in a store whose acknowledgements may carry the incarnation.
     fn on(
         max_age: Option<Duration>,
         early: &[Entry],
@@ -114,7 +114,7 @@ impl Bench {
             newest: None,
         };
         let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
-        // Settings and store are those above, and fit; a panic is no verdict.
+        // The settings and the store are those above, which fit; a panic is not a verdict.
         let mut campaign = Campaign::new(settings, store, &info, ME, 7, now).expect("they fit");
         let mut sights = EarlySights::default();
         for entry in early {
@@ -136,7 +136,7 @@ impl Bench {
     }
 
     fn handle(&mut self, input: Input) -> Vec<Output> {
-        // The scripts answer only attempts and reads that exist; a panic is no verdict.
+        // The scripts answer only attempts and reads that exist; a panic is not a verdict.
         self.campaign.handle(self.now, input).expect("it keeps the contract");
         let next = || match self.campaign.poll() {
             Output::WakeAt(_) => None,
@@ -165,12 +165,11 @@ impl Bench {
     }
 }
 
-/// A candidate, and a store that answers at once or not at all. It gives the lengths of the rests of the candidate that gave
-/// way, in seconds.
+/// A candidate, and a store that answers at once or not at all. Records how long the candidate's rests are, in seconds.
 struct Denied {
     bench: Bench,
     revision: u64,
-    /// The key is free, or another candidate's.
+    /// Whether the key is free; otherwise it is another candidate's.
     free: bool,
     rests: Vec<u64>,
 }
@@ -183,7 +182,7 @@ impl Denied {
         denied
     }
 
-    /// Lets seconds pass in which the store answers inspections, or denies them; and answers at all, or not.
+    /// Lets seconds pass in which the store answers or denies inspections, or does not answer at all.
     fn pass(&mut self, seconds: u64, inspects: bool, up: bool) {
         for _ in 0..seconds {
             let outputs = self.bench.pass(Duration::from_secs(1));
@@ -257,7 +256,7 @@ fn stated_lease(outputs: &[Output]) -> Option<Duration> {
     })
 }
 
-/// The report, if the outputs have it, that the store went back; true if that bars the candidate.
+/// The report, if any, that the store went back; true if that bars the candidate.
 fn barred(outputs: &[Output]) -> Option<bool> {
     outputs.iter().find_map(|output| match output {
         Output::Event(Event::Warning(Warning::StoreReset { barred, .. })) => Some(*barred),
@@ -342,8 +341,8 @@ fn an_old_inspection() -> bool {
     bench.leads()
 }
 
-/// An acquire that was sent for one incarnation is acknowledged by the next, whose leader was deleted unseen: the wait is a
-/// lease of its own.
+/// An acquire that was sent for one incarnation is acknowledged by the next, whose leader was deleted unseen: the wait
+/// is a whole new lease.
 fn an_attempt_for_another_incarnation() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), released(5, Duration::ZERO, None));
     let next = Incarnation(INCARNATION.0 + 1);
@@ -432,7 +431,7 @@ fn an_absence() -> bool {
     bench.leads()
 }
 
-/// A store that words its fault otherwise each time is reported a few times.
+/// A store that words its fault differently each time is reported only a few times.
 fn many_faults() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), Entry::Vacant);
     let mut reported = 0;
@@ -474,7 +473,8 @@ fn a_gap() -> bool {
     barred(&outputs) == Some(false) && acquires(&bench.pass(Duration::from_secs(1))) == 1
 }
 
-/// It gives way after a lease, rests for ten leases while another claims the key, gives way again, and rests for twenty.
+/// It gives way after a lease, rests for ten leases while another claims the key, gives way again, and rests for
+/// twenty.
 fn a_rest() -> bool {
     let mut denied = Denied::new();
     denied.pass(40, false, true);
@@ -493,7 +493,7 @@ fn an_outage() -> bool {
     denied.rests.is_empty()
 }
 
-/// What failed works again after sixty seconds of its rest.
+/// The failing step works again after sixty seconds of its rest.
 fn a_probe() -> bool {
     let mut denied = Denied::new();
     denied.pass(40, false, true);
@@ -510,7 +510,7 @@ fn a_rest_alone() -> bool {
     denied.rests == [300, 300]
 }
 
-/// Twice it loses its term, and what failed works again before it failed for a lease.
+/// It loses its term twice; each time, the failing step works again before it has failed for a lease.
 fn terms_lost_again_and_again() -> bool {
     let mut denied = Denied::new();
     denied.pass(35, true, true);
@@ -554,8 +554,8 @@ fn a_token_in_a_stale_record() -> bool {
     true
 }
 
-/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is: below what was known when it
-/// was sent, and in another run above that, but below what is known now.
+/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is acknowledged: below what
+/// was known when it was sent; in another run above that, but below what is known now.
 fn a_watch_that_shows_nothing() -> bool {
     let (mut bench, _) = Bench::on(Some(LEASE), &[], live(10, 10), false);
     bench.handle(Input::Watching { since: bench.now.before(LEASE) });
@@ -586,7 +586,7 @@ fn late_acknowledgements() -> bool {
     if led && bench.leads() {
         return false;
     }
-    // The key is absent over one connection. What is late is no answer to that.
+    // The key is absent over one connection. A late answer does not confirm that.
     let mut bench = leading();
     let led = bench.leads();
     bench.handle(Input::Reconnected);

@@ -14,11 +14,12 @@ use incumbent_sim::{Course, Overload, Store};
 const LEASE: Duration = Duration::from_secs(30);
 /// The time that an answer takes.
 const ANSWER: Duration = Duration::from_millis(20);
-/// The requests that the store bears at a time.
+/// The number of requests that the store accepts at a time.
 const WINDOW: u64 = 8;
 
-/// One session with a thousand elections gets a tenth of its processor, or a store that is slower than it renews: it keeps them
-/// all, over one connection. With half of that it keeps what there is time for, and leads all again soon after.
+/// A session with a thousand elections gets a tenth of its processor, or a store that is slower than it renews: it
+/// keeps all of them, over one connection. With half of that it keeps as many as there is time for, and soon leads all
+/// again afterwards.
 pub(crate) fn little_time() -> bool {
     let little = Overload {
         elections: 1_000,
@@ -28,7 +29,7 @@ pub(crate) fn little_time() -> bool {
         slower: 1,
     };
     let kept = |course: Course| course.fewest == 1_000 && course.reconnects == 0;
-    // A third of a lease is enough for the renewals of so many.
+    // A third of a lease is enough for this many renewals.
     let kept_some = |course: Course| course.fewest >= 250 && course.reconnects == 0 && course.lost_later == 0;
     let holds = |overload: Overload, is_well: &dyn Fn(Course) -> bool| {
         overload.run(Store::Nats, 1).is_ok_and(is_well)
@@ -59,7 +60,7 @@ pub(crate) fn little_time_in_queues() -> bool {
         && holds(Overload { share: 100, slower: 400, ..little }, &kept_some)
 }
 
-/// A renewal finds no place until it is too late for its answer. Then it leaves, as nothing else waits.
+/// A renewal finds no place until it is too late for its answer. Then it leaves, because nothing else waits.
 pub(crate) fn a_last_renewal() -> bool {
     let mut bench = Bench::new();
     bench.leads(1);
@@ -78,7 +79,7 @@ pub(crate) fn a_last_renewal() -> bool {
     })
 }
 
-/// A renewal is applied and its answer comes after its time limit: the lease counts from it all the same.
+/// A renewal is applied, and its answer comes after its time limit, but the lease still counts from it.
 pub(crate) fn a_late_answer() -> bool {
     let mut bench = Bench::new();
     bench.leads(1);
@@ -95,7 +96,7 @@ pub(crate) fn a_late_answer() -> bool {
     })
 }
 
-/// Four renewals find no place and wait for a third of their lease: their candidates report it, once.
+/// Four renewals find no place and wait for a third of their lease: their candidates report it once.
 pub(crate) fn an_overload() -> bool {
     let mut bench = Bench::new();
     (1..=WINDOW + 4).for_each(|id| bench.leads(id));
@@ -137,7 +138,7 @@ impl Bench {
     }
 
     fn handle(&mut self, input: Input) -> Vec<Output> {
-        // The scripts answer only what was asked; a panic is no verdict.
+        // The scripts answer only what was asked; a panic is not a verdict.
         self.session.handle(self.now, input).expect("it keeps the contract");
         let next = || match self.session.poll() {
             Output::WakeAt(_) => None,
@@ -146,7 +147,7 @@ impl Bench {
         std::iter::from_fn(next).collect()
     }
 
-    /// A candidate enters an election of its own, and campaigns once the store is inspected. Returns the inspection's number.
+    /// A candidate enters its own election, and campaigns once the store is inspected. Returns the inspection's number.
     fn enter(&mut self, id: CampaignId) -> Option<u64> {
         let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
         let (election, nonce) = (format!("election-{id}").into(), Nonce(id.into()));

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 /// An edit of one source file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice<'a> {
-    /// The number of the mutant, its place in the table.
+    /// The mutant's number: its index in the table.
     pub(crate) number: usize,
     pub(crate) mutant: &'a str,
     pub(crate) text: &'a str,
@@ -21,17 +21,18 @@ struct Place<'a> {
     choices: Vec<Choice<'a>>,
 }
 
-/// The source of `file` with a switch for every choice. `is` is the path of the function that returns which mutant is on.
+/// The source of `file` with a switch for every choice. `is` is the path of the function that returns which mutant is
+/// on.
 ///
 /// # Errors
-/// A text that is not in the source exactly once, and two texts that overlap without one within the other.
+/// If a text is not in the source exactly once, or if two texts overlap and neither contains the other.
 pub(crate) fn install(source: &str, file: &str, choices: &[Choice<'_>], is: &str) -> Result<String> {
     let mut places: Vec<Place<'_>> = Vec::new();
     for choice in choices {
         let found: Vec<usize> = source.match_indices(choice.text).map(|(at, _)| at).collect();
         let [start] = found[..] else {
             bail!(
-                "mutant {:?}: its text stands {} times in {file}, and must stand exactly once: {:?}; \
+                "mutant {:?}: its text occurs {} times in {file}, and must occur exactly once: {:?}; \
                  write the present text into tests/mutants/mutants.toml",
                 choice.mutant,
                 found.len(),
@@ -56,7 +57,7 @@ pub(crate) fn install(source: &str, file: &str, choices: &[Choice<'_>], is: &str
     Ok(render(source, 0..source.len(), &places, is))
 }
 
-/// The part of the source in `range`, with its switches. `places` are those in it, outer ones first.
+/// The part of the source in `range`, with its switches. `places` are those inside it, outer ones first.
 fn render(source: &str, range: Range<usize>, places: &[Place<'_>], is: &str) -> String {
     let (mut text, mut at, mut rest) = (String::new(), range.start, places);
     while let Some((place, others)) = rest.split_first() {
@@ -77,7 +78,7 @@ fn switch(place: &Place<'_>, sound: &str, is: &str) -> String {
     }
     text += &format!("{{ {sound} }}");
     let original = place.choices.first().map_or("", |choice| choice.text);
-    // Statements stay statements; an expression may be an operand.
+    // Statements remain statements; an expression may be an operand.
     if original.ends_with([';', '}']) { text } else { format!("({text})") }
 }
 

@@ -4,13 +4,13 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The environment variable that names the mutant that is on in a process. It is read at the first use of a switch.
+/// The environment variable that names the active mutant of a process. It is read when a switch is first used.
 pub(crate) const SWITCH: &str = "INCUMBENT_MUTANT";
 
 /// The name of the control, in which nothing is broken.
 pub(crate) const NONE: &str = "none";
 
-/// A rule that is broken, and the edits of the sources that break it.
+/// A broken rule, and the edits of the sources that break it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Mutant {
@@ -18,7 +18,7 @@ pub(crate) struct Mutant {
     pub(crate) name: String,
     /// The broken rule, in a sentence.
     pub(crate) breaks: String,
-    /// The programs that are known to have this error, or the rule that is left out.
+    /// Programs known to have this error, or the rule that is left out.
     pub(crate) known_from: String,
     /// The edits, at least one.
     #[serde(rename = "edit")]

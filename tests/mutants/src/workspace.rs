@@ -1,6 +1,5 @@
-//! A workspace whose core can be broken: copies of the core, the simulator, the model and this hunt, under the target
-//! folder, with a switch where the table has an edit. It is compiled once; the environment selects the mutant that is
-//! on.
+//! A workspace whose core can be broken: copies of the core, the simulator, the model and this hunt, in the target
+//! folder, with a switch at each edit of the table. It is compiled once; the environment selects the active mutant.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,12 +16,12 @@ use crate::table::{ALL, SWITCH};
 /// The environment variable that marks the build of such a workspace.
 pub(crate) const BREAKABLE: &str = "INCUMBENT_BREAKABLE";
 
-/// The profile of the program that is built: optimised, with the assertions of the machines about themselves.
+/// The profile of the built program: optimised, with the machines' own assertions.
 const PROFILE: &str = "hunt";
-/// The copied packages: a manifest and `src` each.
+/// The copied packages: the manifest and `src` of each.
 const PACKAGES: [&str; 4] = ["core", "sim", "tests/model", "tests/mutants"];
 
-/// Runs the hunt of a workspace that can be broken, after building it, with the arguments of this process.
+/// Builds a workspace that can be broken, and runs its hunt with this process's arguments.
 pub(crate) fn run() -> Result<ExitStatus> {
     let target = target();
     let folder = target.join("mutants");
@@ -58,7 +57,7 @@ fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// Writes the workspace. A file that is there already is left alone, so that cargo compiles only what changed.
+/// Writes the workspace. An unchanged file is left alone, so that cargo compiles only what changed.
 fn write(folder: &Path) -> Result<()> {
     let files = files()?;
     for (path, text) in &files {
@@ -70,7 +69,7 @@ fn write(folder: &Path) -> Result<()> {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         fs::write(&place, text).with_context(|| format!("cannot write {}", place.display()))?;
     }
-    // A source that was deleted in the repository would do no harm, and would confuse readers.
+    // A source that was deleted in the repository would be harmless here, but confuse readers.
     for package in PACKAGES {
         for path in sources(folder, package)? {
             if !files.contains_key(&path) {
@@ -91,7 +90,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     for package in PACKAGES {
         let manifest = format!("{package}/Cargo.toml");
         let mut table = parse(&manifest)?;
-        // Tests and benchmarks are not copied, nor the dependencies that only they need.
+        // Tests and benchmarks are not copied, and neither are the dependencies that only they need.
         for only_theirs in ["dev-dependencies", "bench", "test"] {
             table.remove(only_theirs);
         }
@@ -138,7 +137,7 @@ fn break_rules(files: &mut BTreeMap<String, String>) -> Result<()> {
         };
         *source = install(source, file, &choices, is)?;
     }
-    // Switches leave code unused; that needs no warning.
+    // Switches leave code unused, which needs no warning.
     for package in PACKAGES {
         if let Some(source) = files.get_mut(&format!("{package}/src/lib.rs")) {
             source.insert_str(0, "#![allow(warnings, clippy::all)]\n");
@@ -204,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_of_the_table_stands_exactly_once_in_its_file() {
+    fn every_text_of_the_table_occurs_exactly_once_in_its_file() {
         let files = files().unwrap();
         assert!(files["core/src/lib.rs"].ends_with("pub mod mutant;\n"));
         assert!(files["core/src/campaign/mod.rs"].contains("crate::mutant::is("));

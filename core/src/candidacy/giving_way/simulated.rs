@@ -1,7 +1,7 @@
-//! Three candidates for 6,000 s, with a lease of 5 s, and some cannot prove: the share of time with a leader.
+//! Three candidates for 6,000 s, with a lease of 5 s; some cannot prove. Measures the share of time with a leader.
 //!
-//! A candidate claims as in Kafka, where the smallest id owns the partition, or as in etcd, where the first to come does.
-//! Time passes in tenths of a second, in whole numbers, so each figure is exact.
+//! Candidates claim as in Kafka, where the smallest id owns the partition, or as in etcd, where the first to come is
+//! first. Time passes in whole tenths of a second, so each figure is exact.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -12,7 +12,7 @@ use crate::time::Instant;
 const TICK: Duration = Duration::from_millis(100);
 const LEASE: Duration = Duration::from_secs(5);
 const WORST: Duration = Duration::from_secs(15);
-/// From a claim to a win where the one before left cleanly.
+/// From a claim to a win if the previous leader left cleanly.
 const CLEAN: Duration = Duration::from_millis(300);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ enum Order {
     Etcd,
 }
 
-/// Whether a candidate cannot prove, this long after the begin.
+/// Whether a candidate cannot prove, this long after the start.
 type Sick = fn(Duration) -> bool;
 
 struct Candidate {
@@ -31,7 +31,7 @@ struct Candidate {
     /// The step that fails: only some can be probed.
     step: Step,
     giving_way: GivingWay,
-    /// When it claimed; none while it rests.
+    /// When it claimed; `None` while it rests.
     claimed: Option<Instant>,
     proven: Option<Instant>,
 }
@@ -50,7 +50,7 @@ fn run(order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     run_with_terms_of(LEASE, order, sick, seconds)
 }
 
-/// The same, where a term ends so long after its last proof.
+/// The same, if a term ends so long after its last proof.
 fn run_with_terms_of(term: Duration, order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     let candidate = |&(sick, step): &(Sick, Step)| Candidate {
         sick,
@@ -73,7 +73,7 @@ fn run_with_terms_of(term: Duration, order: Order, sick: &[(Sick, Step)], second
         }
         .map(|(id, _)| id);
         if next != owner {
-            // A leader that cannot reach the store does not release, so its lease is waited for.
+            // A leader that cannot reach the store does not release, so others wait for its lease.
             let unclean = won.is_some_and(|id: usize| (all[id].sick)(elapsed));
             if let Some(id) = won.take() {
                 all[id].giving_way.lost(now);
@@ -140,7 +140,7 @@ fn from_100_to_400(now: Duration) -> bool {
     from_100(now) && now < Duration::from_secs(400)
 }
 
-/// Sick from the 100th second on, for the first `sick` seconds of every `of`.
+/// Sick from the 100th second, for the first `sick` seconds of every `of`.
 fn now_and_then<const SICK: u128, const OF: u128>(now: Duration) -> bool {
     from_100(now) && now.as_millis() % (OF * 1000) < SICK * 1000
 }
@@ -155,8 +155,8 @@ fn assert_led(order: Order, sick: &[(Sick, Step)], seconds: u32, by: &[u32], vac
     assert_eq!(run(order, sick, seconds), Led { by: by.to_vec(), vacancies, longest });
 }
 
-/// 655 of 60,000 tenths of a second without a leader: 1.1 %. Each rest is twice the one before, up to ten minutes, so the
-/// candidate is back 13 times.
+/// 655 of 60,000 tenths of a second without a leader: 1.1 %. Each rest is twice the one before, up to ten minutes, so
+/// the candidate comes back 13 times.
 #[test]
 fn one_that_is_faulty_for_good_costs_a_hundredth_of_the_time() {
     let all = [FOR_GOOD, WELL, WELL];
@@ -186,7 +186,7 @@ fn one_that_is_sick_for_six_seconds_of_twenty_soon_leaves_the_election_to_anothe
     assert_led(Order::Etcd, &all, 6000, &[1046, 58947, 0], 2, 4);
 }
 
-/// Its terms are longer than its rests, so no row begins; what is lost are 197 changes of the leader.
+/// Its terms are longer than its rests, so no row begins; the time lost is that of 197 changes of leader.
 #[test]
 fn one_that_is_sick_for_six_seconds_of_sixty_leads_in_between() {
     let all = [(now_and_then::<6, 60> as Sick, Step::Read), WELL, WELL];
@@ -207,8 +207,8 @@ fn flaps(now: Duration) -> bool {
 
 const SHORT_TERM: Duration = Duration::from_millis(3500);
 
-/// A term ends 3.5 s after its last proof, and the candidate is well again 1.3 s later, before it failed for a lease. Where each
-/// win forgave that, a fifth of the time was lost; 278 of 60,000 tenths of a second are: 0.5 %.
+/// A term ends 3.5 s after its last proof, and the candidate recovers 1.3 s later, before it has failed for a lease. If
+/// each win forgave that, a fifth of the time would be lost; as it is, 278 of 60,000 tenths of a second are: 0.5 %.
 #[test]
 fn one_that_loses_its_term_again_and_again_leaves_the_election_to_another() {
     let all = [(flaps as Sick, Step::Read), WELL, WELL];
@@ -217,21 +217,21 @@ fn one_that_loses_its_term_again_and_again_leaves_the_election_to_another() {
     assert_eq!(led(Order::Etcd), Led { by: alloc::vec![1096, 58883, 0], vacancies: 3, longest: 14 });
 }
 
-/// 79 % of the time it could lead. It rests twice as seldom each time, until no one else was there six times.
+/// It leads for 79 % of the possible time. It rests half as often each time, until it was alone six times.
 #[test]
 fn one_that_loses_its_term_again_and_again_and_is_alone_still_leads() {
     let led = run_with_terms_of(SHORT_TERM, Order::Kafka, &[(flaps, Step::Read)], 6000);
     assert_eq!(led, Led { by: alloc::vec![42364], vacancies: 900, longest: 194 });
 }
 
-/// Sick from 100 s to 400 s, and the lease that it led for longer: vacant for 296.8 s, until 401.7 s.
+/// Sick from 100 s to 400 s; its last lease ends later. Vacant for 296.8 s, until 401.7 s.
 #[test]
 fn one_that_is_alone_leads_at_once_when_it_is_well() {
     assert_led(Order::Kafka, &[NO_PROBE], 1000, &[7029], 2, 2968);
     assert_led(Order::Etcd, &[NO_PROBE], 1000, &[7029], 2, 2968);
 }
 
-/// Vacant until 401.4 s where their steps can be probed, and until 411.3 s where not: within the worst fail-over.
+/// Vacant until 401.4 s if their steps can be probed, else until 411.3 s: within the worst fail-over.
 #[test]
 fn where_all_were_sick_one_leads_within_the_worst_fail_over_when_they_are_well() {
     let probed = [(from_100_to_400 as Sick, Step::Read); 3];

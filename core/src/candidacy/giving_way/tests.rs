@@ -1,4 +1,4 @@
-//! The rules one by one, for a lease of twelve seconds: a third is 4 s, an answer may take 1 s.
+//! The rules one by one, with a lease of twelve seconds: a third is 4 s, and an answer may take 1 s.
 
 use core::time::Duration;
 
@@ -14,7 +14,7 @@ fn at(secs: u64) -> Instant {
     Instant::ZERO + Duration::from_secs(secs)
 }
 
-/// A step is sent at each of these seconds, fails at once, and what keeps the claim is answered.
+/// At each of these seconds a step is sent and fails at once, and what keeps the claim is answered.
 fn fails(giving_way: &mut GivingWay, seconds: impl IntoIterator<Item = u64>) {
     for second in seconds {
         giving_way.kept(LEASE, at(second));
@@ -22,7 +22,7 @@ fn fails(giving_way: &mut GivingWay, seconds: impl IntoIterator<Item = u64>) {
     }
 }
 
-/// Claimed at `from`, cannot prove, and gives way twelve seconds later; the claim is removed at once.
+/// Claims at `from`, cannot prove it, and gives way twelve seconds later; the claim is removed at once.
 fn rests_from(giving_way: &mut GivingWay, from: u64) {
     fails(giving_way, (from..=from + 12).step_by(2));
     assert!(giving_way.gives_way(LEASE));
@@ -79,7 +79,7 @@ fn the_time_in_our_own_queue_does_not_count() {
     let mut giving_way = GivingWay::default();
     for second in (0..=60).step_by(5) {
         giving_way.kept(LEASE, at(second));
-        // Asked a second after the last one, sent four seconds later.
+        // Asked a second after the previous one, sent four seconds later.
         let tried = Tried { asked: at(second).before(Duration::from_secs(4)), sent: at(second) };
         giving_way.failed(Step::Read, tried, LEASE, at(second));
         assert_eq!(giving_way.gives_way(LEASE), second == 60);
@@ -151,7 +151,7 @@ fn after_a_remedy_a_lease_counts_again_and_the_rest_is_for_both() {
 
 // ---- what is owed ----
 
-/// Fails from `from` on for so many seconds, is kept, and wins at the end.
+/// Fails from `from` for this many seconds, keeps its claim, and wins at the end.
 fn wins_after(giving_way: &mut GivingWay, from: u64, seconds: u64) {
     fails(giving_way, from..=from + seconds);
     giving_way.won(LEASE, at(from + seconds));
@@ -164,7 +164,7 @@ fn what_counted_before_a_win_counts_when_the_term_is_lost_soon() {
     fails(&mut giving_way, 20..=24);
     assert!(!giving_way.gives_way(LEASE), "a term ends by itself");
     giving_way.lost(at(24));
-    // Of the eight seconds 6.4 s are owed after a term of sixteen, and 4 s counted since.
+    // A term of sixteen seconds leaves 6.4 s of the eight owed, and 4 s counted since.
     assert!(!giving_way.gives_way(LEASE));
     fails(&mut giving_way, [25, 26]);
     assert!(!giving_way.gives_way(LEASE), "the last second may be the beginning of an outage");
@@ -223,7 +223,7 @@ fn an_outage_before_a_win_is_not_owed() {
 }
 
 #[test]
-fn after_a_rest_that_ended_because_no_one_else_was_there_twice_as_much_is_owed_before_the_next() {
+fn after_a_rest_that_ended_because_it_was_alone_twice_as_much_must_be_owed_before_the_next() {
     let mut giving_way = GivingWay::default();
     rests_from(&mut giving_way, 0);
     giving_way.others_claim(false, WORST, at(12));
@@ -399,7 +399,7 @@ fn where_a_commit_failed_nothing_is_probed_and_the_rest_lasts() {
 // ---- alone ----
 
 #[test]
-fn where_no_one_else_claims_for_the_worst_fail_over_the_rest_ends() {
+fn if_no_other_candidate_claims_for_the_worst_fail_over_the_rest_ends() {
     let mut giving_way = GivingWay::default();
     rests_from(&mut giving_way, 0);
     giving_way.others_claim(false, WORST, at(12));

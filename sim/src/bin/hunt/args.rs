@@ -12,45 +12,45 @@ use incumbent_sim::hunt::{Limits, Wanted};
 use incumbent_sim::{Kind, Store};
 
 pub(super) const HELP: &str = "\
-Hunt for a run that breaks a promise: simulated elections under faults, of fresh seeds, on every core
+Hunt for a run that breaks a promise: simulated elections under faults, with fresh seeds, on every core
 
-In turn a run has the mix of faults that a seed draws, and a group of three to five kinds of faults, from the pairs of
-kinds that met least so far; with few and many candidates, with and without candidates of other software. A run that
-fails is printed with the command that makes it again, shrunk when the time is over, and filed: the tests replay the
-file from then on, and fail until the defect is mended.
+Runs alternate between the mix of faults that a seed draws and a group of three to five kinds of faults, chosen from the
+pairs of kinds that met least so far; with few and many candidates, with and without candidates of other software. A run
+that fails is printed with the command that repeats it, shrunk when the time is over, and written to a file: the tests
+replay the file from then on, and fail until the defect is fixed.
 
 Usage: cargo xtask hunt [OPTIONS]
 
 Options:
-  --for TIME      The time, such as 90s, 10m or 2h. 10m where neither this nor --seeds is given
-  --seeds N       The number of runs. The same --seed and --seeds are the same hunt, on any number of threads
-  --seed NUMBER   The seed of the first run; every further run has the next one. A fresh one where this is left out
-  --store STORE   nats, etcd, kafka, several of them separated by commas, or all, which is the default
+  --for TIME      How long to hunt, such as 90s, 10m or 2h. Default: 10m, unless --seeds is given
+  --seeds N       The number of runs. The same --seed and --seeds give the same hunt, on any number of threads
+  --seed NUMBER   The seed of the first run; each further run has the next one. Default: a fresh seed
+  --store STORE   nats, etcd, kafka, several of them separated by commas, or all. Default: all
   --faults KIND,...
-                  Only these kinds of faults; all where this is left out (`cargo sim --faults help` lists them)
-  --peers N       The number of candidates of other software in every run. Where this is left out, a third of the runs
-                  has one to three; of those on Kafka, where they are slow, a twelfth
-  --jobs N        The number of threads; that of the processors where this is left out. It changes nothing else
-  --red FOLDER    The folder of the files; sim/red where this is left out. `none` writes none
-  --json          Print the summary as JSON, on one line, and nothing else on the standard output
+                  Only these kinds of faults (`cargo sim --faults help` lists them). Default: all
+  --peers N       The number of candidates of other software in every run. Default: one to three in a third of the runs,
+                  but only in a twelfth of those on Kafka, where they are slow
+  --jobs N        The number of threads. It changes nothing else. Default: one per processor
+  --red FOLDER    The folder for the files; `none` writes none. Default: sim/red
+  --json          Print only the summary on standard output, as one line of JSON
   -h, --help      Print this
 
 Examples:
   cargo xtask hunt
-      Ten minutes, on all stores. Before a change to the core, a world or a store lands.
+      Ten minutes, on all stores. Run it before a change to the core, a world or a store lands.
   cargo xtask hunt --for 2h --store etcd
   cargo xtask hunt --seed 40 --seeds 20000 --store nats --peers 0
       Seeds 40 to 20039: the same runs each time.
   cargo xtask hunt --faults purge,raise-age,close,quorum,cut --store nats
 
-The exit code is 0 if no run failed, 1 if one did, 2 if the hunt could not be made: the command line cannot be read, or a
-file not written. Ctrl-C ends a hunt with its summary.
+The exit code is 0 if no run failed, 1 if one did, and 2 if the command line cannot be read or a file cannot be written.
+Ctrl-C ends a hunt with its summary.
 ";
 
-/// The time where no limit is given.
+/// The time if no limit is given.
 const TIME: Duration = Duration::from_secs(600);
 
-/// The fresh seeds are below this, so that a person can copy them.
+/// Fresh seeds are below this, so that a person can copy them.
 const FRESH: u64 = 1_000_000_000_000;
 
 /// What a command line asks for.
@@ -65,7 +65,7 @@ pub(super) struct Args {
     pub(super) wanted: Wanted,
     pub(super) limits: Limits,
     pub(super) jobs: NonZeroUsize,
-    /// The folder of the files; `None`: none is written.
+    /// The folder for the files; `None`: write none.
     pub(super) red: Option<PathBuf>,
     pub(super) json: bool,
 }
@@ -98,7 +98,7 @@ pub(super) fn parse(mut words: impl Iterator<Item = String>) -> Result<Asked, St
                 let folder = value("a folder, or `none`")?;
                 red = (folder != "none").then(|| folder.into());
             }
-            _ => return Err(format!("there is no option {option:?}")),
+            _ => return Err(format!("unknown option {option:?}")),
         }
     }
     if let Some(faults) = &wanted.faults
@@ -122,12 +122,12 @@ fn fresh() -> u64 {
 }
 
 fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("{option} {text:?} is no number, or not in its limits"))
+    text.parse().map_err(|_| format!("{option} {text:?} is not a number in range"))
 }
 
 /// `90s`, `10m`, `2h`.
 fn time(text: &str) -> Result<Duration, String> {
-    let unread = || format!("--for {text:?} is no time: use a number with s, m or h, such as 10m");
+    let unread = || format!("--for {text:?} is not a time: use a number with s, m or h, such as 10m");
     let unit = text.chars().last().ok_or_else(unread)?;
     let seconds = match unit {
         's' => 1,
@@ -225,13 +225,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused_with_what_can() {
-        assert_eq!(refused(&["--fur", "1m"]), "there is no option \"--fur\"");
+        assert_eq!(refused(&["--fur", "1m"]), "unknown option \"--fur\"");
         assert_eq!(
             refused(&["--for", "10"]),
-            "--for \"10\" is no time: use a number with s, m or h, such as 10m"
+            "--for \"10\" is not a time: use a number with s, m or h, such as 10m"
         );
         assert_eq!(refused(&["--for"]), "--for needs a time, such as 10m");
-        assert_eq!(refused(&["--jobs", "0"]), "--jobs \"0\" is no number, or not in its limits");
+        assert_eq!(refused(&["--jobs", "0"]), "--jobs \"0\" is not a number in range");
         assert_eq!(
             refused(&["--store", "redis"]),
             "\"redis\" is not simulated: the stores are nats, etcd and kafka"

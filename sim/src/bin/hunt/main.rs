@@ -1,4 +1,4 @@
-//! `cargo xtask hunt`: runs fresh seeds until the time is over, and files what fails.
+//! `cargo xtask hunt`: runs fresh seeds until the time is over, and files the runs that fail.
 //!
 //! ```text
 //!   args ── the command line
@@ -24,11 +24,11 @@ use signal_hook::flag;
 use args::{Args, Asked};
 use progress::{Progress, again};
 
-/// The exit codes beside success.
+/// The exit codes other than success.
 const FOUND: u8 = 1;
 const NOT_MADE: u8 = 2;
 
-/// The exit code of a program that SIGINT ended.
+/// The exit code of a program ended by SIGINT.
 const INTERRUPTED: i32 = 130;
 
 fn main() -> ExitCode {
@@ -59,12 +59,12 @@ fn main() -> ExitCode {
 fn go(args: &Args) -> Result<bool, String> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // The first one ends the hunt with its summary, the second one the program.
+        // The first signal ends the hunt with its summary, the second ends the program.
         flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&interrupted))
             .and_then(|_| flag::register(signal, Arc::clone(&interrupted)))
             .map_err(|error| format!("cannot handle signal {signal}: {error}"))?;
     }
-    // A run that panics is a finding, and says so itself.
+    // A run that panics is a finding, and prints its own message.
     let print_panic = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if thread::current().name() == Some("main") {
@@ -81,7 +81,7 @@ fn go(args: &Args) -> Result<bool, String> {
     Ok(report.findings.is_empty())
 }
 
-/// Writes a file for each finding that was shrunk. Returns a line for each.
+/// Writes a file for each shrunk finding. Returns one line for each.
 fn file(folder: &Path, report: &Report) -> Result<Vec<String>, String> {
     let mut filed = Vec::new();
     for finding in report.findings.iter().filter(|finding| finding.shrunk.is_some()) {
@@ -110,7 +110,7 @@ fn text(report: &Report, filed: &[String]) -> String {
     let left = report.findings.iter().filter(|finding| finding.shrunk.is_none()).count();
     if left > 0 {
         text += &format!(
-            "\n{left} further runs that failed by the same invariants are printed above, and not shrunk.\n"
+            "\n{left} more runs that failed by the same invariants are printed above but not shrunk.\n"
         );
     }
     for file in filed {

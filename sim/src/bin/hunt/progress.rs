@@ -1,4 +1,5 @@
-//! How far a hunt is, on the standard error: a line each ten seconds, or one that changes on a terminal; and what it finds.
+//! The progress and the findings of a hunt, on standard error: a line every ten seconds, or on a terminal a line that
+//! changes.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use incumbent_sim::hunt::{Finding, Observer, Report};
 
 use crate::args::Args;
 
-/// The interval between two lines where there is no terminal.
+/// The interval between two lines if there is no terminal.
 const EVERY: Duration = Duration::from_secs(10);
 
 pub(super) struct Progress {
     interrupted: Arc<AtomicBool>,
     on_terminal: bool,
-    /// The summary alone goes to the standard output.
+    /// Only the summary goes to standard output.
     json: bool,
     last: Instant,
 }
@@ -27,7 +28,7 @@ impl Progress {
         Self { interrupted, on_terminal, json: args.json, last: Instant::now() }
     }
 
-    /// Removes the line that changes.
+    /// Removes the changing line.
     fn clear(&self) {
         if self.on_terminal {
             write("\r\x1b[K");
@@ -77,7 +78,7 @@ impl Drop for Progress {
     }
 }
 
-/// The command that makes a run again, from a checkout.
+/// The command that repeats a run, from a checkout.
 pub(super) fn again(choice: &Choice) -> String {
     choice.command().replacen("incumbent", "cargo", 1)
 }

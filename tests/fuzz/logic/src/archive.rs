@@ -1,8 +1,8 @@
-//! The archive of the committed inputs, `tests/fuzz/corpus.txt`: one a line, sorted by target and name, as
+//! The archive of the committed inputs, `tests/fuzz/corpus.txt`: one per line, sorted by target and name, as
 //! `urls/07a9d636f55dc7d5 "nats://\x01@host"`.
 //!
-//! The fuzzer reads and writes a folder for each target, with a file for each input: [`unpack`] makes these of the
-//! archive, and [`pack`] the archive of them.
+//! The fuzzer reads and writes one folder per target, with one file per input. [`unpack`] makes these from the archive,
+//! and [`pack`] makes the archive from them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,21 +21,21 @@ fn folder() -> PathBuf {
 /// Reads the archive.
 ///
 /// # Errors
-/// The archive cannot be read, or a line of it is no input.
+/// If the archive cannot be read, or one of its lines is not an input.
 pub fn read() -> io::Result<Inputs> {
     let text = fs::read_to_string(folder().join("corpus.txt"))?;
     let input = |(at, line)| {
         parse(line).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("line {} of corpus.txt is no input", at + 1))
+            io::Error::new(io::ErrorKind::InvalidData, format!("line {} of corpus.txt is not an input", at + 1))
         })
     };
     text.lines().enumerate().map(input).collect()
 }
 
-/// Writes each input of the archive into a file for the fuzzer; other files stay. Returns the number of inputs.
+/// Writes each input of the archive into a file for the fuzzer; other files remain. Returns how many inputs there are.
 ///
 /// # Errors
-/// The archive cannot be read, or a file not be written.
+/// If the archive cannot be read, or a file cannot be written.
 pub fn unpack() -> io::Result<usize> {
     let (inputs, corpus) = (read()?, folder().join("corpus"));
     for (name, input) in &inputs {
@@ -46,10 +46,10 @@ pub fn unpack() -> io::Result<usize> {
     Ok(inputs.len())
 }
 
-/// Writes the archive from the fuzzer's files. Returns the number of inputs.
+/// Writes the archive from the fuzzer's files. Returns how many inputs there are.
 ///
 /// # Errors
-/// A file cannot be read, or the archive not be written.
+/// If a file cannot be read, or the archive cannot be written.
 pub fn pack() -> io::Result<usize> {
     let mut inputs = Inputs::new();
     for target in fs::read_dir(folder().join("corpus"))? {
@@ -117,6 +117,6 @@ mod tests {
     #[test]
     fn the_archive_is_as_pack_writes_it() {
         let committed = fs::read_to_string(folder().join("corpus.txt")).unwrap();
-        assert!(text(&read().unwrap()) == committed, "pack would write corpus.txt otherwise");
+        assert!(text(&read().unwrap()) == committed, "pack would write corpus.txt differently");
     }
 }

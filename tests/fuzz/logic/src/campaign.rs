@@ -1,6 +1,5 @@
-//! One candidate with random inputs: answers that are repeated, late, out of order or invented, any
-//! act of an operator, clocks that jump, and any accepted settings. The invariants are checked after
-//! every step.
+//! One candidate with random inputs: answers that are repeated, late, out of order or invented, any act of an operator,
+//! clocks that jump, and any accepted settings. The invariants are checked after every step.
 
 mod lies;
 mod oracle;
@@ -19,9 +18,9 @@ pub use plan::Plan;
 
 /// The most steps of one run.
 pub const STEPS: usize = 1500;
-/// More outputs than this for one input are a loop.
+/// More outputs than this for one input count as a loop.
 const FLOOD: usize = 40;
-/// More wake-ups in a row than this, without time passing, are a loop.
+/// More wake-ups in a row than this, without time passing, count as a loop.
 const RESTLESS: usize = 5;
 
 /// The fuzz target.
@@ -49,10 +48,10 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// A campaign by these settings, unless they are refused.
+    /// A campaign with these settings, unless they are refused.
     ///
     /// # Panics
-    /// Where a refusal does not state the setting, its value, the limit and the remedy.
+    /// If a refusal does not state the setting, its value, the limit and the remedy.
     pub fn begin(plan: Plan, choices: Choices<'a>) -> Option<Self> {
         let campaign = match plan.campaign() {
             Ok(campaign) => campaign,
@@ -75,10 +74,10 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Goes on until the choices are used up, and then replays everything with another campaign.
+    /// Runs until the choices are used up, and then replays everything with another campaign.
     ///
     /// # Panics
-    /// Where an invariant does not hold.
+    /// If an invariant does not hold.
     pub fn to_the_end(&mut self) {
         for _ in 0..STEPS {
             if self.choices.are_used_up() {
@@ -110,7 +109,7 @@ impl<'a> Run<'a> {
         let life = self.lies.life;
         let input = self.lies.input(&mut self.choices, &self.plan, self.now);
         if self.lies.life != life {
-            // By the contract, a new watch begins before another incarnation is handed in.
+            // The contract requires a new watch to begin before another incarnation is handed in.
             self.give(Input::Watching { since: self.now });
         }
         self.give(input);
@@ -119,7 +118,7 @@ impl<'a> Run<'a> {
             if !due {
                 break;
             }
-            assert!(count < RESTLESS, "the campaign wants to be woken again and again");
+            assert!(count < RESTLESS, "the campaign keeps asking to be woken");
             self.give(Input::Tick);
         }
         self.a_clock_that_goes_back_changes_nothing();
@@ -186,7 +185,7 @@ fn standing(campaign: &mut Campaign) -> impl PartialEq + std::fmt::Debug + use<>
     (campaign.poll(), campaign.lease(), campaign.state(), campaign.leader().cloned(), campaign.lease_time())
 }
 
-/// `parts` thirty-thousandths of a lease: milliseconds, where it is 30 s.
+/// `parts` thirty-thousandths of a lease: milliseconds, if the lease is 30 s.
 fn part(lease: Duration, parts: u64) -> Duration {
     let nanos = lease.as_nanos() * u128::from(parts) / 30_000;
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

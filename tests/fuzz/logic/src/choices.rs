@@ -1,4 +1,4 @@
-//! The sources of a target's choices: the bytes of a fuzzer, or random numbers.
+//! Where a target's choices come from: a fuzzer's bytes, or random numbers.
 
 use arbitrary::Unstructured;
 use oorandom::Rand64;
@@ -46,7 +46,7 @@ impl<'a> Choices<'a> {
         self.up_to(end - 1)
     }
 
-    /// One time in `n`.
+    /// True one time in `n`.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

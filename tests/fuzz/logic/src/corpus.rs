@@ -1,4 +1,4 @@
-//! The committed corpora and mutations of them, in plain tests without a fuzzer.
+//! The committed corpora and mutations of them, for plain tests without a fuzzer.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,7 +9,7 @@ use crate::choices::Choices;
 /// The inputs committed for a target, by name.
 ///
 /// # Panics
-/// Where there are none.
+/// If there are none.
 pub fn of(target: &str) -> Vec<(String, Vec<u8>)> {
     let all = archive::read().unwrap_or_else(|error| panic!("tests/fuzz/corpus.txt: {error}"));
     let of_target = |(name, _): &(String, _)| name.split('/').next() == Some(target);
@@ -18,12 +18,12 @@ pub fn of(target: &str) -> Vec<(String, Vec<u8>)> {
     inputs
 }
 
-/// Gives a target every input of its corpus, and then as many mutations of them as given: the same ones every
-/// time. `FUZZ_MUTATIONS` sets another number, `FUZZ_SEED` another seed; `FUZZ_INPUT` names a file that
-/// is tried instead of all that.
+/// Gives a target every input of its corpus, and then `mutations` mutations of them, the same ones every time.
+/// `FUZZ_MUTATIONS` overrides the number and `FUZZ_SEED` the seed; `FUZZ_INPUT` names a file to try instead of all
+/// these.
 ///
 /// # Panics
-/// Where the target does; the input that made it is printed.
+/// If the target does; the input that caused it is printed.
 pub fn explore(target: &str, run: fn(&[u8]), mutations: u64) {
     if let Some(file) = std::env::var_os("FUZZ_INPUT") {
         return attempt(&file.to_string_lossy(), &fs::read(&file).expect("a file"), run);

@@ -44,7 +44,7 @@ impl Wishes<'_> {
         self.metadata.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect()
     }
 
-    /// A campaign by these wishes, unless it is refused.
+    /// A campaign with these wishes, unless it is refused.
     fn campaign(&self) -> Option<Campaign> {
         let lease = Duration::from_nanos(self.lease);
         let store = Capabilities {
@@ -95,7 +95,7 @@ fn written(bytes: &[u8]) {
     // Whole milliseconds, and never less than the holder counts on.
     let told = record.lease.expect("a lease");
     assert!(told >= lease && told - lease < Duration::from_millis(1), "{told:?} for {lease:?}");
-    // Whole seconds, and never more than the record may live.
+    // Whole seconds, and never longer than the record may live.
     assert_eq!(ttl.is_some(), wishes.own_lease, "{ttl:?}");
     assert!(ttl.is_none_or(|ttl| ttl == format!("{}s", lease.as_secs())));
     let mut metadata = [wishes.metadata(), record.metadata.clone()];
@@ -126,7 +126,7 @@ fn acquire(campaign: &mut Campaign) -> Write {
     write(campaign).expect("it acquires a vacant key")
 }
 
-/// Lets it win and leave; `None` where it cannot leave that way.
+/// Lets it win and leave; `None` if it cannot leave that way.
 fn release(campaign: &mut Campaign, leave: Input, incarnation: Incarnation) -> Option<Write> {
     let outcome = Outcome::Applied { revision: Revision(1), incarnation: Some(incarnation) };
     campaign
@@ -227,7 +227,7 @@ fn sorted(mut entry: Entry) -> Entry {
     entry
 }
 
-/// Only an answer that is one in every respect is an acknowledgement.
+/// An answer is an acknowledgement only if every part of it fits.
 fn of_a_write(bytes: &[u8]) {
     let outcome = fuzzing::answer(bytes);
     // Fields that the adapter does not read may hold anything.
@@ -251,7 +251,7 @@ fn of_a_write(bytes: &[u8]) {
     }
 }
 
-/// A stream that an election may use gives info that a campaign takes, or refuses with a reason.
+/// A stream that an election may use gives info that a campaign accepts, or refuses with a reason.
 fn of_an_inspection(bytes: &[u8]) {
     let clock = Clock::manual(Instant::ZERO);
     let Ok((store, info)) = fuzzing::stream(bytes, &clock) else { return };

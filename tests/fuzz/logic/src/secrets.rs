@@ -1,4 +1,4 @@
-//! URLs, lists of servers, and contexts as the `nats` tool stores them: any text may be there, and no password is shown.
+//! URLs, lists of servers, and contexts as the `nats` tool stores them: any text is possible, and no password is shown.
 //!
 //! No output depends on a secret: the same input with two secrets must look the same.
 
@@ -9,10 +9,10 @@ use incumbent::store::StoreSettings;
 use incumbent::store::nats::NatsSettings;
 use incumbent::{Error, ErrorKind, Result, fuzzing};
 
-/// The fuzz target: a text, in which a byte of value 1 stands for a secret.
+/// The fuzz target: a text in which a byte of value 1 represents a secret.
 ///
 /// # Panics
-/// Where a secret is shown, or an error is of another kind than a URL's.
+/// If a secret is shown, or an error is of another kind than a URL's.
 pub fn url(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let of_url = |text: &str| {
@@ -43,7 +43,7 @@ fn check_kind(kind: Option<ErrorKind>) {
     assert!(kind.is_none_or(|kind| known.contains(&kind)), "{kind:?}");
 }
 
-/// Returns true if the only slot is where the URL of a server has a password or a token.
+/// Returns true if the only slot is where a server's URL has a password or a token.
 fn is_hidden_in_url(text: &str) -> bool {
     let shown_as_they_are = ["sqlite:", "memory:"].iter().any(|scheme| text.starts_with(scheme));
     !shown_as_they_are && (is_in_user_info(text) || is_token(text))
@@ -56,14 +56,14 @@ fn is_token(text: &str) -> bool {
     query.rsplit('&').next() == Some("token=") && !place.contains('#')
 }
 
-/// The beginnings of the fields with secrets.
+/// The beginnings of fields with secrets.
 const HIDDEN: [&str; 4] = ["\"password\":\"", "\"token\":\"", "\"user_jwt\":\"", "\"user_seed\":\""];
 const URL: &str = "\"url\":\"";
 
-/// The fuzz target: a file, in which a byte of value 1 stands for a secret.
+/// The fuzz target: a file in which a byte of value 1 represents a secret.
 ///
 /// # Panics
-/// Where a secret is shown.
+/// If a secret is shown.
 pub fn context(bytes: &[u8]) {
     let show = |bytes: &[u8]| seen(&fuzzing::context(bytes));
     match std::str::from_utf8(bytes) {
@@ -72,7 +72,7 @@ pub fn context(bytes: &[u8]) {
     }
 }
 
-/// Returns true if the only slot is in the text of a secret field, or in a password in a URL.
+/// Returns true if the only slot is in the text of a secret field, or in a URL's password.
 fn is_hidden_in_context(text: &str) -> bool {
     let Some((before, after)) = around(text) else { return false };
     let Some(quote) = before.rfind('"') else { return false };
@@ -88,7 +88,7 @@ fn is_hidden_in_context(text: &str) -> bool {
 /// The place of a secret in an input. No URL and no JSON text can contain it.
 const SLOT: char = '\u{1}';
 
-/// Pairs of secrets that differ only in their text; the last would be valid as a port.
+/// Pairs of secrets that differ only in their text; the last would be a valid port.
 const PAIRS: [[&str; 2]; 3] = [["hunter2", "s3cret9"], ["pa55%2Fword", "letm%2Fein7"], ["4815", "1623"]];
 
 /// Checks that the output for an input is the same with every secret.
@@ -119,13 +119,13 @@ fn check_error(error: &Error) {
     assert!(!error.message().is_empty(), "{error:?}");
 }
 
-/// The text before and after the slot, where there is exactly one.
+/// The text before and after the slot, if there is exactly one.
 fn around(text: &str) -> Option<(&str, &str)> {
     text.split_once(SLOT).filter(|(_, after)| !after.contains(SLOT))
 }
 
-/// Returns true if the only slot is, in this list of servers, in a password or a token: before an `@`, and not
-/// in a name, nor in a part that is shown.
+/// Returns true if the only slot in this list of servers is in a password or a token: before an `@`, and not in a name
+/// or another part that is shown.
 fn is_in_user_info(list: &str) -> bool {
     let Some((before, after)) = around(list) else { return false };
     let Some((after, _)) = after.rsplit_once('@') else { return false };

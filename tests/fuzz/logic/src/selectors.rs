@@ -4,7 +4,7 @@ use incumbent::Clock;
 use incumbent::store::{Adapter, Memory, MemorySettings, StoreSettings};
 use incumbent_core::selector;
 
-/// What no one sees at the end of a text, raw and percent-encoded.
+/// What is invisible at the end of a text, raw and percent-encoded.
 const UNSEEN: [&str; 14] = [
     " ",
     "\n",
@@ -21,20 +21,20 @@ const UNSEEN: [&str; 14] = [
     "%C2%A0",
     "%EF%BB%BF",
 ];
-/// The quotes that a tool may keep, raw and percent-encoded.
+/// Quotes that a tool may keep, raw and percent-encoded.
 const QUOTES: [&str; 4] = ["\"", "'", "%22", "%27"];
 
-/// The fuzz target: a text, which is tried as a store's URL and as an election's key, in every disguise.
+/// The fuzz target: a text, tried as a store's URL and as an election's key, in every disguise.
 ///
 /// # Panics
-/// Where a disguise selects another election in silence.
+/// If a disguise silently selects another election.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     url(text);
     key(text);
 }
 
-/// The texts that select an election, where the URL is accepted without a warning.
+/// The texts that select an election, if the URL is accepted without a warning.
 fn selected(url: &str) -> Option<Vec<(&'static str, String)>> {
     let settings = url.parse::<StoreSettings>().ok()?;
     let texts: Vec<_> =
@@ -53,14 +53,14 @@ fn url(text: &str) {
         let quoted = QUOTES.iter().map(|quote| format!("{before}{quote}{within}{quote}{after}"));
         for disguised in unseen.chain(quoted) {
             if let Some(other) = selected(&disguised) {
-                assert_eq!(plain, other, "{text:?} and {disguised:?} select two elections in silence");
+                assert_eq!(plain, other, "{text:?} and {disguised:?} silently select two elections");
             }
         }
     }
 }
 
-/// The whole of a URL, the part after its scheme, each part of its path (of a file's, the last alone, as folders have names
-/// of their own) and the value of each parameter.
+/// The whole of a URL, the part after its scheme, each part of its path (of a file's path only the last, because
+/// folders have their own names), and the value of each parameter.
 fn parts(text: &str) -> Vec<std::ops::Range<usize>> {
     let scheme = text.find(':').map_or(0, |at| at + 1);
     let place = text.find('?').unwrap_or(text.len());
@@ -69,7 +69,7 @@ fn parts(text: &str) -> Vec<std::ops::Range<usize>> {
         let file = text[scheme..place.max(scheme)].rfind('/').map_or(scheme, |slash| scheme + slash + 1);
         parts.push(file..place.max(file));
     }
-    // The first slash after the hosts begins the path.
+    // The path begins with the first slash after the hosts.
     let hosts = Some(text).filter(|text| !text.starts_with("sqlite:"));
     let hosts = hosts.and_then(|_| text[scheme..place.max(scheme)].strip_prefix("//"));
     let hosts = hosts.map(|hosts| place - hosts.len());
@@ -92,7 +92,7 @@ fn parts(text: &str) -> Vec<std::ops::Range<usize>> {
 }
 
 fn key(text: &str) {
-    // A store that takes any text for a key that an election may have.
+    // A store that accepts any text as an election's key.
     let store = Memory::open(&MemorySettings::private(), &Clock::system()).expect("a store without a name");
     let is_silent = |key: &str| store.check_key(key).is_ok() && selector::unquoted(key).is_none();
     if !is_silent(text) {
@@ -102,6 +102,6 @@ fn key(text: &str) {
     let unseen = unseen.flat_map(|unseen| [format!("{unseen}{text}"), format!("{text}{unseen}")]);
     let quoted = QUOTES.iter().filter(|quote| quote.len() == 1).map(|quote| format!("{quote}{text}{quote}"));
     for disguised in unseen.chain(quoted) {
-        assert!(!is_silent(&disguised), "{text:?} and {disguised:?} are two elections in silence");
+        assert!(!is_silent(&disguised), "{text:?} and {disguised:?} are silently two elections");
     }
 }

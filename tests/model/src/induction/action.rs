@@ -15,9 +15,9 @@ pub enum Action {
     Remove(usize),
     /// The other process takes the owner's static id, and the partition with it.
     Replace,
-    /// The client of a removed member learns of it; its commits have no generation from then on.
+    /// The client of a removed member learns of it; from then on its commits have no generation.
     Notice(usize),
-    /// It reports the loss, and joins again.
+    /// The client reports the loss, and joins again.
     Report(usize),
     /// The coordinator revokes the partition.
     Revoke,
@@ -27,7 +27,7 @@ pub enum Action {
     Remake,
 }
 
-/// The fault that an action is.
+/// Which fault an action is, if any.
 pub(super) fn costs(action: Action) -> Option<Fault> {
     Some(match action {
         Action::Assign(_) | Action::Notice(_) | Action::Report(_) => return None,
@@ -86,7 +86,7 @@ pub(super) fn enabled(state: &State<Group>, actions: &mut Vec<ActionOf<Group>>) 
     of_time(state, at_rest, actions);
 }
 
-/// Returns true if the coordinator has this candidate's client as the member that it takes itself for.
+/// Returns true if the coordinator knows this candidate's client as the member that the client believes to be.
 pub(super) fn is_known(state: &State<Group>, place: usize) -> bool {
     let client = state.nodes[place].client;
     client.joined && state.store.members[place] == Some(client.member)

@@ -11,11 +11,11 @@ use crate::step::Step;
 pub(super) struct Client {
     /// The number of its member id.
     pub(super) member: u8,
-    /// It is a member, as far as it knows.
+    /// It believes that it is a member.
     pub(super) joined: bool,
-    /// It joins again by itself, as it was not told to leave.
+    /// It joins again by itself, because it was not told to leave.
     pub(super) rejoins: bool,
-    /// A revocation is pending: the client reports no loss meanwhile.
+    /// A revocation is pending: meanwhile the client reports no loss.
     pub(super) revoking: bool,
     /// The number of its member id when the partition was assigned to it.
     pub(super) assigned: u8,

@@ -1,11 +1,11 @@
 //! Induction over a consumer group, in small worlds.
 //!
-//! Two candidates of ours share a group. Its coordinator assigns, revokes and removes at any moment: a session or a
-//! rebalance timeout, an operator, and a second process with the same static id all come to the same, a member that is
-//! none any more and does not know it. Records are appended also where a removed member writes them, and late; commits are checked against
-//! the membership that the client has when they arrive, and a group without members accepts those of a client that is
-//! none. A lease is three ticks of the clock, with no margin. [`InductionPart`] takes one part of the rule away, from the
-//! outside; then two candidates lead.
+//! Two candidates of ours share a group. Its coordinator assigns, revokes and removes at any moment. A session or
+//! rebalance timeout, an operator, and a second process with the same static id all have the same result: a former
+//! member that does not know it was removed. Records are appended even if a removed member writes them, and late ones
+//! too. Commits are checked against the client's membership when they arrive, and a group without members accepts those
+//! of a client without membership. A lease is three ticks of the clock, with no margin. [`InductionPart`] takes one
+//! part of the rule away from the outside; then two candidates lead.
 
 mod action;
 mod coordinator;
@@ -58,7 +58,7 @@ pub struct Group {
 
 impl Hash for Group {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        // What the readers took of the log is in the campaigns.
+        // What the readers have read of the log is in the campaigns.
         (self.members, self.owner, &self.committed, self.topic, self.log.len()).hash(hasher);
     }
 }
@@ -78,9 +78,9 @@ pub struct Process {
     client: Client,
     /// The token of a term whose deadline has passed.
     lapsed: Option<Token>,
-    /// Its claims: the offset of each, the topic in which it was appended, and the topic that it names.
+    /// Its claims: the offset of each, the topic that it was appended to, and the topic that it names.
     claims: Vec<(Revision, u8, Option<u8>)>,
-    /// The topic in which the claim of its newest term lies.
+    /// The topic that contains the claim of its newest term.
     led_in: Option<u8>,
 }
 
@@ -131,7 +131,7 @@ impl Store for Group {
     }
 
     fn begins(state: &mut State<Self>) {
-        // The last tick is explored, too.
+        // The last tick is explored too.
         state.ends += 1;
     }
 
@@ -216,14 +216,14 @@ impl Store for Group {
                 Request::Publish(publish)
             }
             Asked::Commit { attempt, metadata, .. } => Request::Commit(attempt, metadata),
-            // At once: another order makes only what is known later.
+            // Answered at once: any other order only means knowing it later.
             Asked::Committed { number } => {
                 let result = Ok(step.state.store.committed.clone());
                 return inputs.push_back(Answer::CommittedToken { number, result }.into());
             }
             Asked::Inspect if step.world.budget.has(Fault::Recreate) => Request::Inspect(now),
             Asked::Inspect => return inputs.push_back(step.inspect(now).into()),
-            // Only a candidate that rests asks: what it looks for is in the simulator.
+            // Only a resting candidate asks this; what it checks is tested in the simulator.
             Asked::Members => return,
             Asked::Join => return step.join(place),
             Asked::Yield => return step.yields(place),
@@ -241,7 +241,7 @@ impl Store for Group {
         let claim = node.claims.iter().rev().copied().find(|(offset, ..)| *offset == term.token.sequence);
         node.led_in = claim.map(|(_, topic, _)| topic);
         if claim.is_none_or(|(_, topic, named)| named != Some(topic)) {
-            step.check(place, Property::I12, Err("won in a topic that it takes for another".into()));
+            step.check(place, Property::I12, Err("won in a topic that it mistakes for another".into()));
         }
     }
 
@@ -254,7 +254,7 @@ impl Store for Group {
             if now >= lease.deadline && !has_lapsed {
                 step.node(place).lapsed = Some(lease.token);
             } else if now < lease.deadline && has_lapsed {
-                let says = "leads again in a term whose deadline had passed";
+                let says = "leads again in a term after its deadline had passed";
                 step.check(place, Property::I3, Err(says.into()));
             }
         }
@@ -265,7 +265,7 @@ impl Store for Group {
             Action::Assign(place) => format!("the partition is assigned to {}", name(place)),
             Action::Remove(place) => format!("THE COORDINATOR REMOVES {}", name(place)),
             Action::Replace => "ANOTHER PROCESS TAKES the owner's static id".into(),
-            Action::Notice(place) => format!("{}'s client learns that it is no member", name(place)),
+            Action::Notice(place) => format!("{}'s client learns that it is not a member", name(place)),
             Action::Report(place) => format!("{}'s client reports the loss, and joins again", name(place)),
             Action::Revoke => "THE PARTITION IS REVOKED".into(),
             Action::Fail(place) => format!("{}'s HANDLER FAILS", name(place)),

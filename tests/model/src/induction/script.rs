@@ -1,4 +1,4 @@
-//! A script for what two candidates cannot show: the late release of an old leader, over the records of a live one.
+//! A script for what two candidates cannot show: an old leader's late release over the records of a live one.
 
 use std::time::Duration;
 
@@ -11,14 +11,15 @@ use incumbent_core::{Instant, Revision};
 
 use super::topic;
 
-/// Plays it: the first candidate wrote the record at offset 0, the second, its successor, the one at 1; then the release
-/// of the first lands, which names offset 0, or one of a topic that is gone, and a third is assigned and claims.
+/// Plays it. The first candidate wrote the record at offset 0, the second, its successor, the one at 1. Then the first
+/// one's release lands, which names offset 0 or an offset of a topic that is gone, and a third candidate gets the
+/// partition and claims.
 ///
 /// # Errors
-/// The third leads at once, beside the second.
+/// The third leads at once, at the same time as the second.
 pub fn late_release() -> Result<(), String> {
     play(Revision(0), TopicId(1))?;
-    // It was written for a topic that is gone, and names an offset of that.
+    // It was written for a topic that is gone, and names an offset of that topic.
     play(Revision(9), TopicId(7))
 }
 
@@ -48,7 +49,7 @@ fn play(proven: Revision, written_for: TopicId) -> Result<(), String> {
     let membership = Membership { member: "m".into(), generation: 1, owns: true };
     give(&mut campaign, Answer::Committed { attempt, result: Ok(membership) }.into())?;
     match campaign.is_leader(now) {
-        true => Err("a third leads over the late release of a first, beside a second".into()),
+        true => Err("a third leads over the late release of the first, while the second still leads".into()),
         false => Ok(()),
     }
 }

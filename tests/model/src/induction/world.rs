@@ -5,12 +5,12 @@ use crate::clock::Tick;
 use crate::world::Fault::{Crash, Fail, Late, Lose, Pause, Rebalance, Recreate, Remove, Replace, Resign};
 use crate::world::{Budget, Fault, World};
 
-/// A part of the rule, taken away by answering the candidates something else than what is true.
+/// A part of the rule, taken away by answering the candidates something other than the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InductionPart {
-    /// Every commit is acknowledged: a heartbeat that was appended is the proof.
+    /// Every commit is acknowledged, so an appended heartbeat is the proof.
     Commit,
-    /// The client reports the membership of the assignment, whatever it has.
+    /// The client always reports the membership that it had at the assignment.
     Membership,
     /// No candidate reads what others wrote.
     Log,
@@ -18,11 +18,11 @@ pub enum InductionPart {
     Claims,
     /// An inspection names the topic that the candidate knows.
     Topic,
-    /// A release names the topic that there is when it is sent.
+    /// A release names the topic that exists when it is sent.
     Release,
 }
 
-/// A world whose late requests and stopped processes have no bound but the horizon.
+/// A world in which only the horizon limits late requests and stopped processes.
 fn world<const N: usize>(
     name: &'static str,
     about: &'static str,

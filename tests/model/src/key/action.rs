@@ -16,17 +16,17 @@ pub enum Action {
     Expire,
     /// A message arrives, and its answer at once.
     Arrive(usize),
-    /// It is lost.
+    /// The message is lost.
     Lose(usize),
-    /// It arrives, and its answer is lost.
+    /// The message arrives, but its answer is lost.
     LoseAnswer(usize),
-    /// It is late.
+    /// The message is late.
     Hold(usize),
-    /// It arrives, and its answer is late.
+    /// The message arrives, but its answer is late.
     HoldAnswer(usize),
-    /// It arrives, and once more later.
+    /// The message arrives, and once more later.
     Copy(usize),
-    /// A write is answered, and the answer does not report its outcome.
+    /// A write is answered, but the answer does not report its outcome.
     Unresolved(usize, Unresolved),
     /// A server that lags answers.
     Stale(usize),
@@ -45,7 +45,7 @@ pub enum Action {
     Deny(usize),
 }
 
-/// The fault that an action is.
+/// Which fault an action is, if any.
 pub(super) fn costs(action: Action) -> Option<Fault> {
     Some(match action {
         Action::Lose(_) | Action::LoseAnswer(_) => Fault::Lose,
@@ -63,7 +63,7 @@ pub(super) fn costs(action: Action) -> Option<Fault> {
     })
 }
 
-/// An answer that does not report the outcome of a write, and the outcome.
+/// An answer that does not report a write's outcome, and the true outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unresolved {
     /// Not applied: another write is in flight.
@@ -72,7 +72,7 @@ pub enum Unresolved {
     NotSent,
     /// Unknown, and applied.
     Applied,
-    /// Unknown, and applied later, if at all.
+    /// Unknown, and applied later, if ever.
     Later,
 }
 
@@ -80,7 +80,7 @@ impl Unresolved {
     const ALL: [Self; 4] = [Self::Busy, Self::NotSent, Self::Applied, Self::Later];
 }
 
-/// All actions that can happen next, most ordinary ones first.
+/// All actions that can happen next, the most ordinary first.
 pub(super) fn enabled(world: &World<Key>, state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     messages(world, state, actions);
     for (place, node) in state.nodes.iter().enumerate() {
@@ -116,7 +116,7 @@ pub(super) fn enabled(world: &World<Key>, state: &State<Key>, actions: &mut Vec<
 fn messages(world: &World<Key>, state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     let left = &state.left;
     for (place, message) in state.store.net.iter().enumerate() {
-        // The same message twice: one of them is enough.
+        // If the same message is there twice, one of them is enough.
         if place > 0 && state.store.net[place - 1].digest() == message.digest() {
             continue;
         }
@@ -154,7 +154,7 @@ fn messages(world: &World<Key>, state: &State<Key>, actions: &mut Vec<ActionOf<K
     }
 }
 
-/// The faults of messages, and starts: where there are no others, nothing happens between two timers but what messages cause.
+/// The faults of messages, and starts. Without other faults, only messages cause anything between two timers.
 const WITH_MESSAGES: [Fault; 6] =
     [Fault::Lose, Fault::Late, Fault::Copy, Fault::Unresolved, Fault::Stale, Fault::Start];
 
@@ -194,7 +194,7 @@ fn faults(state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     if left.has(Fault::Delete) {
         actions.push(Any::Own(Action::Delete));
     }
-    // Not while a candidate was not shown the record: it would know nothing of the leader.
+    // Not while any candidate has not been shown the record: it would know nothing of the leader.
     let all_saw_it = || state.nodes.iter().all(|node| node.is_present() && node.watched.is_empty());
     if left.has(Fault::Purge) && state.store.bucket.is_live() && all_saw_it() {
         actions.push(Any::Own(Action::Purge));
@@ -207,12 +207,12 @@ fn faults(state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     }
 }
 
-/// The end of the next step of time: the tick at which something may happen. `None` while an action must happen first.
+/// When the next step of time ends: the tick at which something may happen. `None` while an action must happen first.
 fn next_tick(world: &World<Key>, state: &State<Key>) -> Option<Tick> {
     let now = state.now;
     let is_fault_free = state.ends == Tick::MAX;
     let mut next = if is_fault_free { now + LEASE } else { state.ends };
-    // A message may have to arrive before that time; one that may arrive at any time limits the step to a tick.
+    // A message may have to arrive before that; one that may arrive at any time limits the step to a tick.
     for message in &state.store.net {
         let waits = message.body.is_answer() && state.nodes[message.node].is_paused();
         match message.held {

@@ -36,22 +36,23 @@ impl Hash for Snapshot {
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Bucket {
     pub(crate) incarnation: Incarnation,
-    /// The beginning of this incarnation; `None`: long ago.
+    /// When this incarnation began; `None`: long ago.
     pub(crate) made: Option<Tick>,
     /// The newest revision.
     sequence: u64,
     now: Snapshot,
-    /// The time at which the present entry was written, and for how long it is kept.
+    /// When the present entry was written, and how long it is kept.
     born: Tick,
     kept: Tick,
-    /// The server set out to mark an expired record, and another write came first: that write may be erased, until then.
+    /// The server was about to mark an expired record when another write came first: until then, that write may be
+    /// erased.
     erasing: Option<Tick>,
-    /// The entry that a server that lags may still answer with, where any does.
+    /// The entry that a lagging server may still answer with, if any.
     before: Option<Snapshot>,
 }
 
 impl Bucket {
-    /// A store that was made long ago, and whose key was never written.
+    /// A store that was made long ago and whose key was never written.
     pub(crate) fn new() -> Self {
         Self {
             incarnation: Incarnation(1),
@@ -91,12 +92,12 @@ impl Bucket {
         self.erasing = None;
     }
 
-    /// The time until which the server may erase the newest write.
+    /// Until when the server may erase the newest write.
     pub(crate) fn erasing(&self) -> Option<Tick> {
         self.erasing
     }
 
-    /// Lets no write be erased any more.
+    /// From now on no write is erased.
     pub(crate) fn spare(&mut self) {
         self.erasing = None;
     }
@@ -127,7 +128,7 @@ impl Bucket {
         let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
         let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
         if let Entry::Live(record) = &mut entry {
-            // No decision depends on the claim, so states that differ only in it are one.
+            // No decision depends on the claim, so states that differ only in it are the same.
             record.term_info = None;
         }
         self.put(world, now, entry);
@@ -187,7 +188,7 @@ impl Bucket {
         world.markers
     }
 
-    /// Makes another incarnation, numbered so that the next record has the revision of the last.
+    /// Makes another incarnation, numbered so that the next record gets the revision of the last.
     pub(crate) fn recreate(&mut self, now: Tick) {
         self.sequence = self.revision().0.max(1) - 1;
         self.incarnation.0 += 1;

@@ -14,7 +14,7 @@ use crate::step::bit;
 /// The timeout of an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The proof in an input, and its required effect.
+/// What an input proves, and what effect it must have.
 #[derive(Debug, Default)]
 pub struct Proof {
     /// A foreign record above all known revisions.
@@ -29,7 +29,7 @@ pub(super) fn proof_of(node: &Node<Key>, input: &Input, now: Instant) -> Proof {
     let Some(campaign) = &node.campaign else { return Proof::default() };
     let seen = match input {
         Input::Watched(entry) => Some(entry),
-        // Another answer replaces that to a read that was given up, or asked again.
+        // A read that was given up or repeated gets another answer.
         Input::Answered(Answer::Read { read, result: Ok(entry) }) => {
             let awaited = |(newest, asked)| newest == *read && now < asked + TIMEOUT;
             Some(entry).filter(|_| node.reading.is_some_and(awaited))
@@ -55,7 +55,7 @@ pub(super) fn proof_of(node: &Node<Key>, input: &Input, now: Instant) -> Proof {
         Input::Answered(Answer::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. })
     );
     let another = match input {
-        // An inspection asked before something newer was known proves nothing.
+        // An inspection asked for before something newer was known proves nothing.
         Input::Inspected(Ok(info)) if info.incarnation > node.knows && info.asked_at >= node.asked => {
             Some(info.incarnation)
         }
@@ -86,7 +86,7 @@ fn after_a_tick(campaign: &Campaign, mut told: bool, now: Instant) -> bool {
 
 pub(super) fn holds(node: &Node<Key>, proof: &Proof) -> Result<(), String> {
     if let (Some(revision), Some(term)) = (proof.foreign, node.term) {
-        return Err(format!("saw a foreign record at {} and leads on with {}", revision.0, term.token));
+        return Err(format!("saw a foreign record at {} but keeps leading with {}", revision.0, term.token));
     }
     match proof.nothing {
         Some(true) if node.term.is_none() => Err("lost from an answer that proves nothing".into()),

@@ -1,4 +1,4 @@
-//! The invariants of a lease over a key that one step can break.
+//! The invariants of a lease over a key that a single step can break.
 
 use incumbent_core::campaign::{Reason, Term};
 use incumbent_core::store::{Action, Expect, Write};
@@ -19,14 +19,14 @@ pub(super) fn deadline_from_the_send(
 ) -> Result<(), String> {
     let Some(lease) = node.campaign.as_ref().and_then(|campaign| campaign.lease()) else { return Ok(()) };
     let Some(sent) = node.proven else {
-        return Err(format!("has a lease ({lease:?}) and no write of it was ever applied"));
+        return Err(format!("has a lease ({lease:?}), but no write of it was ever applied"));
     };
-    // A watch shows the store's incarnation as well, and so do acknowledgements in some stores.
+    // A watch also shows the store's incarnation, and so do acknowledgements in some stores.
     let silent = !world.is_watching(place) && !world.acked;
     let sent = if silent { sent.min(node.shown) } else { sent };
     let latest = (sent + world.lease(place)).before(world.margin(place));
     if lease.deadline > latest {
-        return Err(format!("leads until {:?}, and may no later than {latest:?}", lease.deadline));
+        return Err(format!("leads until {:?}, but may lead only until {latest:?}", lease.deadline));
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ pub(super) fn only_an_acknowledgement_wins(node: &Node<Key>, term: Term) -> Resu
     Ok(())
 }
 
-/// I12, of a win.
+/// I12, for a win.
 pub(super) fn incarnation_is_old_enough(state: &State<Key>, term: Term) -> Result<(), String> {
     let Some(made) =
         state.store.bucket.made.filter(|_| state.store.bucket.incarnation == term.token.incarnation)
@@ -79,7 +79,7 @@ pub(super) fn incarnation_is_old_enough(state: &State<Key>, term: Term) -> Resul
 pub(super) fn another_incarnation_ends_the_term(node: &Node<Key>, proof: &Proof) -> Result<(), String> {
     match (proof.another, node.term) {
         (Some(incarnation), Some(term)) if term.token.incarnation != incarnation => {
-            Err(format!("knows of incarnation {} and leads on with {}", incarnation.0, term.token))
+            Err(format!("knows of incarnation {} but keeps leading with {}", incarnation.0, term.token))
         }
         _ => Ok(()),
     }

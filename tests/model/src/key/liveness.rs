@@ -1,4 +1,4 @@
-//! I15: without further faults a candidate leads before long.
+//! I15: without further faults, a candidate soon leads.
 
 use std::sync::Arc;
 
@@ -10,19 +10,20 @@ use crate::state::State;
 use crate::step::step;
 use crate::world::{Budget, World};
 
-/// The time without a leader from here, without further faults; an error where that is too long.
+/// The time without a leader from here, without further faults; an error if that is too long.
 pub(super) fn vacancy(world: &World<Key>, state: &State<Key>) -> Result<Tick, String> {
     let mut quiet = without_faults(world, state);
     let begin = quiet.now;
     while quiet.leaders(world).next().is_none() {
         if quiet.now - begin > world.fail_over || !advance(world, &mut quiet) {
-            return Err(format!("no candidate leads for {} s, and there are no faults", quiet.now - begin));
+            return Err(format!("no candidate leads for {} s, although there are no faults", quiet.now - begin));
         }
     }
     Ok(quiet.now - begin)
 }
 
-/// A state without further faults: late messages have arrived, stopped candidates continue, and at least one candidate exists.
+/// A state without further faults: late messages have arrived, stopped candidates continue, and at least one candidate
+/// exists.
 pub(super) fn without_faults(world: &World<Key>, state: &State<Key>) -> State<Key> {
     let mut quiet = state.clone();
     (quiet.left, quiet.ends) = (Budget::NONE, Tick::MAX);
@@ -41,8 +42,8 @@ pub(super) fn without_faults(world: &World<Key>, state: &State<Key>) -> State<Ke
     quiet
 }
 
-/// Takes the next action: messages under way arrive, then timers fire, then time passes; a record vanishes no
-/// sooner than it must. Returns whether there was one.
+/// Takes the next action: messages under way arrive, then timers fire, then time passes; a record vanishes no sooner
+/// than it must. Returns whether there was an action.
 pub(super) fn advance(world: &World<Key>, quiet: &mut State<Key>) -> bool {
     let mut actions = Vec::new();
     enabled(world, quiet, &mut actions);

@@ -19,7 +19,7 @@ pub(crate) struct Message {
     pub(crate) node: usize,
     /// The number of its process.
     pub(crate) process: u8,
-    /// It is late, and arrives at any time until then.
+    /// It is late, and may arrive at any time until then.
     pub(crate) held: Option<Tick>,
     pub(crate) body: Body,
     digest: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Message {
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Body {
-    /// With the sender's clock when it sent it.
+    /// Includes the sender's clock at the send.
     Write(Arc<Write>, Instant),
     Read(ReadId),
     Inspect(Instant),
@@ -55,7 +55,7 @@ impl Message {
         Self { held, digest, ..self.clone() }
     }
 
-    /// The sort key of messages: their order in the net means nothing.
+    /// The sort key of messages: their order in the network means nothing.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
     }

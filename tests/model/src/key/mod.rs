@@ -1,5 +1,5 @@
-//! A lease over a key, in small worlds: one key in a store that compares and writes, and messages that are lost, late, doubled and
-//! overtake each other.
+//! A lease over a key, in small worlds: one key in a store that compares and writes, and messages that are lost, late
+//! or doubled, or overtake each other.
 
 mod action;
 mod bucket;
@@ -46,7 +46,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Puts a message under way.
+    /// Sends a message.
     fn send(&mut self, message: Message) {
         let place = self.net.partition_point(|other| other.digest() < message.digest());
         self.net.insert(place, Arc::new(message));
@@ -98,7 +98,7 @@ impl Store for Key {
         action::costs(action)
     }
 
-    /// Everything before time passes.
+    /// Does everything before time passes.
     fn opening(world: &World<Self>, state: &State<Self>, _: usize) -> Option<ActionOf<Self>> {
         let mut actions = Vec::new();
         crate::action::enabled(world, state, &mut actions);
@@ -184,7 +184,7 @@ impl Store for Key {
                 step.check(place, Property::Keeps, keeps);
             }
             Event::Draining { .. } => step.node(place).working = true,
-            // Its work may continue after the drain's deadline, until it can release nothing any more.
+            // Its work may continue after the drain's deadline, until it has nothing left to release.
             Event::StateChanged(stage) if !matches!(stage, Stage::Draining | Stage::Releasing) => {
                 step.node(place).working = false;
             }

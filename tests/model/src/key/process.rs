@@ -1,4 +1,4 @@
-//! What a candidate's process has besides its campaign, and the notes for its checks.
+//! What a candidate's process has besides its campaign, and notes for its checks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use crate::world::World;
 /// What a candidate's process has besides its campaign.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Process {
-    /// What its watch showed since it entered, where its campaign has not begun.
+    /// What its watch has shown since it entered, until its campaign begins.
     pub(super) early: Option<EarlySights>,
-    /// The number of processes at this place so far.
+    /// The number of processes that this place has had so far.
     pub(super) process: u8,
     /// Its inspections are denied.
     pub(super) denied: bool,
-    /// The events that its watch has still to deliver.
+    /// Events that its watch still has to deliver.
     pub(super) watched: VecDeque<Snapshot>,
-    /// Its watch is silent, until then at the latest.
+    /// Its watch is silent, at most until then.
     pub(super) stalled: Option<Tick>,
     /// The incarnation of the store that it watches.
     pub(super) watches: Incarnation,
@@ -43,7 +43,7 @@ pub struct Process {
     pub(super) known: Revision,
     /// Its clock when it sent the latest of its writes that made a live record.
     pub(super) proven: Option<Instant>,
-    /// The revisions of its own writes, its acquires by number, and the revisions acknowledged to those: one bit each.
+    /// One bit each: the revisions of its own writes, its acquires by number, and the revisions acknowledged to those.
     pub(super) own: u64,
     pub(super) acquires: u64,
     pub(super) acknowledged: u64,

@@ -1,4 +1,4 @@
-//! The effects of each action of a key's worlds.
+//! What each action does in a key's worlds.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::clock::LEASE;
 use crate::property::Property;
 use crate::step::{Step, bit};
 
-/// The fate of an answer.
+/// What happens to an answer.
 #[derive(Clone, Copy)]
 enum Fate {
     Arrives,
@@ -87,7 +87,7 @@ impl Step<'_, Key> {
                 self.handle(place, Input::Close);
             }
             Action::Recreate => self.state.store.bucket.recreate(now),
-            // With a new connection: what it knew of the store was true of the one before.
+            // The connection becomes a new one, since what the candidate knew of the store was true on the old one.
             Action::Deny(place) => {
                 self.node(place).denied = true;
                 let since = self.clock(place);
@@ -120,7 +120,7 @@ impl Step<'_, Key> {
         }
     }
 
-    /// Lets the store compare and write.
+    /// The store compares and writes.
     fn write(&mut self, place: usize, process: u8, write: &Write, sent: Instant) -> Outcome {
         let outcome = self.state.store.bucket.write(self.world, self.state.now, write);
         if let Outcome::Applied { revision, .. } = outcome
@@ -135,7 +135,7 @@ impl Step<'_, Key> {
         outcome
     }
 
-    /// Sends an answer to a process, which may be gone, or stopped.
+    /// Sends an answer to a process, which may be gone or stopped.
     fn answer(&mut self, place: usize, process: u8, body: Body, fate: Fate) {
         let node = &self.state.nodes[place];
         if node.process != process || node.campaign.is_none() {
@@ -182,7 +182,7 @@ impl Step<'_, Key> {
         }
     }
 
-    /// Lets a server that lags answer with the former state.
+    /// A lagging server answers with the former state.
     fn lag(&mut self, index: usize) {
         let message = self.state.store.net.remove(index);
         let Some(before) = self.state.store.bucket.before().cloned() else { return };
@@ -194,7 +194,7 @@ impl Step<'_, Key> {
                     Expect::Absent => Revision(0),
                     Expect::Revision(revision) => revision,
                 };
-                // It would take the write, and finds no server to agree with.
+                // It would accept the write, but finds no server to agree with.
                 let held = current == expected;
                 let outcome = if held { Outcome::Busy } else { Outcome::Refused { current } };
                 Body::Wrote(write.attempt, outcome)
@@ -228,14 +228,14 @@ impl Step<'_, Key> {
         }
     }
 
-    /// Forgets what a process knew that has ended, and the answers to it.
+    /// Forgets what an ended process knew, and the answers to it.
     pub(super) fn forget(&mut self, place: usize) {
         let node = self.node(place);
         **node = Process { process: node.process, ..Process::default() };
         self.state.store.net.retain(|message| message.node != place || !message.body.is_answer());
     }
 
-    /// A candidate enters, and its watch shows what is there.
+    /// A candidate enters, and its watch shows the present entry.
     pub(super) fn watch_first(&mut self, place: usize) {
         let (seen, now) = (self.state.store.bucket.seen().clone(), self.clock(place));
         let early = self.node(place).early.get_or_insert_default();
@@ -244,7 +244,7 @@ impl Step<'_, Key> {
         }
     }
 
-    /// The campaign of a candidate begins with what was inspected.
+    /// A candidate's campaign begins with what was inspected.
     fn begin(&mut self, place: usize) {
         let now = self.clock(place);
         let info = self.store_info(now);
@@ -336,7 +336,7 @@ impl Step<'_, Key> {
         }
     }
 
-    /// Checks what a candidate asks for, and puts it under way.
+    /// Checks what a candidate asks for, and sends it.
     pub(super) fn ask(&mut self, place: usize, request: Request) {
         let now = self.clock(place);
         let body = match request {
@@ -366,7 +366,7 @@ impl Step<'_, Key> {
     pub(super) fn inspect(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
         let now = self.clock(place);
         if self.world.inspections_fail {
-            // The newest question replaces the one before.
+            // The newest question replaces the previous one.
             let stale = |message: &Message| {
                 message.node == place && message.held.is_none() && matches!(message.body, Body::Inspect(_))
             };

@@ -91,7 +91,7 @@ pub(super) fn received(input: &Input) -> String {
                 format!("receives that #{} is applied at {}", attempt.0, revision.0)
             }
             Outcome::Refused { current } => {
-                format!("receives that #{} is refused, {} is there", attempt.0, current.0)
+                format!("receives that #{} is refused because {} is there", attempt.0, current.0)
             }
             other => format!("receives {other:?} for #{}", attempt.0),
         },
@@ -106,6 +106,6 @@ pub(super) fn received(input: &Input) -> String {
 pub(super) fn asked(request: &Request) -> String {
     match request {
         Request::Write(write) => format!("sends {}", written(write)),
-        Request::Read(read) => format!("asks what is there ({})", read.0),
+        Request::Read(read) => format!("reads the key ({})", read.0),
     }
 }

@@ -1,4 +1,4 @@
-//! The worlds of a key: what distinguishes them, and their modifications.
+//! The worlds of a key: what tells them apart, and their modifications.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use super::Key;
 use crate::clock::{DRIFT, LEASE, Tick};
 use crate::world::{Fault, World};
 
-/// What distinguishes the worlds of a key.
+/// What tells the worlds of a key apart.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The attributes that the candidates share, though they should differ.
+    /// The attributes that candidates share although they should differ.
     pub(super) alike: Alike,
     /// The lease of each candidate.
     pub(super) leases: [Tick; 3],
-    /// The largest difference of the servers' clocks, and the largest drift of a clock in parts per million, by the
-    /// candidates' settings.
+    /// The largest difference between the servers' clocks, and the largest drift of a clock in parts per million, under
+    /// the candidates' settings.
     pub(super) skew: Tick,
     pub(super) drift_setting: u32,
-    /// Actions of an operator, or faults, may happen to a candidate at every multiple of this, and whenever anything else
+    /// An operator's actions, or faults, may affect a candidate at every multiple of this, and whenever anything else
     /// happens.
     pub(super) stride: Tick,
     /// The longest time before, and after, the end of its lease at which a record may vanish.
@@ -29,24 +29,24 @@ pub struct Setting {
     /// Acknowledgements carry the store's incarnation.
     pub(super) acked: bool,
     pub(super) watch: Watch,
-    /// The candidate whose watch never works, where those of other candidates do.
+    /// The one candidate whose watch never works, if there is one.
     pub(super) unwatched: Option<usize>,
     /// Inspections can go wrong; otherwise each is answered at once.
     pub(super) inspections_fail: bool,
-    /// Candidates enter with a watch, and their campaigns begin at any later time: the first inspection may be late, fail, or
-    /// show settings that are refused.
+    /// Candidates enter with a watch, and their campaigns begin at any later time: the first inspection may be late,
+    /// fail, or show settings that are refused.
     pub(super) enters: bool,
     /// A campaign that begins knows nothing of what its watch showed before.
     pub(super) forgets: bool,
-    /// Only watches are late, and no messages.
+    /// Only watches are late, not messages.
     pub(super) only_watches: bool,
-    /// So few faults happen that none may cost a term, though candidates may be slow to retry.
+    /// So few faults happen that none may cost a term, although candidates may be slow to retry.
     pub(super) keeps: bool,
-    /// The number of ticks within which a candidate leads without further faults.
+    /// Within how many ticks a candidate leads without further faults.
     pub(super) fail_over: Tick,
 }
 
-/// The attributes that candidates share where their random numbers repeat.
+/// What candidates share if their random numbers repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alike {
     /// Nothing.
@@ -60,7 +60,7 @@ pub(super) enum Alike {
 /// The way in which candidates learn of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// Not at all: they depend on the poll.
+    /// Not at all: they depend on polling.
     Dead,
     /// At once.
     Prompt,
@@ -89,30 +89,29 @@ impl World<Key> {
         text
     }
 
-    /// This world with records that vanish this many seconds before the end of their lease: beyond one second, more than
-    /// the candidates' settings allow for.
+    /// This world, but records vanish this many seconds before the end of their lease. The candidates' settings allow
+    /// for one second.
     #[must_use]
     pub fn expiring_early(mut self, seconds: u32) -> Self {
         self.setting.early = seconds.min(LEASE - 1);
         self
     }
 
-    /// This world with a first candidate whose clock is slow by `parts_per_million`: beyond 10,000, more than its
-    /// settings allow for.
+    /// This world, but the first candidate's clock is slow by `parts_per_million`. Its settings allow for 10,000.
     #[must_use]
     pub fn with_a_slow_clock(mut self, parts_per_million: u32) -> Self {
         self.drift[0] = -i32::try_from(parts_per_million.min(500_000)).unwrap_or_default();
         self
     }
 
-    /// This world with campaigns that know nothing of what their watches showed before they began.
+    /// This world, but campaigns know nothing of what their watches showed before they began.
     #[must_use]
     pub fn forgetting_what_was_shown_early(mut self) -> Self {
         self.setting.forgets = true;
         self
     }
 
-    /// This world with candidates that get no time at all to agree on a leader.
+    /// This world, but candidates get no time at all to agree on a leader.
     #[must_use]
     pub fn in_a_hurry(mut self) -> Self {
         self.setting.fail_over = 0;
@@ -134,7 +133,7 @@ impl World<Key> {
         Duration::from_secs(self.leases.into_iter().max().unwrap_or_default().into())
     }
 
-    /// The distance of the candidate's deadline from the end of its lease; the settings leave no slack, so it is tight.
+    /// The time from the candidate's deadline to the end of its lease; the settings leave no slack, so it is tight.
     pub(super) fn margin(&self, place: usize) -> Duration {
         let drift = self.lease(place).as_nanos() as u64 * 2 * u64::from(self.drift_setting) / 1_000_000;
         Duration::from_secs(self.skew.into()) + Duration::from_nanos(drift)

@@ -78,7 +78,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "one nonce",
-                "random numbers repeat: two have one nonce, come at any time, and messages are lost",
+                "random numbers repeat: two with the same nonce enter at any time, and messages are lost",
                 [(Start, 2), (Lose, 1)],
                 Setting { alike: Alike::Nonce, watch: Watch::Loose, stride: 4, ..PLAIN },
             )
@@ -88,14 +88,14 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "twins",
-                "two have one nonce and one name, and come at any time; every answer arrives",
+                "two with the same nonce and name enter at any time; every answer arrives",
                 [(Start, 2), (Resign, 1)],
                 Setting { alike: Alike::NonceAndName, watch: Watch::Loose, stride: 4, ..PLAIN },
             )
         },
         world(
             "stale",
-            "a server that lags answers reads and refuses writes",
+            "a lagging server answers reads and refuses writes",
             [(Stale, 3), (Lose, 1)],
             Setting { watch: Watch::Loose, ..PLAIN },
         ),
@@ -112,7 +112,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 20,
             ..world(
                 "loss",
-                "requests and answers are lost, inspections included, and no watch works",
+                "requests and answers are lost, including inspections, and no watch works",
                 [(Lose, 4)],
                 Setting { watch: Watch::Dead, inspections_fail: true, ..PLAIN },
             )
@@ -122,7 +122,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "orphan",
-                "two come at any time, and messages are lost: no candidate is locked out by its own record",
+                "two enter at any time, and messages are lost: no candidate is locked out by its own record",
                 [(Start, 2), (Lose, 2)],
                 Setting { stride: 4, fail_over: 3, ..PLAIN },
             )
@@ -141,7 +141,7 @@ pub fn worlds() -> Vec<World<Key>> {
         ),
         world(
             "denied",
-            "a candidate connects again and its inspections are denied for good, and messages are lost: it gives way",
+            "a candidate reconnects, its inspections are denied for good, and messages are lost: it gives way",
             [(Deny, 1), (Lose, 2)],
             Setting { watch: Watch::Loose, fail_over: 3 * LEASE, ..PLAIN },
         ),
@@ -149,7 +149,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 26,
             ..world(
                 "crash",
-                "candidates crash, with requests under way, and come again",
+                "candidates crash with requests under way, and restart",
                 [(Crash, 1), (Start, 1), (Late, 1)],
                 PLAIN,
             )
@@ -169,8 +169,8 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 13,
             ..world(
                 "shown early",
-                "two come at any time and their campaigns begin later, the leader resigns, and the key is purged: what \
-                    was shown is waited for",
+                "two enter at any time and their campaigns begin later, the leader resigns, and the key is purged: they \
+                    wait for what was shown",
                 [(Start, 2), (Purge, 1), (Resign, 1)],
                 Setting { enters: true, watch: Watch::Loose, stride: 4, ..PLAIN },
             )
@@ -188,7 +188,7 @@ pub fn worlds() -> Vec<World<Key>> {
             led: false,
             ..world(
                 "start",
-                "two come at any time, and any of them crashes",
+                "two enter at any time, and either crashes",
                 [(Start, 2), (Crash, 1)],
                 Setting { watch: Watch::Loose, ..PLAIN },
             )
@@ -204,13 +204,13 @@ pub fn worlds() -> Vec<World<Key>> {
         },
         world(
             "overwrite",
-            "a stranger writes over the leader's record",
+            "other software overwrites the leader's record",
             [(Seize, 1), (Late, 1)],
             Setting { watch: Watch::Loose, ..PLAIN },
         ),
         world(
             "markers",
-            "expiry leaves markers, which may erase what was written over the record meanwhile",
+            "expiry leaves markers, which may erase what has since been written over the record",
             [(Crash, 1), (Late, 1), (Lose, 1)],
             Setting { markers: true, watch: Watch::Loose, ..PLAIN },
         ),
@@ -220,7 +220,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "erase",
-                "two come to a store with markers, an answer is lost, and one is stopped",
+                "two enter a store with markers, an answer is lost, and one is stopped",
                 [(Start, 2), (Lose, 1), (Pause, 1)],
                 Setting { markers: true, watch: Watch::Loose, stride: 6, ..PLAIN },
             )
@@ -230,7 +230,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 20,
             ..world(
                 "inherit",
-                "three candidates; the key is deleted, and the candidate that waits is closed: the wait goes on",
+                "three candidates; the key is deleted, and the waiting candidate is closed: the wait continues",
                 [(Delete, 1), (Close, 1)],
                 Setting { watch: Watch::Loose, stride: 6, ..PLAIN },
             )
@@ -241,7 +241,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 24,
             ..world(
                 "drift",
-                "the clocks' drift alone decides, and the key of a leader is deleted, and the leader does not learn of it",
+                "only the clocks' drift decides: a leader's key is deleted, and the leader does not learn of it",
                 [(Delete, 1), (Late, 1)],
                 Setting {
                     watch: Watch::Loose,
@@ -273,7 +273,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 24,
             ..world(
                 "close",
-                "candidates are closed and come again, and messages are lost or late",
+                "candidates are closed and restart, and messages are lost or late",
                 [(Close, 1), (Start, 1), (Lose, 1), (Late, 1)],
                 PLAIN,
             )

@@ -17,19 +17,19 @@ pub enum Action {
     Expire(LeaseId),
     /// Another member leads the store.
     Elect,
-    /// The store revokes a live lease, as one that led it before proposes.
+    /// The store revokes a live lease, proposed by a former leader of the store.
     RevokeEarly(LeaseId),
     /// An operator deletes a place.
     DeletePlace(LeaseId),
     /// An operator revokes the lease that a place shows.
     RevokePlace(LeaseId),
-    /// Another companion of the connection cannot be deleted: its companions move to another lease.
+    /// Another companion of the connection cannot be deleted, so its companions move to another lease.
     Move(usize),
     /// From now on, the reads of a candidate are denied.
     Deny(usize),
 }
 
-/// The fault that an action is.
+/// Which fault an action is, if any.
 pub(super) fn costs(action: Action) -> Option<Fault> {
     Some(match action {
         Action::Stale(_) => Fault::Stale,

@@ -1,4 +1,4 @@
-//! A store like etcd: keys in two queues, leases that expire late and each by itself, and one revision for all.
+//! A store like etcd: keys in two queues, leases that expire late and one by one, and one revision for everything.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::node::{name, nonce};
 pub(super) const LEASE: Tick = 3;
 pub(super) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
 
-/// The number by which the store knows the foreign candidate.
+/// The number that identifies the foreign candidate in the store.
 const FOREIGN: usize = 9;
 
 pub(super) const BIRTH: Incarnation = Incarnation(7);
@@ -74,17 +74,17 @@ impl Etcd {
         }
     }
 
-    /// The raft term that answers show; without it, the first one always.
+    /// The raft term that answers show; without that part of the rule, always the first one.
     pub(super) fn raft_term(&self, without: Option<QueuePart>) -> u64 {
         if without == Some(QueuePart::Elections) { FIRST_TERM } else { self.raft_term }
     }
 
-    /// Returns true if a member that led before may find the lease expired, though the present leader keeps it.
+    /// Returns true if a former leader may find the lease expired although the present leader keeps it.
     pub(super) fn is_known_to_a_former_leader(&self, granted: Granted) -> bool {
         granted.raft_term < self.raft_term
     }
 
-    /// A foreign candidate creates its place, whose lease it keeps.
+    /// A foreign candidate creates its place, whose lease it keeps alive.
     pub(super) fn enter_foreign(&mut self) {
         self.revision += 1;
         let (at, lease) = (self.revision, LeaseId(0xf0));
@@ -96,7 +96,7 @@ impl Etcd {
         self.leases.contains_key(&lease)
     }
 
-    /// The leases that may expire now, and those that are alive.
+    /// The leases that may expire now, and the live ones.
     pub(super) fn leases(&self) -> impl Iterator<Item = (LeaseId, Granted)> {
         self.leases.iter().map(|(lease, granted)| (*lease, *granted))
     }
@@ -121,7 +121,7 @@ impl Etcd {
         KeptAlive { ttl, raft_term: self.raft_term(without) }
     }
 
-    /// The answer of a former leader, from what it remembers.
+    /// A former leader's answer, from what it remembers.
     pub(super) fn keep_alive_from_memory(&self) -> KeptAlive {
         KeptAlive { ttl: LEASE_TIME, raft_term: self.raft_term - 1 }
     }
@@ -221,7 +221,7 @@ impl Etcd {
         }
     }
 
-    /// Writes a companion again that was written last at `modified`, and attaches it to a lease.
+    /// Rewrites a companion that was last written at `modified`, and attaches it to a lease.
     fn rewrite(
         &mut self,
         key: LeaseId,

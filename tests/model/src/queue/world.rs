@@ -1,4 +1,4 @@
-//! The worlds of a queue: what distinguishes them, and what may happen in each.
+//! The worlds of a queue: what tells them apart, and what may happen in each.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::world::Fault::{
 };
 use crate::world::{Budget, Fault, World};
 
-/// A part of the rule, taken away by showing the candidates something else than what is there.
+/// A part of the rule, taken away by showing the candidates something other than the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueuePart {
-    /// A round is the keep-alives alone: the read shows both keys and the raft term as they should be.
+    /// A round is only its keep-alives: the read shows both keys and the raft term as they should be.
     Keys,
     /// The read's raft term is not compared.
     RaftTerm,
@@ -22,20 +22,21 @@ pub enum QueuePart {
     Companion,
     /// The companion is attached to the lease of the place.
     CompanionsLease,
-    /// No answer shows that the store elected another leader: every lease looks as if it was granted since.
+    /// No answer shows that the store elected another leader: every lease looks as if it was granted since then.
     Elections,
 }
 
-/// What distinguishes the worlds of a queue.
+/// What tells the worlds of a queue apart.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// A foreign candidate has its place before the last of ours.
     pub(super) foreign: bool,
-    /// The last of ours has just entered when the exploration begins, and is stopped; otherwise it has read the queue by then.
+    /// The last of ours has just entered when the exploration begins, and is stopped; otherwise it has read the queue
+    /// by then.
     pub(super) newcomer: bool,
     pub(super) margin: Duration,
     pub(super) watch: bool,
-    /// Nothing but a denial keeps the candidates from leading.
+    /// Nothing except a denial keeps the candidates from leading.
     pub(super) gives_way: bool,
 }
 
@@ -44,13 +45,13 @@ const PLAIN: Setting =
 
 pub(super) const SERVER: Server = Server { shortest: Some(Duration::from_secs(1)) };
 
-/// The leader's clock is slow by 9 % and the next one's fast by as much: what half a second of margin allows for in a lease
-/// of three, since `2.5 / 0.91` is no longer than `3 / 1.09`.
+/// The leader's clock is 9 % slow and the next one's as fast. Half a second of margin allows for that in a lease of
+/// three, since `2.5 / 0.91` is no longer than `3 / 1.09`.
 const DRIFTING: [i32; 3] = [-90_000, 90_000, 0];
 const MARGIN: Duration = Duration::from_millis(500);
 
 impl World<Queue> {
-    /// This world with candidates that leave no margin before the end of a lease.
+    /// This world, but candidates leave no margin before the end of a lease.
     #[must_use]
     pub fn without_a_margin(mut self) -> Self {
         self.setting.margin = Duration::ZERO;
@@ -58,7 +59,7 @@ impl World<Queue> {
     }
 }
 
-/// A world of two candidates, whose late transactions and stopped processes have no bound but the horizon.
+/// A world of two candidates in which only the horizon limits late transactions and stopped processes.
 fn world<const N: usize>(
     name: &'static str,
     about: &'static str,

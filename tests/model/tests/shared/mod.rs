@@ -1,4 +1,4 @@
-//! What the tests of all worlds do.
+//! What the tests of all worlds have in common.
 
 use incumbent_model::{Property, Store, World, check, check_up_to};
 
@@ -16,7 +16,7 @@ pub(crate) fn holds<S: Store>(world: &World<S>) {
     }
 }
 
-/// The world shows that a property does not hold, by the path that is printed.
+/// The world must show that a property is broken, and the printed path shows how.
 pub(crate) fn breaks<S: Store>(world: &World<S>, expected: Property) {
     let found = check_up_to(world, 3_000_000);
     println!("{} states", found.unique);

@@ -18,13 +18,13 @@ use crate::choices::Choices;
 #[derive(Debug)]
 pub(super) struct Lies {
     pub(super) life: Incarnation,
-    /// The entry of the key at each revision of this incarnation.
+    /// The key's entry at each revision of this incarnation.
     entries: BTreeMap<u64, Entry>,
-    /// The same of the former incarnation: a term that has just ended may still be released there.
+    /// The same for the former incarnation, in which a term that has just ended may still be released.
     before: BTreeMap<u64, Entry>,
     writes: Vec<Write>,
     reads: u64,
-    /// The newest revision of all before the first write.
+    /// The newest revision in the store before the first write.
     base: u64,
     lease: Duration,
 }
@@ -56,7 +56,7 @@ impl Lies {
         }
     }
 
-    /// Answers to requests that were never sent, and a name that no candidate can have.
+    /// Answers to requests that were never sent, and a name that is not a valid candidate name.
     pub(super) fn misuse(&self) -> [Input; 3] {
         let attempt = Attempt(self.writes.len() as u64 + 1);
         let outcome = Outcome::Applied { revision: Revision(self.top() + 1), incarnation: None };
@@ -158,7 +158,7 @@ impl Lies {
                 Outcome::Applied { revision: Revision(revision), incarnation }
             }
             7 if choices.one_in(4) => {
-                // The store went back: a revision without an entry so far.
+                // The store went back: a revision that has no entry so far.
                 let free = (self.base + 1..self.top()).rev().take(1000);
                 let revision = free.filter(|revision| !self.entries.contains_key(revision)).max();
                 let revision = revision.unwrap_or(self.top() + 1);
@@ -247,10 +247,10 @@ pub(super) fn released(revision: u64, owed: Duration, life: Incarnation, success
 }
 
 pub(super) fn fault(kind: FaultKind) -> Fault {
-    Fault { kind, detail: "the store says so".into() }
+    Fault { kind, detail: "the store refuses".into() }
 }
 
-/// Returns true if a live record is of the campaign under test.
+/// Returns true if a live record was written by the campaign under test.
 pub(super) fn is_mine(record: &Record) -> bool {
     record.write_id.is_some_and(|write_id| write_id.nonce == ME)
 }

@@ -1,4 +1,4 @@
-//! Rules for every step of one candidate, under any input.
+//! Rules for every step of one candidate, whatever the input.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ pub(super) struct Oracle {
     /// The awaited write, and its deadline.
     awaited: Option<(Attempt, Instant)>,
     reads: u64,
-    /// The newest send of a write that would keep the key and was shown to be applied.
+    /// When the newest write that would keep the key, and that was shown to be applied, was sent.
     proven: Option<Instant>,
-    /// The incarnation of the store, and the time of the question whose answer last showed it.
+    /// The incarnation of the store, and when the question was asked whose answer last showed it.
     life: (Incarnation, Instant),
-    /// The time since when the present watch is ready.
+    /// Since when the present watch has been ready.
     watching: Option<Instant>,
     /// The revisions at which acquires were acknowledged.
     acquired: Vec<Revision>,
@@ -102,13 +102,13 @@ impl Oracle {
         }
     }
 
-    /// Notes an entry of the key. Where one of the campaign's writes made it, that write was applied.
+    /// Notes an entry of the key. If one of the campaign's writes made it, that write was applied.
     fn saw(&mut self, entry: &Entry) -> Option<(Incarnation, Instant)> {
         let write_id = entry.live().filter(|record| is_mine(record))?.write_id?;
         self.prove(write_id.attempt)
     }
 
-    /// Notes that an attempt was applied; returns the incarnation it was meant for, and the time of its send.
+    /// Notes that an attempt was applied. Returns the incarnation it was meant for, and when it was sent.
     fn prove(&mut self, attempt: Attempt) -> Option<(Incarnation, Instant)> {
         let sent = self.sent(attempt)?;
         let (keeps, at, life) = (!sent.is_release(), sent.at, sent.life);
@@ -122,7 +122,7 @@ impl Oracle {
         self.writes.get(usize::try_from(attempt.0.checked_sub(1)?).ok()?)
     }
 
-    /// Judges an output of the campaign.
+    /// Checks an output of the campaign.
     pub(super) fn said(&mut self, output: &Output, campaign: &Campaign, now: Instant, lies: &Lies) {
         match output {
             Output::Ask(Request::Write(write)) => self.wrote(write, campaign, now, lies),
@@ -152,7 +152,7 @@ impl Oracle {
         let last = self.writes.last().map_or(0, |sent| sent.write.attempt.0);
         assert_eq!(write.attempt.0, last + 1, "attempts are numbered without a gap");
         if let Some((awaited, until)) = self.awaited {
-            assert!(now >= until, "I6: {awaited:?} is awaited until {until:?}, and another is sent");
+            assert!(now >= until, "I6: {awaited:?} is awaited until {until:?}, but another is sent");
         }
         let there = match write.expect {
             Expect::Absent => None,
@@ -165,7 +165,7 @@ impl Oracle {
         match write.action {
             Action::Release { .. } => {
                 assert!(live.is_some(), "I7: a delete of something that is not ours: {write:?}");
-                assert_eq!(self.term, None, "I8: released before Lost was told");
+                assert_eq!(self.term, None, "I8: released before Lost was reported");
             }
             Action::Renew(_) => assert!(live.is_some(), "a renewal of something that is not ours: {write:?}"),
             Action::Acquire(_) => assert!(!self.closing, "I6: an acquire after close"),
@@ -175,10 +175,10 @@ impl Oracle {
         self.writes.push(Sent { write: write.clone(), at: now, life: self.life.0 });
     }
 
-    /// Judges the lease that the campaign publishes.
+    /// Checks the lease that the campaign publishes.
     pub(super) fn lease(&self, campaign: &Campaign, now: Instant) {
         let lease = campaign.lease();
-        assert_eq!(lease.map(|lease| lease.token), self.term, "I2: the lease is that of the told term");
+        assert_eq!(lease.map(|lease| lease.token), self.term, "I2: the lease is that of the reported term");
         let Some(Lease { deadline, token }) = lease else {
             assert!(!campaign.is_leader(now), "I2: leads without a term");
             return;
@@ -194,8 +194,8 @@ impl Oracle {
     }
 }
 
-/// Checks I14, and once more I13 and the harmlessness of misuse: replays all inputs with another campaign, without the
-/// calls that must not change anything.
+/// Checks I14, and again I13 and that misuse does no harm: replays all inputs with another campaign, without the calls
+/// that must not change anything.
 pub(super) fn replay(plan: &Plan, inputs: &[(Instant, Input)], trace: &[Output], first: &Campaign) {
     let mut again = plan.campaign().expect("settings that were accepted");
     let mut said = trace.iter();
@@ -203,13 +203,13 @@ pub(super) fn replay(plan: &Plan, inputs: &[(Instant, Input)], trace: &[Output],
         again.handle(*now, input.clone()).expect("what was accepted");
         loop {
             let output = again.poll();
-            assert_eq!(Some(&output), said.next(), "I13, I14: the same inputs, and other outputs");
+            assert_eq!(Some(&output), said.next(), "I13, I14: the same inputs, but other outputs");
             if matches!(output, Output::WakeAt(_)) {
                 break;
             }
         }
     }
-    assert_eq!(said.next(), None, "I14: the first said more");
+    assert_eq!(said.next(), None, "I14: the first campaign had more outputs");
     let shown = (again.lease(), again.state(), again.leader());
     assert_eq!(shown, (first.lease(), first.state(), first.leader()), "I14");
 }

@@ -14,14 +14,14 @@ const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// A year, the limit of a lease; the most that is drawn is a little more.
+/// A year is the limit of a lease; the largest one drawn is a little longer.
 const LONGEST: u64 = 366 * 24 * 3600 * 1_000_000_000;
 
 /// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     preset: Preset,
-    /// The lease asked for, and the store's maximum age where it has no leases of its own.
+    /// The requested lease, and the store's maximum age if records have no leases of their own.
     pub(super) lease: Duration,
     pub(super) max_age: Option<Duration>,
     skew: Option<Duration>,
@@ -41,7 +41,7 @@ pub struct Plan {
     seed: u64,
 }
 
-/// A back-off that a run can be given twice.
+/// A back-off that can be used for two runs.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     Standard,
@@ -148,7 +148,7 @@ impl Plan {
         self.newest = choices.one_of([0, 1 << 53, u64::MAX - 1_000_000]);
     }
 
-    /// The campaign, which has not begun.
+    /// The campaign, not yet begun.
     pub(super) fn campaign(&self) -> Result<Campaign, InvalidSettings> {
         let settings = Settings {
             preset: self.preset,

@@ -170,7 +170,7 @@ class ProcessesTest {
         val waiting = ProcessBuilder(*program).redirectErrorStream(true).start()
         try {
             val expected = mutableSetOf(
-                "WARNING: the store is new, so this candidate does not lead for",
+                "WARNING: the store is new: waiting",
                 "WARNING: the store does not answer, and is waited for until it does",
             )
             val output = waiting.inputStream.bufferedReader()

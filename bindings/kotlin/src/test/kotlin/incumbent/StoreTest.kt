@@ -112,7 +112,7 @@ class StoreTest {
             val candidate = store.campaign("jobs") { lease = LONG_LEASE; splay = 0.seconds }
             val warning = candidate.events().first { it is Event.Warning } as Event.Warning
             assertEquals("YOUNG_STORE", warning.code)
-            assertTrue("`incumbent init --new` lifts that" in warning.message, warning.message)
+            assertTrue("`incumbent init --new` skips the wait" in warning.message, warning.message)
         }
     }
 
