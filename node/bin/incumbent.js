@@ -9,7 +9,7 @@ const { constants } = require('node:os');
 const { delimiter, join, sep } = require('node:path');
 
 const MISSING = `\
-npx incumbent runs the command line \`incumbent\`, which is a program of its own and is not on PATH. Install it with
+npx incumbent runs the command line \`incumbent\`, a separate program, which is not on PATH. Install it with
 
     cargo install incumbent-cli
 
