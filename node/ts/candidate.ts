@@ -31,7 +31,7 @@ export interface CandidateStatus {
   readonly state: State;
   /** Whether this candidate leads. */
   readonly isLeader: boolean;
-  /** The leader, as far as this candidate has seen; null where there is none. */
+  /** The leader, as far as this candidate has seen; null if there is none. */
   readonly leader: Leader | null;
   /** The current term; null while this candidate does not lead. */
   readonly term: TermStatus | null;
@@ -115,7 +115,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return this.#native.state as State;
   }
 
-  /** The leader, as far as this candidate has seen; null where there is none. */
+  /** The leader, as far as this candidate has seen; null if there is none. */
   get leader(): Leader | null {
     return leaderOf(this.#native.leader);
   }

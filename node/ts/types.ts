@@ -91,7 +91,10 @@ export interface InitReport {
   readonly updated: boolean;
   /** Whether the store states that no election was ever held in it: then its first leader does not wait for a lease. */
   readonly neverUsed: boolean;
-  /** The lease of the elections in a NATS bucket, in milliseconds; null elsewhere, where each candidate has its own. */
+  /**
+   * The lease of the elections in a NATS bucket, in milliseconds; null on other stores, where each candidate has its
+   * own.
+   */
   readonly leaseMs: number | null;
   /** The topic of the election, on Kafka; null elsewhere. */
   readonly topic: string | null;

@@ -286,7 +286,8 @@ class InitReport(_Record):
     never_used: bool
     """Whether the store states that no election was ever held in it: then its first leader does not wait for a lease."""
     lease: float | None
-    """The lease of the elections in a NATS bucket, in seconds; None elsewhere, where each candidate has its own."""
+    """The lease of the elections in a NATS bucket, in seconds; None on other stores, where each candidate has its
+    own."""
     topic: str | None
     """The topic of the election, on Kafka."""
     differences: Sequence[tuple[str, str, str]]

@@ -102,7 +102,7 @@ class Term(BaseTerm):
             raise _inside.left_too_often()
         task = current_task()
         # Several bodies of a task may work for a term at once: takes the innermost. If this task has none, another task
-        # entered for it, most likely one that has ended since.
+        # entered for it, and has most likely ended since.
         scope = max(reversed(self._scopes), key=lambda scope: (scope.is_of(task), scope.is_done()))
         self._scopes.remove(scope)
         if scope.leave(kind, task):
