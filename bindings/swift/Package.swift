@@ -37,7 +37,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// What `cargo xtask test swift` builds besides.
+// Further targets that `cargo xtask test swift` builds.
 if Context.environment["INCUMBENT_TESTS"] != nil {
     package.targets += [
         .executableTarget(name: "programs", dependencies: ["Incumbent", "IncumbentTesting"], path: "Tests/Programs"),

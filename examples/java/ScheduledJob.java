@@ -1,9 +1,9 @@
-// Runs a job every second on one of however many processes are started, on a scheduled executor.
+// Runs a job every second, on a scheduled executor, in one of any number of processes.
 //
 //     java -cp … examples.ScheduledJob sqlite:elections.db
 //
-// Start it twice and stop the one that works with SIGTERM or Ctrl-C: the other continues at once. Kill it instead, and
-// the other continues when the lease is over.
+// Start it twice and stop the leader with SIGTERM or Ctrl-C: the other takes over at once. Kill the leader instead, and
+// the other takes over when the lease is over.
 
 package examples;
 
@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 
 public final class ScheduledJob {
     private static void invoices(Term term) {
-        // The resource that this is written to refuses a smaller token than it has seen.
+        // The resource refuses a token smaller than one it has seen.
         System.out.println("the invoices go out with token " + term.getToken());
     }
 

@@ -1,10 +1,10 @@
-// Runs scheduled jobs on one of however many processes are started, as a scheduler with annotations does: each job is a
-// function with an interval, and whether it runs is decided by one guard around all of them.
+// Runs scheduled jobs in one of any number of processes, like a scheduler with annotations: each job is a function with
+// an interval, and one guard around all of them decides whether they run.
 //
 //     java -cp … examples.ScheduledJobKt sqlite:elections.db
 //
-// Start it twice and stop the one that works with SIGTERM or Ctrl-C: the other continues at once. Kill it instead, and
-// the other continues when the lease is over.
+// Start it twice and stop the leader with SIGTERM or Ctrl-C: the other takes over at once. Kill the leader instead, and
+// the other takes over when the lease is over.
 
 package examples
 
@@ -26,7 +26,7 @@ val jobs = listOf(
     Job("reports", 5.seconds) { term -> println("the report is written with token ${term.token}") },
 )
 
-/** Runs a job at its interval until the term drains; the scope is cancelled where the term ends first. */
+/** Runs a job at its interval until the term drains; the scope is cancelled if the term ends first. */
 suspend fun CoroutineScope.schedule(job: Job, term: Term) {
     while (isActive && !term.isDraining) {
         job.run(term)

@@ -1,4 +1,4 @@
-// A leader that writes to a resource over HTTP, and a resource that refuses a leader of the past.
+// A leader that writes to a resource over HTTP, and a resource that refuses a former leader.
 //
 //     node fenced-resource.mjs sqlite:elections.db
 //
@@ -9,7 +9,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { connect } from 'incumbent';
 
-/** Stands for your own service. */
+/** A placeholder for your own service. */
 let largest = '';
 const resource = createServer((request, response) => {
   const token = request.headers['fencing-token'] ?? '';

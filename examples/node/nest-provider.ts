@@ -1,8 +1,8 @@
-// A provider of NestJS that leads while its application runs, and leaves with it.
+// A NestJS provider that leads while its application runs, and leaves with it.
 //
 //     npx tsc -p . && node nest-provider.js sqlite:elections.db
 //
-// The decorators need `experimentalDecorators` and `emitDecoratorMetadata`, as every application of Nest has them.
+// The decorators need `experimentalDecorators` and `emitDecoratorMetadata`, as in every Nest application.
 
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import { connect, type Candidate, type CandidateStatus, type Store, type Term } 
 
 @Injectable()
 export class Newsletter {
-  /** The token goes along with every request, so that the resource can refuse a leader of the past. */
+  /** Sends the token with every request, so that the resource can refuse a former leader. */
   send(token: string): void {
     console.log('sent with token', token);
   }
@@ -32,7 +32,7 @@ export class Election implements OnApplicationBootstrap, OnApplicationShutdown {
     this.#leading = this.#candidate.lead((term) => this.work(term));
   }
 
-  /** Nest waits for this: the work finishes, and leadership is given back. */
+  /** Nest waits for this: the work finishes, and leadership is released. */
   async onApplicationShutdown(): Promise<void> {
     await this.#store?.close();
     await this.#leading;

@@ -1,4 +1,4 @@
-// Exports the metrics of a candidate with OpenTelemetry, here for Prometheus to read.
+// Exports a candidate's metrics with OpenTelemetry, here for Prometheus to read.
 //
 //     node opentelemetry-metrics.mjs sqlite:elections.db 9464
 
@@ -6,7 +6,7 @@ import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { connect } from 'incumbent';
 
-/** Measures a candidate. What can be asked is asked at each collection, so that it is right after a pause, too. */
+/** Measures a candidate. Reads current values at each collection, so that they are right even after a pause. */
 function measure(candidate, meter) {
   const about = { election: candidate.election, candidate: candidate.name };
   meter
@@ -36,7 +36,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
 }
 await candidate.lead((term) => {
   console.log('leading with token', term.token);
-  // The work of the leader belongs here.
+  // The leader's work belongs here.
 });
 await store.close();
 await provider.shutdown();

@@ -1,8 +1,8 @@
-"""Runs the jobs of an APScheduler on one of however many processes are started.
+"""Runs APScheduler's jobs in one of any number of processes.
 
     python apscheduler_jobs.py sqlite:elections.db
 
-Start it twice and stop the one that works with SIGTERM or Ctrl-C: the other continues at once.
+Start it twice and stop the leader with SIGTERM or Ctrl-C: the other takes over at once.
 """
 
 import sys
@@ -13,7 +13,7 @@ import incumbent.sync
 
 
 def report(token: incumbent.Token) -> None:
-    # Send the token with every request, and let the resource refuse a smaller one than it has seen.
+    # Send the token with every request, and let the resource refuse a token smaller than one it has seen.
     print("the job runs with token", token, flush=True)
 
 
@@ -23,9 +23,9 @@ def lead(term: incumbent.sync.Term) -> None:
     scheduler = BackgroundScheduler()
     scheduler.add_job(report, "interval", seconds=1, args=[term.token])
     scheduler.start()
-    # Returns when this process is stopped, resigns, or leads no more.
+    # Returns when this process is stopped, resigns, or no longer leads.
     term.draining()
-    # Waits for jobs that run; the lease is held meanwhile, up to the drain time.
+    # Waits for running jobs; the lease is held meanwhile, up to the drain time.
     scheduler.shutdown()
     print("the last job is done", flush=True)
 

@@ -1,8 +1,8 @@
-"""Runs Celery's beat on one of however many processes are started, so that each task is sent once.
+"""Runs Celery's beat in one of any number of processes, so that each task is sent once.
 
     python celery_beat.py sqlite:elections.db
 
-Workers run as always (`celery -A celery_beat worker`): only the process that sends the tasks must be alone.
+Run workers as usual (`celery -A celery_beat worker`): only one process may send tasks.
 """
 
 import os
@@ -31,13 +31,13 @@ def sent(sender: str, **_: object) -> None:
 
 
 def lead(term: incumbent.sync.Term) -> None:
-    """The work of one term: a new beat, which sends no task that was due before."""
+    """The work of one term: a new beat, which sends no task that was due earlier."""
     print("leading with token", term.token, flush=True)
-    # Without a schedule on disk, which would be out of date on a process that has waited.
+    # Keeps no schedule on disk, because it would be out of date in a process that has waited.
     beat = Service(app, scheduler_cls="celery.beat:Scheduler")
     beating = threading.Thread(target=beat.start, name="beat")
     beating.start()
-    # Returns when this process is stopped, resigns, or leads no more.
+    # Returns when this process is stopped, resigns, or no longer leads.
     term.draining()
     beat.stop()
     beating.join()

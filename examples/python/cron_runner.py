@@ -1,9 +1,9 @@
-"""Runs a job every second, on one of however many processes are started.
+"""Runs a job every second, in one of any number of processes.
 
     python cron_runner.py sqlite:elections.db
 
-Start it twice and stop the one that works with SIGTERM or Ctrl-C: the other continues at once. Kill it instead, and the
-other continues when the lease is over.
+Start it twice and stop the leader with SIGTERM or Ctrl-C: the other takes over at once. Kill the leader instead, and
+the other takes over when the lease is over.
 """
 
 import asyncio
@@ -27,5 +27,5 @@ async def run_jobs(term: incumbent.Term) -> None:
 
 if __name__ == "__main__":
     url = sys.argv[1] if len(sys.argv) > 1 else "memory:"
-    # A job that has begun is finished when the process is stopped, and only then may another candidate lead.
+    # When the process is stopped, a running job finishes first, and only then may another candidate lead.
     asyncio.run(incumbent.run(url, "cron", run_jobs, cancel_on_stop=False))

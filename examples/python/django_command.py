@@ -1,10 +1,10 @@
-"""A management command of Django that works on one of however many processes run it.
+"""A Django management command that works in one of any number of processes.
 
 Save it as `management/commands/relay.py` of an application, and run it on every host:
 
     python manage.py relay sqlite:elections.db
 
-It stops gracefully on SIGTERM and Ctrl-C, and another process continues at once.
+It stops gracefully on SIGTERM and Ctrl-C, and another process takes over at once.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         """The work of one term."""
         self.stdout.write(f"leading with token {term.token}")
         while term.is_current() and not term.is_draining:
-            # A command that runs for days needs what a request does: no connection that the database has closed.
+            # A command that runs for days must, like a request, drop connections that the database has closed.
             close_old_connections()
             count, _ = Session.objects.filter(expire_date__lt=timezone.now()).delete()
             self.stdout.write(f"deleted {count}")

@@ -11,7 +11,7 @@ import incumbent
 
 async def main(url: str, election: str) -> None:
     async with incumbent.connect(url) as store:
-        # The first observation is the present leader.
+        # The first observation is the current leader.
         async for observation in store.observe(election):
             leader = observation.leader
             print(f"leader: {leader.name}" if leader else "no leader", flush=True)

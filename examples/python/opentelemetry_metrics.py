@@ -1,4 +1,4 @@
-"""Exports the metrics of a candidate with OpenTelemetry, here to standard output.
+"""Exports a candidate's metrics with OpenTelemetry, here to standard output.
 
     python opentelemetry_metrics.py sqlite:elections.db
 
@@ -18,7 +18,7 @@ import incumbent
 
 
 def measure(candidate: incumbent.Candidate, meter: Meter) -> None:
-    """Measures one candidate. What can be asked is asked at each collection, so that it is right after a pause, too."""
+    """Measures one candidate. Reads current values at each collection, so that they are right even after a pause."""
     about = {"election": candidate.election, "candidate": candidate.name}
 
     def leader(options: CallbackOptions) -> Iterator[Observation]:
@@ -48,7 +48,7 @@ async def main(url: str) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with incumbent.connect(url) as store, store.campaign("report", name="worker-7") as candidate:
         measure(candidate, provider.get_meter("incumbent"))
-        # The work of the leader belongs here: `candidate.lead(work)`.
+        # The leader's work belongs here: `candidate.lead(work)`.
         await stopped.wait()
     provider.shutdown()
 

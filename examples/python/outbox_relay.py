@@ -21,14 +21,14 @@ INSERT OR IGNORE INTO fence VALUES (1, '');
 
 
 class Fenced(Exception):
-    """A later leader has written already."""
+    """A later leader has already written."""
 
 
 def send_next(database: sqlite3.Connection, token: str) -> Optional[int]:
-    """Sends the oldest row that was not sent, and returns its number.
+    """Sends the oldest unsent row, and returns its number.
 
-    The comparison of the token and the mark on the row are one transaction. A crash between sending and committing sends
-    the row again, so the receiver should recognise it by its number.
+    One transaction compares the token and marks the row. A crash between sending and committing sends the row again, so
+    the receiver should recognise it by its number.
     """
     with database:
         database.execute("BEGIN IMMEDIATE")
@@ -40,7 +40,7 @@ def send_next(database: sqlite3.Connection, token: str) -> Optional[int]:
         if row is None:
             return None
         number, body = row
-        print(f"message {number}: {body}", flush=True)  # stands for the message broker
+        print(f"message {number}: {body}", flush=True)  # a placeholder for the message broker
         database.execute("UPDATE outbox SET sent_with = ? WHERE id = ?", (token, number))
         return int(number)
 
@@ -52,7 +52,7 @@ def main(url: str, path: str) -> None:
             for term in candidate.terms():
                 with term:
                     print("leading with token", term.token, flush=True)
-                    # A thread cannot be cancelled from outside, so the work asks before each step.
+                    # A thread cannot be cancelled from outside, so the work checks before each step.
                     while term.is_current() and not term.is_draining:
                         if send_next(database, str(term.token)) is not None:
                             continue

@@ -1,4 +1,4 @@
-"""Serves the metrics of a candidate to Prometheus, with the names of `incumbent run --listen`.
+"""Serves a candidate's metrics to Prometheus, with the names of `incumbent run --listen`.
 
     python prometheus_metrics.py sqlite:elections.db 9464
 """
@@ -18,7 +18,7 @@ LABELS = ("election", "candidate")
 
 
 class Election(Collector):
-    """Measures one candidate. What can be asked is asked at each scrape, so that it is right after a pause, too."""
+    """Measures one candidate. Reads current values at each scrape, so that they are right even after a pause."""
 
     def __init__(self, candidate: incumbent.Candidate, registry: CollectorRegistry = REGISTRY) -> None:
         self.candidate = candidate
@@ -54,7 +54,7 @@ async def main(url: str, port: str) -> None:
         Election(candidate)
         server, serving = start_http_server(int(port), addr="127.0.0.1")
         print(f"http://127.0.0.1:{server.server_port}/metrics", flush=True)
-        # The work of the leader belongs here: `candidate.lead(work)`.
+        # The leader's work belongs here: `candidate.lead(work)`.
         await stopped.wait()
         server.shutdown()
         serving.join()

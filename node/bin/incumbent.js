@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs the command line `incumbent`, where it is installed. The package does not carry it: it would add a second program of
-// the addon's size to every installation, and most programs that import the package never run it.
+// Runs the command line `incumbent`, if it is installed. The package does not contain it: it would add a second program
+// of the addon's size to every installation, and most programs that import the package never run it.
 'use strict';
 
 const { spawn } = require('node:child_process');
@@ -9,14 +9,14 @@ const { constants } = require('node:os');
 const { delimiter, join, sep } = require('node:path');
 
 const MISSING = `\
-npx incumbent runs the command line \`incumbent\`, which is a program of its own and is not on PATH. Install it with
+npx incumbent runs the command line \`incumbent\`, a separate program, which is not on PATH. Install it with
 
     cargo install incumbent-cli
 
 To create a bucket or a file for elections this package is enough: await init(url).
 `;
 
-/** The program on PATH that is not this script: npx puts the scripts of packages in front. */
+/** The program on PATH, other than this script: npx puts packages' scripts in front. */
 function program() {
   const name = process.platform === 'win32' ? 'incumbent.exe' : 'incumbent';
   for (const folder of (process.env.PATH ?? '').split(delimiter).filter(Boolean)) {
@@ -26,7 +26,7 @@ function program() {
         return found;
       }
     } catch {
-      // Not there.
+      // Not in this folder.
     }
   }
   return undefined;

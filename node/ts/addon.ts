@@ -1,4 +1,4 @@
-/** The compiled part, and the error where it is missing. */
+/** The compiled part, and the error if it is missing. */
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ export function platform(): string {
 function isMusl(): boolean {
   const reporting = process.report as NodeJS.ProcessReport & { excludeNetwork?: boolean };
   const { excludeNetwork } = reporting;
-  // The names of this process's peers take time to find.
+  // Looking up the names of the process's network peers takes time.
   reporting.excludeNetwork = true;
   const report = reporting.getReport() as {
     header?: { glibcVersionRuntime?: string };
@@ -83,7 +83,7 @@ function load(): Addon {
     }
   }
   try {
-    // Each name in full: bundlers and tracers of files follow nothing else.
+    // Each name in full: bundlers and file tracers cannot follow anything else.
     switch (name) {
       case 'darwin-arm64':
         return require('incumbent-darwin-arm64') as Addon;

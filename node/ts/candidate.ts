@@ -17,7 +17,7 @@ import { leaderOf, type Event, type Leader, type Reason, type State, type Warnin
 
 /** The end of a wait for terms. */
 export interface TermsOptions {
-  /** Ends the wait for terms when it is aborted, with its reason as the error. The campaign goes on. */
+  /** Ends the wait for terms when it is aborted, with its reason as the error. The campaign continues. */
   signal?: AbortSignal | undefined;
 }
 
@@ -31,27 +31,27 @@ export interface CandidateStatus {
   readonly state: State;
   /** Whether this candidate leads. */
   readonly isLeader: boolean;
-  /** The leader, as far as this candidate has seen; null where there is none. */
+  /** The leader, as far as this candidate has seen; null if there is none. */
   readonly leader: Leader | null;
   /** The current term; null while this candidate does not lead. */
   readonly term: TermStatus | null;
 }
 
-/** The candidates that campaign: each is kept until it is closed, even when the program drops it. */
+/** The campaigning candidates: each is kept until it is closed, even if the program drops it. */
 const campaigning = new Set<Candidate>();
 
-// Only the types differ from those of any emitter.
+// Only the types differ from other emitters.
 const Emitter = EventEmitter as unknown as new () => CandidateEmitter;
 
 /**
  * A participant of an election, made by {@link Store.campaign}. It campaigns until it is closed: after a lost term it
  * campaigns for the next. While it campaigns the process is kept alive.
  *
- * It is also an event emitter: `won`, `draining`, `lost`, `leaderChanged`, `stateChanged`, `warning`, `missed`; another
- * name is refused. The first listener gets the current state first. Where there are listeners of `draining`, the term goes on
- * until the promises that they return are settled, or the drain time is over. A listener that throws or rejects causes
- * a `warning` event with the code `HANDLER_FAILED`, or, without listeners for it, a warning of the process. With
- * `errorEndsTerm` it ends the term.
+ * It is also an event emitter: `won`, `draining`, `lost`, `leaderChanged`, `stateChanged`, `warning`, `missed`; any
+ * other name is refused. The first listener gets the current state first. With listeners of `draining`, the term
+ * continues until the promises that they return are settled, or the drain time is over. A listener that throws or
+ * rejects causes a `warning` event with the code `HANDLER_FAILED`, or, without listeners for it, a process warning.
+ * With `errorEndsTerm` it ends the term.
  */
 export class Candidate extends Emitter implements AsyncDisposable {
   readonly #native: NativeCandidate;
@@ -115,14 +115,14 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return this.#native.state as State;
   }
 
-  /** The leader, as far as this candidate has seen; null where there is none. */
+  /** The leader, as far as this candidate has seen; null if there is none. */
   get leader(): Leader | null {
     return leaderOf(this.#native.leader);
   }
 
   /** The current term; null while this candidate does not lead. */
   get term(): Term | null {
-    // There is one current term. Asking the compiled part for it makes an object, which takes ten times as long.
+    // There is one current term. Asking the compiled part for it creates an object, which takes ten times as long.
     if (this.#present?.isCurrent() === true) {
       return this.#present;
     }
@@ -132,8 +132,8 @@ export class Candidate extends Emitter implements AsyncDisposable {
 
   /**
    * Returns an iterator over every term of this candidate, until the campaign is over. The body of the loop is work of
-   * the term: a drain waits for it. When the body ends before the term does, the term goes on, and the loop continues
-   * with the next term.
+   * the term: a drain waits for it. When the body ends before the term does, the term continues, and the loop proceeds
+   * to the next term.
    *
    * ```ts
    * for await (const term of candidate.terms()) {
@@ -141,7 +141,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
    * }
    * ```
    *
-   * A signal that is aborted ends a wait for the next term: the loop throws its reason.
+   * Aborting `signal` ends a wait for the next term: the loop throws its reason.
    */
   terms(options: TermsOptions = {}): Terms {
     const signal = signalIn(optionsOf(options, 'terms', ['signal']));
@@ -155,13 +155,13 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /**
    * Runs `work` in every term of this candidate, until the campaign is over. A drain waits for it. `term.draining()`
    * resolves when it is time to finish, and `term.signal` is aborted when it is too late. The work of one term never
-   * begins before that of the previous one has returned.
+   * begins before the previous term's work has returned.
    *
-   * When it returns before the term ends, the term goes on: call {@link resign} as the last step to leave instead. When
-   * it throws, the error is reported like that of a listener, and the term ends with `HANDLER_FAILED`. An error that it
+   * When it returns before the term ends, the term continues: call {@link resign} as the last step to leave instead.
+   * When it throws, the error is reported like a listener's, and the term ends with `HANDLER_FAILED`. An error that it
    * throws because its term drains or is over, such as the `AbortError` of one of its signals, is ignored.
    *
-   * A signal that is aborted ends the wait for the next term: the promise rejects with its reason, and the campaign goes on.
+   * Aborting `signal` ends the wait for the next term: the promise rejects with its reason, and the campaign continues.
    */
   async lead(work: (term: Term) => unknown, options: TermsOptions = {}): Promise<void> {
     callable(work, 'work');
@@ -174,8 +174,8 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 
   /**
-   * Returns the events from now on, beginning with the current state, as an async iterator. Each call returns an
-   * iterator of its own. Reading an event does not hold its term.
+   * Returns the events from now on, beginning with the current state, as an async iterator. Each call returns a
+   * separate iterator. Reading an event does not hold its term.
    */
   events(): Stream<Event> {
     // Readers receive the end before the process ends with the campaign.
@@ -183,8 +183,8 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 
   /**
-   * Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. Resolves once the work
-   * has drained and the key is released; inside of that work, as soon as the term is draining.
+   * Gives up leadership, if this candidate leads, and keeps campaigning behind the other candidates. Resolves once the
+   * work has drained and the key is released; inside that work, as soon as the term is draining.
    */
   async resign(): Promise<void> {
     await answer(this.#native.resign(isInside(this.#native)));
@@ -192,13 +192,13 @@ export class Candidate extends Emitter implements AsyncDisposable {
 
   /**
    * Hands leadership over to the candidate of that name; otherwise like {@link resign}. Other candidates hold back for
-   * a moment. Rejects with a {@link NotLeaderError} where this candidate does not lead.
+   * a moment. Rejects with a {@link NotLeaderError} if this candidate does not lead.
    */
   async handOver(to: string): Promise<void> {
     await answer(this.#native.handOver(text(to, 'to'), isInside(this.#native)));
   }
 
-  /** Gives up leadership and ends the campaign; otherwise like {@link resign}. Closing twice is no error. */
+  /** Gives up leadership and ends the campaign; otherwise like {@link resign}. Closing twice is not an error. */
   async close(): Promise<void> {
     // Waiters for the next term learn that there is none before the process ends.
     this.#isUnref = false;
@@ -211,7 +211,8 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 
   /**
-   * Sets whether this candidate is healthy; it is at first. An unhealthy one gives up leadership and does not campaign.
+   * Sets whether this candidate is healthy; it is at first. An unhealthy candidate gives up leadership and does not
+   * campaign.
    */
   setHealthy(isWell: boolean): void {
     check(this.#native.setHealthy(isWell));
@@ -222,13 +223,13 @@ export class Candidate extends Emitter implements AsyncDisposable {
     check(this.#native.acceptReset());
   }
 
-  /** Returns what a health route shows: whether this candidate leads, who does, and the state of the campaign. */
+  /** Returns the status for a health route: whether this candidate leads, who leads, and the state of the campaign. */
   status(): CandidateStatus {
     const { election, name, state, isLeader, leader, term } = this;
     return { election, name, state, isLeader, leader, term: term?.toJSON() ?? null };
   }
 
-  /** The same, for `JSON.stringify`. */
+  /** The status, for `JSON.stringify`. */
   toJSON(): CandidateStatus {
     return this.status();
   }
@@ -250,7 +251,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return next;
   }
 
-  /** Returns the one object of a term, so that there is one signal. */
+  /** Returns the single object of a term, so that there is one signal. */
   #termOf(native: NativeTerm): Term {
     if (this.#present?.token !== native.token) {
       this.#present = Term.of(native, (operation) => this.#answer(operation));
@@ -304,7 +305,7 @@ interface Waiter {
 export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
   readonly #next: (after?: NativeTerm) => Promise<NativeHold | null>;
   readonly #termOf: (term: NativeTerm) => Term;
-  /** The waiters, each for a term of its own. */
+  /** The waiters, each for its own term. */
   readonly #waiters: Waiter[] = [];
   /** The turn that began last. */
   #work: Work | undefined;
@@ -347,7 +348,7 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
       return Promise.reject(this.#signal.reason as Error);
     }
     const work = new Work();
-    // Before the first `await`: the loop's body runs in the context of the caller of `next`, inside of the work.
+    // Before the first `await`: the loop's body runs in the context of the caller of `next`, inside the work.
     work.enter();
     return new Promise((resolve, reject) => {
       // Listens only while there is something to end: the signal may outlast many iterations.
@@ -406,7 +407,7 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
       this.#signal?.removeEventListener('abort', this.#abort);
     }
     const term = this.#termOf(hold.term);
-    // The work of a term that is over, where the next was requested in advance.
+    // The work of a term that is over, if the next was requested in advance.
     this.#work?.finish();
     this.#work = waiter.work;
     this.#last = hold.term;
@@ -414,7 +415,7 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
     waiter.resolve({ done: false, value: term });
   }
 
-  /** Ends the iteration; the waiters get the reason of the signal that ended it, where one did. */
+  /** Ends the iteration; the waiters get the reason of the signal that ended it, if any. */
   #close(signal?: AbortSignal): void {
     this.#isClosed = true;
     this.#signal?.removeEventListener('abort', this.#abort);

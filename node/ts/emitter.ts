@@ -11,20 +11,20 @@ import type { Leader, Reason, State, Warning } from './types.js';
 export interface CandidateEvents {
   /** This candidate leads, from now until `lost`. */
   won: [term: Term];
-  /** This leader leaves of its own accord; the term goes on until the promises of the listeners are settled. */
+  /** This leader leaves of its own accord; the term continues until the listeners' promises are settled. */
   draining: [term: Term, reason: Reason];
-  /** This candidate leads no more. Emitted exactly once for every `won`. */
+  /** This candidate no longer leads. Emitted exactly once for every `won`. */
   lost: [term: Term, reason: Reason];
-  /** Another candidate than before holds the key, or none does. */
+  /** The holder of the key changed: another candidate, or none. */
   leaderChanged: [leader: Leader | null];
   /** The campaign entered another state. */
   stateChanged: [state: State];
   /** A problem that a person should look at. */
   warning: [warning: Warning];
   /**
-   * Events that the listeners do not get, because the event loop fell 1024 events behind: the number of them since the
-   * last `missed`. Emitted before the next event. The oldest events other than `won` and `lost` are left out first, and
-   * then a `won` together with its `lost`.
+   * The number of events that the listeners did not get since the last `missed`, because the event loop fell 1024
+   * events behind. Emitted before the next event. The oldest events other than `won` and `lost` are dropped first, then
+   * a `won` together with its `lost`.
    */
   missed: [count: number];
 }
@@ -55,7 +55,7 @@ const NAMES: Record<keyof CandidateEvents, true> = {
 /** The events of every emitter: `events.once` also listens for errors. */
 const GENERAL = ['error', 'newListener', 'removeListener'];
 
-/** Whether that is an event of a candidate; throws where it is no event of any emitter. */
+/** Whether that is an event of a candidate; throws if it is not an event of any emitter. */
 export function isEvent(name: string | symbol): boolean {
   if (typeof name === 'symbol' || GENERAL.includes(name)) {
     return false;

@@ -182,7 +182,7 @@ export function makeError(code: Code, message: string, cause?: unknown): Incumbe
   return new kind(code, message, cause === undefined ? undefined : { cause });
 }
 
-/** Makes the error for one of the compiled part, with its causes, the nearest first. */
+/** Makes the error for an error of the compiled part, with its causes, the nearest first. */
 export function errorOf(failure: Failure): IncumbentError {
   if (failure.reason !== undefined) {
     return new TermEndedError(failure.reason as Reason, failure.message);

@@ -7,13 +7,13 @@ import type { Stream } from './stream.js';
 import type { Term } from './term.js';
 import type { Event, Reason, Warning } from './types.js';
 
-/** An event, and with a win the hold of its term: a leader that leaves before the win is read still waits. */
+/** An event, and for a win the hold of its term: a leader that leaves before the win is read still waits. */
 export interface Held {
   event: Event;
   hold: Hold | undefined;
 }
 
-// eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- as the emitter has them
+// eslint-disable-next-line @typescript-eslint/no-unsafe-function-type -- as the emitter declares them
 type Listener = Function;
 
 /** Calls the listeners of a candidate. */

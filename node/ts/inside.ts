@@ -1,5 +1,5 @@
 /**
- * Whether code runs inside of the work that a drain waits for. Code that resigns there must not wait for the drain: it
+ * Whether code runs inside the work that a drain waits for. Code that resigns there must not wait for the drain: it
  * would wait for itself.
  */
 
@@ -18,13 +18,13 @@ export class Work {
     this.#outer = storage.getStore()?.alive();
   }
 
-  /** Begins, or continues, work for the term that is held. */
+  /** Begins, or continues, work for the held term. */
   begin(hold: Hold, token: string): void {
     this.#hold = hold;
     this.#token = token;
   }
 
-  /** Ends the work and releases its hold. Finishing it twice is no error. */
+  /** Ends the work and releases its hold. Finishing it twice is not an error. */
   finish(): void {
     this.#isOver = true;
     this.#hold?.release();
@@ -36,23 +36,23 @@ export class Work {
     return this.#isOver ? this.#outer?.alive() : this;
   }
 
-  /** Whether it holds its term still. */
+  /** Whether it still holds its term. */
   get isHolding(): boolean {
     return this.#hold !== undefined;
   }
 
-  /** Returns this work, or the nearest around it, that holds the term of that token; of any term without one. */
+  /** Returns this work, or the nearest around it, that holds the term of that token, or any term without a token. */
   holding(token: string | undefined): Work | undefined {
     const isMine = this.#hold !== undefined && (token === undefined || token === this.#token);
     return isMine ? this : this.#outer?.holding(token);
   }
 
-  /** Runs a function inside of it. */
+  /** Runs a function inside the work. */
   run<T>(work: () => T): T {
     return storage.run(this, work);
   }
 
-  /** Makes the rest of the calling function run inside of it. */
+  /** Makes the rest of the calling function run inside the work. */
   enter(): void {
     storage.enterWith(this);
   }
@@ -60,10 +60,10 @@ export class Work {
 
 const storage = new AsyncLocalStorage<Work>();
 
-/** Whether the caller is part of work that holds the candidate's present term; any term, where there is none. */
+/** Whether the caller is part of work that holds the candidate's current term, or any term if there is none. */
 export function isInside(candidate?: { readonly term: { readonly token: string } | null }): boolean {
   const work = storage.getStore();
-  // Outside of all work, the usual case, the present term is not asked for.
+  // Outside all work, the usual case, the current term is not looked up.
   return work?.holding(candidate?.term?.token) !== undefined;
 }
 

@@ -38,9 +38,12 @@ export async function lead(
   }
 }
 
-/** Runs the work of a term. An error that it throws because one of the term's signals was aborted is its end, and no failure. */
+/**
+ * Runs the work of a term. An error that it throws because one of the term's signals was aborted ends it, and is not a
+ * failure.
+ */
 export async function run<T>(term: Term, work: (term: Term) => T): Promise<Awaited<T> | undefined> {
-  // Created at the start, so that each is aborted in time and not at its first use.
+  // Created at the start, so that each is aborted in time, not at its first use.
   const signals = [term.signal, term.drainSignal];
   try {
     return await work(term);

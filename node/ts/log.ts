@@ -35,12 +35,12 @@ let tap: LogTap | undefined;
 let isChosen = false;
 
 /**
- * Hands the log records of this process from now on to a logger (such as `console`), or to a function; to neither where
- * `sink` is null. Omits records below `level`, `info` by default. A later call replaces an earlier one; each worker thread
- * calls it for itself. Without a call, the records that a person should look at are warnings of the process.
+ * Hands the log records of this process from now on to a logger (such as `console`), or to a function; to neither if
+ * `sink` is null. Omits records below `level`, `info` by default. A later call replaces an earlier one; each worker
+ * thread calls it for itself. Without a call, records that a person should look at become process warnings.
  *
- * Records delay nothing: where an event loop falls 1024 records behind, further ones are dropped, and a warning gives
- * their number. A logger that throws or rejects causes a warning of the process.
+ * Records delay nothing: if an event loop falls 1024 records behind, further records are dropped, and a warning gives
+ * their number. A logger that throws or rejects causes a process warning.
  */
 export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, options: { level?: LogLevel } = {}): void {
   const write = writer(sink);
@@ -77,8 +77,8 @@ export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, op
 }
 
 /**
- * Makes records of the levels `warn` and `error` warnings of the process, of the type `IncumbentWarning`, unless the
- * program has called {@link logTo}. One thread of a process does so.
+ * Turns records of the levels `warn` and `error` into process warnings of the type `IncumbentWarning`, unless the
+ * program has called {@link logTo}. One thread of a process does this.
  */
 export function warnByDefault(): void {
   if (isChosen || tap !== undefined || !isMainThread) {
@@ -92,7 +92,7 @@ export function warnByDefault(): void {
   tap = mine;
 }
 
-/** A record in a line. */
+/** A record as one line. */
 function shown({ message, fields }: LogRecord): string {
   const about = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
   return `${message}${about.length === 0 ? '' : ` (${about.join(' ')})`}`;

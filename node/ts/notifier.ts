@@ -28,8 +28,8 @@ const notifier = new addon.Notifier((id) => {
 });
 
 /**
- * Calls `callback` when there is something to take, and returns a function that forgets it. Returns null where there is
- * something already, and then does not call it.
+ * Calls `callback` when there is something to take, and returns a function that forgets it. Returns null if there is
+ * already something, and then does not call it.
  */
 export function whenReady(source: Source, callback: () => void): (() => void) | null {
   do {
@@ -46,7 +46,7 @@ export function whenReady(source: Source, callback: () => void): (() => void) | 
 }
 
 /**
- * Returns the probe that checks whether this event loop runs while a candidate of it leads. Does not keep the loop
+ * Returns the probe that checks whether this event loop runs while one of its candidates leads. Does not keep the loop
  * running.
  */
 export function loopProbe(): LoopProbe {
@@ -74,8 +74,8 @@ export function keepAlive(): () => void {
 }
 
 /**
- * Calls back with the answer of an operation, at once where it is there. Keeps nothing running. Returns a function that
- * cancels the operation: then there is no answer.
+ * Calls back with the answer of an operation, at once if it is already there. Keeps nothing running. Returns a function
+ * that cancels the operation: then there is no answer.
  */
 export function whenDone(operation: Operation, done: (error: Error | null, value: unknown) => void): () => void {
   let forget: (() => void) | null = null;
@@ -96,15 +96,15 @@ export function whenDone(operation: Operation, done: (error: Error | null, value
   };
 }
 
-/** What ends a wait before its answer. */
+/** The limits that end a wait before its answer. */
 export interface WaitLimits {
   /** Cancels the call when it is aborted; the promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** The longest wait, in milliseconds; the promise rejects with a {@link TimedOutError} then. Without end by default. */
+  /** The longest wait, in milliseconds; the promise then rejects with a {@link TimedOutError}. No limit by default. */
   timeout?: number | undefined;
 }
 
-/** A wait for an answer: its limits, and what is kept running meanwhile. */
+/** A wait for an answer: its limits, and whether it keeps the event loop running. */
 export interface Wait extends WaitLimits {
   /** The name of the call, for the error of its timeout. */
   what?: string;
@@ -113,8 +113,8 @@ export interface Wait extends WaitLimits {
 }
 
 /**
- * Waits for the answer of an operation, up to the limits: an operation that has no answer by then is cancelled. The
- * signal is not aborted yet: `limitsIn` has thrown its reason otherwise.
+ * Waits for the answer of an operation, up to the limits: an operation without an answer by then is cancelled. The
+ * signal is not aborted yet: otherwise `limitsIn` has thrown its reason.
  */
 export function answer<T>(operation: Operation, { what, isUnref, signal, timeout }: Wait = {}): Promise<T> {
   const atEnd = isUnref === true ? [] : [keepAlive()];

@@ -1,4 +1,4 @@
-/** One call for a program that has work for the leader: it connects, campaigns, works, and leaves when it is stopped. */
+/** One call for a program with work for the leader: connects, campaigns, works, and leaves when the program is stopped. */
 
 import { constants } from 'node:os';
 
@@ -8,13 +8,13 @@ import { callable, plain, refused, signalIn, type CampaignSettings, type StoreSe
 import { Store, connect } from './store.js';
 import type { Term } from './term.js';
 
-/** The settings of {@link runAsLeader}: those of the campaign, and of the run. */
+/** The settings of {@link runAsLeader}: the campaign's, and the run's. */
 export interface RunSettings extends CampaignSettings {
   /** The settings of the store that the run opens. */
   store?: StoreSettings | undefined;
   /** Ends the run gracefully when it is aborted, like a signal of the process. */
   signal?: AbortSignal | undefined;
-  /** The longest wait for the store when the run opens it, in milliseconds; without end by default. */
+  /** The longest wait for the store when the run opens it, in milliseconds; no limit by default. */
   timeout?: number | undefined;
   /** Whether to keep leading after the function has returned, until the run is stopped; false by default. */
   keepLeading?: boolean | undefined;
@@ -22,21 +22,24 @@ export interface RunSettings extends CampaignSettings {
   stopOn?: readonly NodeJS.Signals[] | undefined;
 }
 
-/** The same signal within this time is the same request to stop: GNU's `timeout` sends two. Another one ends the process. */
+/**
+ * A repeated signal within this time is the same request to stop: GNU's `timeout` sends two. Any other ends the
+ * process.
+ */
 const SAME_REQUEST_MS = 1000;
 
 /**
- * Campaigns in the election of that key, and calls `work` when this process leads. The store is a URL, or one that is
- * open; a store that the run opened is closed at its end.
+ * Campaigns in the election of that key, and calls `work` when this process leads. The store is a URL, or an open
+ * store; a store that the run opened is closed at its end.
  *
- * - When `work` returns, leadership is given back, and the promise resolves with its result. With `keepLeading` the
- *   process leads on until it is stopped.
+ * - When `work` returns, leadership is released, and the promise resolves with its result. With `keepLeading` the
+ *   process keeps leading until it is stopped.
  * - When the term drains or ends before that, `work` should finish: `term.drainSignal` and `term.signal` are aborted.
  *   The run then campaigns again, and calls `work` in its next term.
  * - When `work` throws, the term ends with `HANDLER_FAILED`, and the promise rejects with the error. An error that it
- *   throws because one of the term's signals is aborted is no failure.
+ *   throws because one of the term's signals is aborted is not a failure.
  * - `SIGTERM`, `SIGINT` or an abort of `signal` ends the run: the work drains, the lease is released, and the promise
- *   resolves with the last result. The same signal a second later, or another one, exits at once.
+ *   resolves with the last result. The same signal more than a second later, or a different signal, exits at once.
  *
  * Rejects like {@link connect} and {@link Store.campaign}.
  */
@@ -76,7 +79,7 @@ async function leadUntilDone<T>(
   keepLeading: boolean,
   stop: AbortSignal,
 ): Promise<Awaited<T> | undefined> {
-  // Its error is that of the close below.
+  // The close below throws the same error.
   const close = (): void => void candidate.close().catch(() => undefined);
   stop.addEventListener('abort', close);
   let result: Awaited<T> | undefined;

@@ -82,7 +82,7 @@ export interface UrlSettings {
   // end of parameters
 }
 
-/** The settings of a store: the parameters of its URL, and those that every store has. */
+/** The settings of a store: the parameters of its URL, and the settings that every store has. */
 export interface StoreSettings extends UrlSettings, WaitLimits {
   // generated: store
   /** Whether a store that does not answer is an error; by default it is waited for. */
@@ -94,7 +94,7 @@ export interface StoreSettings extends UrlSettings, WaitLimits {
   // end of store
 }
 
-/** The settings with which a store is prepared for elections. */
+/** The settings for preparing a store for elections. */
 export interface InitSettings extends UrlSettings, WaitLimits {
   // generated: init
   /**
@@ -198,7 +198,7 @@ export interface CampaignSettings extends WaitLimits {
   drainTime?: Length | undefined;
   /**
    * Whether a term ends, with `HANDLER_FAILED`, when a listener of `won` or `draining`, or the function in `drain`,
-   * throws or rejects; otherwise it goes on. A warning is emitted in either case.
+   * throws or rejects; otherwise it continues. A warning is emitted in either case.
    */
   errorEndsTerm?: boolean | undefined;
   /**
@@ -209,7 +209,7 @@ export interface CampaignSettings extends WaitLimits {
   watchLoop?: Length | boolean | undefined;
 }
 
-/** Takes settings as they are given; the compiled part knows their names. */
+/** Takes settings as given; the compiled part knows their names. */
 export function plain(settings: unknown, what: string): Record<string, unknown> {
   if (settings === undefined) {
     return {};
@@ -219,7 +219,7 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
   }
   // Without a prototype, so that `__proto__` is a name like any other.
   const given = Object.create(null) as Record<string, unknown>;
-  // With what an object inherits, as defaults are passed on by a prototype.
+  // Includes inherited properties, since a prototype may pass on defaults.
   for (const name in settings) {
     const value = settings[name];
     if (value === null) {
@@ -237,7 +237,7 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
   return given;
 }
 
-/** Whether a value is an object with named properties, and no list, map, date or the like. */
+/** Whether a value is an object with named properties, not a list, map, date or the like. */
 function isRecord(value: unknown): value is Record<string, unknown> {
   return Object.prototype.toString.call(value) === '[object Object]';
 }
@@ -262,7 +262,7 @@ export function signalIn({ signal }: { signal?: AbortSignal | undefined }): Abor
   return signal;
 }
 
-/** Takes the limits of a call's wait out of its settings; throws the reason of a signal that is aborted already. */
+/** Takes the limits of a call's wait out of its settings; throws the reason of a signal that is already aborted. */
 export function limitsIn(given: Record<string, unknown>): WaitLimits {
   const { signal, timeout } = given as WaitLimits;
   delete given['signal'];
@@ -271,12 +271,12 @@ export function limitsIn(given: Record<string, unknown>): WaitLimits {
     signal: signalIn({ signal }),
     timeout: timeout === undefined ? undefined : number(timeout, 'timeout', 'milliseconds'),
   };
-  // Nothing is begun that would have to be undone.
+  // Before anything has begun that would have to be undone.
   limits.signal?.throwIfAborted();
   return limits;
 }
 
-/** Checks a required text. Half a surrogate pair would become another character on its way, and so another key. */
+/** Checks a required text. Half a surrogate pair would become another character when passed on, and so another key. */
 export function text(value: unknown, name: string): string {
   if (typeof value !== 'string') {
     throw refused(value, name, 'a text');
@@ -315,7 +315,7 @@ export function refused(value: unknown, name: string, accepted: string): Invalid
   return invalid(refusals.unlike(name, shown(value), accepted));
 }
 
-/** The settings of a candidate that are functions, or are about functions; they stay in JavaScript. */
+/** The candidate's settings that are functions, or about functions; they stay in JavaScript. */
 export interface HandlerSettings {
   readonly drain?: DrainHandler | undefined;
   readonly errorEndsTerm: boolean;

@@ -33,7 +33,7 @@ import { leaderOf, type CandidateInfo, type ElectionInfo, type InitReport, type 
 /** The time limit for the release of all keys when the process exits, in milliseconds. */
 const LIMIT_MS = 3000;
 
-/** The stores that this build can open, each by the scheme of its URLs. Kafka is built in on request. */
+/** The stores that this build can open, by the schemes of their URLs. Kafka needs a special build. */
 export const STORES: readonly string[] = Object.freeze(addon.stores());
 
 /**
@@ -54,8 +54,8 @@ export class Store implements AsyncDisposable {
   }
 
   /**
-   * Campaigns in the election of that key. Where the store does not answer yet, the candidate is created all the same,
-   * and campaigns as soon as the store answers. The settings `signal` and `timeout` limit the wait for the candidate, not
+   * Campaigns in the election of that key. If the store does not answer yet, the candidate is created anyway, and
+   * campaigns as soon as the store answers. The settings `signal` and `timeout` limit the wait for the candidate, not
    * its campaign.
    *
    * Rejects with {@link InvalidSettingError}, {@link InvalidNameError}, {@link PermissionDeniedError}, {@link BrokenError},
@@ -86,7 +86,7 @@ export class Store implements AsyncDisposable {
     );
   }
 
-  /** Returns the leader of that election now, read from the leader of the store; null where there is none. */
+  /** Returns the election's current leader, read from the leader of the store; null if there is none. */
   async leader(election: string): Promise<Leader | null> {
     return leaderOf(await answer<LeaderRow | null>(this.#native.leader(text(election, 'election'))));
   }
@@ -98,8 +98,8 @@ export class Store implements AsyncDisposable {
   }
 
   /**
-   * Returns the candidates of that election on all connections to the store: the leader and those that wait, the
-   * longest-standing first; null where the store cannot find out, or does not permit the query.
+   * Returns the candidates of that election on all connections to the store: the leader and the waiting candidates,
+   * oldest first; null if the store cannot find out, or does not permit the query.
    *
    * Waiting candidates write nothing to the store, so this asks the other connections: on NATS that takes a quarter of a
    * second. Candidates of other software are not found.
@@ -109,7 +109,7 @@ export class Store implements AsyncDisposable {
     return rows?.map((row) => ({ ...row, nonce: row.nonce ?? null })) ?? null;
   }
 
-  /** Closes every candidate cleanly, and then the store. Closing twice is no error. */
+  /** Closes every candidate cleanly, and then the store. Closing twice is not an error. */
   async close(): Promise<void> {
     await answer(this.#native.close(isInside()));
   }
@@ -126,10 +126,10 @@ export class Store implements AsyncDisposable {
  * - `sqlite:elections.db`: a file, for the processes of one machine
  * - `memory:` and `memory:NAME`: for one process, and for tests
  *
- * A parameter of the URL can also be a setting. A store that does not answer is waited for: `timeout` and `signal` limit
- * that wait. Rejects with {@link InvalidUrlError}, {@link InvalidSettingError},
- * {@link AuthenticationError}, {@link NotFoundError}, {@link UnsafeStoreError}, {@link UnsupportedError},
- * {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}, {@link TimedOutError}.
+ * A parameter of the URL can also be a setting. The call waits for a store that does not answer: `timeout` and `signal`
+ * limit that wait. Rejects with {@link InvalidUrlError}, {@link InvalidSettingError}, {@link AuthenticationError},
+ * {@link NotFoundError}, {@link UnsafeStoreError}, {@link UnsupportedError}, {@link PermissionDeniedError}, {@link
+ * BrokenError}, {@link StoreUnavailableError}, {@link TimedOutError}.
  */
 export async function connect(url: string, settings?: StoreSettings): Promise<Store> {
   const { address, given, limits } = opening(url, settings);
@@ -140,15 +140,15 @@ export async function connect(url: string, settings?: StoreSettings): Promise<St
 
 /**
  * Prepares the store at `url` for elections, as `incumbent init` does on the command line: creates the bucket, file,
- * prefix or topic, or checks the one that exists. A second call changes nothing.
+ * prefix or topic, or checks an existing one. A second call changes nothing.
  *
  * In a new store no candidate leads before the store is one lease old, unless the setting `new` states that no election
  * was ever held there. A store that does not answer is an error.
  *
- * Rejects with {@link InvalidUrlError}, {@link InvalidSettingError}, {@link UnsafeStoreError} (a bucket that exists and is
- * not as asked for, without `update`), {@link UnsupportedError}, {@link NotFoundError} (a folder),
- * {@link AuthenticationError}, {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError},
- * {@link TimedOutError}.
+ * Rejects with {@link InvalidUrlError}, {@link InvalidSettingError}, {@link UnsafeStoreError} (an existing bucket
+ * differs from the settings, without `update`), {@link UnsupportedError}, {@link NotFoundError} (a folder), {@link
+ * AuthenticationError}, {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}, {@link
+ * TimedOutError}.
  */
 export async function init(url: string, settings?: InitSettings): Promise<InitReport> {
   const address = text(url, 'url');

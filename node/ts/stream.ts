@@ -10,8 +10,8 @@ interface Waiter<T> {
 }
 
 /**
- * A stream of items, in order, as an async iterator. Slow readers delay nothing: one that falls 1024 items behind loses
- * the least important ones, and `missed` counts them.
+ * A stream of items, in order, as an async iterator. Slow readers delay nothing: a reader that falls 1024 items behind
+ * loses the least important items, and `missed` counts them.
  */
 export class Stream<T> implements AsyncIterableIterator<T>, AsyncDisposable {
   readonly #open: () => Feed | Promise<Feed>;

@@ -12,12 +12,12 @@ import type { Reason } from './types.js';
 
 const REASONS = new Map(addon.reasons().map((reason) => [reason.code, reason]));
 
-/** Waits for an answer, and keeps the process alive where the candidate does. */
+/** Waits for an answer, and keeps the process alive if the candidate does. */
 type Wait = <T>(operation: Operation) => Promise<T>;
 
 /**
- * An uninterrupted leadership. Keeping this object delays nothing; code works for the term in `lead`, in a turn of
- * `terms`, or with a {@link Term.hold | hold}.
+ * An uninterrupted leadership. Keeping this object delays nothing; work for the term in `lead`, in a turn of `terms`,
+ * or with a {@link Term.hold | hold}.
  */
 export class Term {
   readonly #native: NativeTerm;
@@ -25,15 +25,15 @@ export class Term {
   readonly #wait: Wait;
   #signal: AbortSignal | undefined;
   #drainSignal: AbortSignal | undefined;
-  // One of each for the term: a loop may ask for them in each of its turns.
+  // One of each per term: a loop may ask for them in every turn.
   #ended: Promise<Reason> | undefined;
   #draining: Promise<void> | undefined;
-  /** The work that waits for the end of the term, and so might hold up its drain. */
+  /** The work that waits for the end of the term, and so might delay its drain. */
   readonly #waiting = new Set<Work>();
   #isDrained = false;
 
   /**
-   * The fencing token, as text of 33 characters that sorts: constant for the term, larger for every later one of the
+   * The fencing token, as sortable text of 33 characters: constant for the term, larger for every later term of the
    * election. Send it with every request, and let the resource refuse a token smaller than the largest it has seen.
    */
   readonly token: string;
@@ -55,7 +55,7 @@ export class Term {
     return term.#native;
   }
 
-  /** The token's number: that of the write that won the term. */
+  /** The token's number: the number of the write that won the term. */
   get sequence(): bigint {
     return this.#native.sequence;
   }
@@ -86,15 +86,15 @@ export class Term {
   }
 
   /**
-   * Whether the term still lasts, by the clock: right even where the event loop was blocked.
+   * Whether the term still lasts, by the clock: right even if the event loop was blocked.
    */
   isCurrent(): boolean {
     return this.#lasts();
   }
 
   /**
-   * Aborted the moment the term ends, with a {@link TermEndedError} as its reason. Reads check the clock: where the
-   * event loop was blocked for longer than the lease, `aborted` is true at the first read.
+   * Aborted the moment the term ends, with a {@link TermEndedError} as its reason. Reads check the clock: if the event
+   * loop was blocked for longer than the lease, `aborted` is true at the first read.
    */
   get signal(): AbortSignal {
     if (this.#signal === undefined) {
@@ -106,7 +106,7 @@ export class Term {
 
   /**
    * Aborted as soon as the leader begins to leave of its own accord, or the term is over: the work should finish. Its
-   * reason is then an `AbortError`, or the {@link TermEndedError} of {@link signal}. Reads check the clock, too.
+   * reason is then an `AbortError`, or the {@link TermEndedError} of {@link signal}. Reads check the clock too.
    */
   get drainSignal(): AbortSignal {
     if (this.#drainSignal === undefined) {
@@ -126,14 +126,14 @@ export class Term {
   /**
    * Waits until the term is over, and returns the reason. Does not hold the term.
    *
-   * For code outside of the work of the term. A drain waits for the work, so work that waits for the end of its own term
-   * makes a resignation last for the whole drain time: wait for {@link draining} or {@link drainSignal} there. A term that
-   * ended in that way causes a warning of the process, with the code `INCUMBENT_WORK_AWAITS_END`.
+   * For code outside the term's work. A drain waits for the work, so work that waits for the end of its own term makes
+   * a resignation last for the whole drain time: wait for {@link draining} or {@link drainSignal} there. A term that
+   * ended that way causes a process warning with the code `INCUMBENT_WORK_AWAITS_END`.
    */
   ended(): Promise<Reason> {
     if (this.#ended === undefined) {
       this.#ended = this.#wait<Reason>(this.#native.ended());
-      // Runs before the work that waits goes on, and finishes.
+      // Runs before the waiting work continues and finishes.
       this.#ended.then((reason) => this.#warn(reason), () => undefined);
     }
     const work = workFor(this.token);
@@ -144,15 +144,15 @@ export class Term {
   }
 
   /**
-   * Waits until the leader begins to leave of its own accord, or the term is over. Does not hold the term. In a loop, use
-   * {@link drainSignal}: each `Promise.race` with a promise that lasts keeps memory until that promise is settled.
+   * Waits until the leader begins to leave of its own accord, or the term is over. Does not hold the term. In a loop,
+   * use {@link drainSignal}: each `Promise.race` with a long-lived promise keeps memory until that promise is settled.
    */
   draining(): Promise<void> {
     this.#draining ??= this.#wait(this.#native.draining()).then(() => undefined);
     return this.#draining;
   }
 
-  /** Holds the term: while it drains, it goes on until every hold is released, or the drain time is over. */
+  /** Holds the term: a draining term continues until every hold is released, or the drain time is over. */
   hold(): Hold {
     return Hold.of(this.#native.hold());
   }
@@ -168,7 +168,7 @@ export class Term {
     this.#native.fail();
   }
 
-  /** Warns where work that waits for the end of the term held it until the drain time was over. */
+  /** Warns if work that waits for the end of the term held it until the drain time was over. */
   #warn(reason: Reason): void {
     const wasHeld = [...this.#waiting].some((work) => work.isHolding);
     this.#waiting.clear();
@@ -181,7 +181,7 @@ export class Term {
     process.emitWarning(message, { type: 'IncumbentWarning', code: 'INCUMBENT_WORK_AWAITS_END' });
   }
 
-  /** The term as it is now, for `JSON.stringify`; whole numbers of 64 bits are texts. */
+  /** The term as it is now, for `JSON.stringify`; 64-bit integers are strings. */
   toJSON(): TermStatus {
     const { election, token, sequence, incarnation, reason, remainingMs, drainRemainingMs } = this;
     const numbers = { sequence: String(sequence), incarnation: String(incarnation) };
@@ -227,7 +227,7 @@ export class Hold implements Disposable, AsyncDisposable {
     return new Hold(native);
   }
 
-  /** Ends the hold: the work is done. Releasing it twice is no error. */
+  /** Ends the hold: the work is done. Releasing it twice is not an error. */
   release(): void {
     this.#native.release();
   }
@@ -253,15 +253,15 @@ function over(term: NativeTerm): TermEndedError {
 }
 
 /**
- * Makes a signal that is aborted when the operation is answered. Reads ask `reason` first: it returns the error to abort
- * with, or nothing where the signal is not to be aborted yet; it gets true once the operation is answered.
+ * Makes a signal that is aborted when the operation is answered. Reads ask `reason` first: it returns the error to
+ * abort with, or nothing if the signal is not to be aborted yet; it gets true once the operation is answered.
  */
 function signalOf(operation: Operation, reason: (isAnswered: boolean) => Error | undefined): AbortSignal {
   const controller = new AbortController();
   const { signal } = controller;
   // No limit on listeners: any number of requests may use the signal.
   setMaxListeners(0, signal);
-  // Not read from the signal: `abort` of Deno reads `aborted`.
+  // Not read from the signal: Deno's `abort` reads `aborted`.
   let isAborted = false;
   const check = (isAnswered: boolean): boolean => {
     const error = isAborted ? undefined : reason(isAnswered);

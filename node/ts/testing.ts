@@ -19,7 +19,7 @@ import { callable, number, options as optionsOf, refused, text, type StoreSettin
 import { Store, opening } from './store.js';
 import type { Reason } from './types.js';
 
-/** A clock that stands still until it is advanced. */
+/** A clock that moves only when it is advanced. */
 export class ManualClock {
   readonly #native: NativeClock = new addon.ManualClock();
 
@@ -59,8 +59,8 @@ export class ScriptedElection {
   }
 
   /**
-   * Lets the candidate win, with an expiry after `leaseMs` milliseconds or without one. At the expiry the term ends,
-   * and `lost` is emitted with the reason `EXPIRED`. Returns the token of the term.
+   * Lets the candidate win, with a lease of `leaseMs` milliseconds or without one. When the lease expires the term
+   * ends, and `lost` is emitted with the reason `EXPIRED`. Returns the token of the term.
    */
   acquire(leaseMs?: number): string {
     return answerOf<string>(this.#script.acquire(leaseMs === undefined ? leaseMs : number(leaseMs, 'leaseMs', 'milliseconds')));
@@ -120,22 +120,22 @@ export class FaultyStore implements AsyncDisposable {
     return new FaultyStore(native);
   }
 
-  /** The next `count` writes are done, and their answers are lost. */
+  /** Loses the answers of the next `count` writes, which are applied. */
   loseAnswers(count = 1): void {
     check(this.#native.writes('lose_answer', number(count, 'count', 'writes')));
   }
 
-  /** The next `count` writes are never done, and get no answer. */
+  /** Loses the next `count` writes before they reach the store; they get no answer. */
   loseRequests(count = 1): void {
     check(this.#native.writes('lose_request', number(count, 'count', 'writes')));
   }
 
-  /** The next `count` writes are refused because another is in flight. */
+  /** Refuses the next `count` writes because another write is in flight. */
   busy(count = 1): void {
     check(this.#native.writes('busy', number(count, 'count', 'writes')));
   }
 
-  /** Delays every answer by that many milliseconds from now on; 0 ends it. */
+  /** Delays every answer by that many milliseconds from now on; 0 ends the delay. */
   delayAnswers(milliseconds: number): void {
     check(this.#native.delayAnswers(number(milliseconds, 'milliseconds', 'milliseconds')));
   }
@@ -160,7 +160,7 @@ export class FaultyStore implements AsyncDisposable {
     check(this.#native.partition(false));
   }
 
-  /** Silences every present watch. */
+  /** Silences every current watch. */
   killWatches(): void {
     check(this.#native.killWatches());
   }

@@ -77,9 +77,9 @@ export interface CandidateInfo {
   readonly election: string;
   /** The name of the candidate. */
   readonly name: string;
-  /** The nonce of its campaign, which distinguishes candidates of one name; null where it is not reported. */
+  /** The nonce of its campaign, which distinguishes candidates of the same name; null if it is not reported. */
   readonly nonce: string | null;
-  /** The milliseconds for which it has been a candidate without a break. */
+  /** The milliseconds for which it has been a candidate without interruption. */
   readonly standingForMs: number;
 }
 
@@ -91,9 +91,12 @@ export interface InitReport {
   readonly updated: boolean;
   /** Whether the store states that no election was ever held in it: then its first leader does not wait for a lease. */
   readonly neverUsed: boolean;
-  /** The lease of the elections in a NATS bucket, in milliseconds; null elsewhere, where each candidate has its own. */
+  /**
+   * The lease of the elections in a NATS bucket, in milliseconds; null on other stores, where each candidate has its
+   * own.
+   */
   readonly leaseMs: number | null;
-  /** The topic of the election, in Kafka; null elsewhere. */
+  /** The topic of the election, on Kafka; null elsewhere. */
   readonly topic: string | null;
   /** The settings of a bucket that were changed. */
   readonly differences: readonly { readonly setting: string; readonly was: string; readonly is: string }[];
@@ -107,7 +110,7 @@ export interface Observation extends ElectionInfo {
 
 /** A problem that a person should look at. */
 export interface Warning {
-  /** A stable name, or `HANDLER_FAILED` where a handler of the program threw. */
+  /** A stable name, or `HANDLER_FAILED` if a handler of the program threw. */
   readonly code: string;
   /** The problem and the remedy. */
   readonly message: string;
@@ -121,9 +124,9 @@ export type Event =
   | { readonly type: 'won'; readonly term: Term }
   /** This leader leaves of its own accord; `term.drainRemainingMs` is the time that it still has. */
   | { readonly type: 'draining'; readonly term: Term; readonly reason: Reason }
-  /** This candidate leads no more. Emitted exactly once for every `won`. */
+  /** This candidate no longer leads. Emitted exactly once for every `won`. */
   | { readonly type: 'lost'; readonly term: Term; readonly reason: Reason }
-  /** Another candidate than before holds the key, or none does. */
+  /** The holder of the key changed: another candidate, or none. */
   | { readonly type: 'leaderChanged'; readonly leader: Leader | null }
   /** The campaign entered another state. */
   | { readonly type: 'stateChanged'; readonly state: State }
@@ -137,6 +140,6 @@ export function leaderOf(row: LeaderRow | null | undefined): Leader | null {
   const { name, revision } = row;
   const metadata = Object.fromEntries(row.metadata as [string, string][]);
   const leader = { name, revision, nonce: row.nonce ?? null, metadata };
-  // JSON has no integers of 64 bits. Not enumerable: copies and comparisons see a plain object.
+  // JSON has no 64-bit integers. Not enumerable: copies and comparisons see a plain object.
   return Object.defineProperty(leader, 'toJSON', { value: () => ({ ...leader, revision: String(revision) }) });
 }

@@ -231,4 +231,4 @@ async def test_outside_of_a_task_it_says_so(election):
             said.set_result(str(error))
 
     loop.call_soon(outside)
-    assert "inside of a task" in await soon(said)
+    assert "inside a task" in await soon(said)

@@ -49,7 +49,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// A file for elections, stated to be new so that its first leader need not wait for a lease.
+/// A file for elections, stated to be new, so its first leader need not wait for a lease.
 fn elections(folder: &TempDir) -> String {
     let path = folder.path().join("elections.db");
     let (settings, clock) = (SqliteSettings::new(&path), Clock::system());

@@ -117,7 +117,7 @@ class Contender {
 const key = new Key();
 let contenders = ["a", "b", "c"].map((name, place) => new Contender(name, key, place + 1));
 
-/** Goes on until `done`, from one wake-up to the next; at most one leads at any instant. */
+/** Runs until `done`, from one wake-up to the next; at most one leads at any instant. */
 function until(done) {
   for (let turns = 0; turns < 10_000; turns += 1) {
     const leaders = contenders.filter(({ candidate }) => candidate.isLeader(now));
@@ -150,7 +150,7 @@ assert.ok(next.sequence > token.sequence, "a larger token");
 assert.ok(now - stopped <= LEASE + SECOND, "no later than a lease and a second");
 assert.ok(!first.candidate.isLeader(now), "its clock alone shows it");
 
-// What is odd is an error, and traps nothing.
+// An odd input is an error, and does not trap.
 assert.throws(
   () => second.candidate.handle(now, { tag: "hand-over", val: "" }),
   (error) => (error.payload ?? error).tag === "not-a-name",

@@ -1,4 +1,4 @@
-// node transpile.mjs ENGINE.wasm FOLDER: makes JavaScript of the engine component.
+// node transpile.mjs ENGINE.wasm FOLDER: translates the engine component to JavaScript.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";

@@ -139,7 +139,7 @@ class Contender:
         self.give(Variant("campaign"))
 
     def give(self, what: Variant) -> None:
-        """Hands in what happened, and carries out what the candidate wants, until it wants nothing more."""
+        """Hands in what happened, and carries out the candidate's requests until there are no more."""
         inputs = [what]
         while inputs:
             assert self.engine.handle(self.candidate, self.world.now, inputs.pop(0)) is None
@@ -177,7 +177,7 @@ def main(path: str) -> None:
     contenders = [Contender(engine, world, name, number) for number, name in enumerate("abc", 1)]
 
     def until(done: Callable[[Contender | None], bool]) -> Contender | None:
-        """Goes on until `done`, from one wake-up to the next; at most one leads at any instant."""
+        """Runs until `done`, from one wake-up to the next; at most one leads at any instant."""
         for _ in range(10_000):
             leaders = [contender for contender in contenders if contender.leads()]
             assert len(leaders) <= 1, f"{[leader.name for leader in leaders]} lead"
@@ -208,7 +208,7 @@ def main(path: str) -> None:
     assert world.now - stopped <= LEASE + SECOND, "no later than a lease and a second"
     assert not first.leads(), "its clock alone shows it"
 
-    # What is odd is an error, and traps nothing.
+    # An odd input is an error, and does not trap.
     misuse = engine.handle(second.candidate, world.now, Variant("hand-over", ""))
     assert misuse.tag == "not-a-name", misuse
     assert second.leads()

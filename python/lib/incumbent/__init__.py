@@ -1,9 +1,9 @@
 """Leader election on the infrastructure you already run.
 
-Several processes want to do a job that only one of them may do at a time. Each becomes a *candidate* in an *election*,
-and one becomes the *leader* for a *term*. When it resigns, crashes, hangs or is cut off, another takes over, and the
-two never overlap. The election lives in a store that you have anyway: a NATS JetStream key-value bucket, or a SQLite
-file for the processes of one machine::
+Several processes want to do a job that only one may do at a time. Each becomes a *candidate* in an *election*, and one
+becomes the *leader* for a *term*. When it resigns, crashes, hangs or is cut off, another takes over, and the two never
+overlap. The election is kept in a store that you already have: a NATS JetStream key-value bucket, an etcd cluster, or a
+SQLite file for the processes of one machine::
 
     import asyncio, incumbent
 
@@ -13,18 +13,18 @@ file for the processes of one machine::
     asyncio.run(incumbent.run("nats://localhost:4222/ELECTIONS", "billing-cron", work))
 
 - :func:`run` is that program in one call. It leaves gracefully on SIGTERM and Ctrl-C.
-- :func:`init` creates the bucket or the file, and checks one that exists.
+- :func:`init` creates the bucket or the file, or checks an existing one.
 - :func:`connect` opens a :class:`Store`, and ``store.campaign`` makes a :class:`Candidate`.
 - ``candidate.is_leader`` compares a proven deadline with the clock at every call. It is right even after the event
   loop was blocked, or the process stopped, for longer than the lease; and it is never true in a forked child.
 - An event loop that hangs for a lease makes its candidates resign, and another process leads (``watch_loop``). A thread
   that hangs keeps leading, unless ``health`` reports otherwise.
 - :mod:`incumbent.sync` has the same API for threads.
-- :data:`STORES` has the stores that this build can open, each by the scheme of its URLs; Kafka is built in on request.
+- :data:`STORES` has the stores that this build can open, by the schemes of their URLs; Kafka needs a special build.
 - :mod:`incumbent.errors` has the errors, all under :class:`IncumbentError`.
 - :mod:`incumbent.testing` has a scripted election and a store with faults, for your own tests.
 
-Log records go to the logger ``incumbent``; without a configuration of logging Python prints its warnings. Importing this
+Log records go to the logger ``incumbent``; if logging is not configured, Python prints its warnings. Importing this
 package starts nothing; opening the first store starts the threads that it needs. A process that exits resigns first.
 Handles inherited across a fork do not lead: open a store in the child.
 """

@@ -1,7 +1,7 @@
-"""``python -m incumbent``: runs the command line ``incumbent``, where it is installed.
+"""``python -m incumbent``: runs the command line ``incumbent``, if it is installed.
 
-The package does not carry it: it would add a second program of the library's size to every wheel, and most programs that
-import the package never run it.
+The package does not contain it: it would add a second program of the library's size to every wheel, and most programs
+that import the package never run it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 MISSING = """\
-python -m incumbent runs the command line `incumbent`, which is a program of its own and is not on PATH. Install it with
+python -m incumbent runs the command line `incumbent`, a separate program, which is not on PATH. Install it with
 
     cargo install incumbent-cli
 

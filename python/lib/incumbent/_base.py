@@ -22,7 +22,7 @@ class BaseTerm:
 
     @property
     def token(self) -> Token:
-        """The fencing token: constant for the term, larger for every later one. Send it with every request."""
+        """The fencing token: constant for the term, larger for every later term. Send it with every request."""
         return Token(*self._native.token)
 
     @property
@@ -32,7 +32,7 @@ class BaseTerm:
 
     @property
     def age(self) -> float:
-        """The seconds since this candidate learned that it leads, even when the term is over."""
+        """The seconds since this candidate learned that it leads; they keep counting when the term is over."""
         return self._native.age
 
     @property
@@ -74,8 +74,8 @@ class BaseTerm:
         self._native.drained()
 
     def _is_failed_by(self, error: Exception) -> bool:
-        """Ends the term where its work failed with that error, and returns whether it did. The end of the term is no failure,
-        but that of another term is, which the work used."""
+        """Ends the term if its work failed with that error, and returns whether it did. The end of this term is not a
+        failure, but the end of another term that the work used is."""
         if isinstance(error, TermEnded) and not self.is_current():
             return False
         self.fail()
@@ -107,7 +107,7 @@ class BaseTerms:
         """Ends the previous turn and requests the next term. The caller resets ``_is_asked`` afterwards."""
         if self._is_asked:
             # Like a generator: two concurrent callers would get the same term.
-            message = "the next term is being waited for already; give each task or thread terms() of its own"
+            message = "another call is already waiting for the next term; give each task or thread its own terms()"
             raise RuntimeError(message)
         self._finish()
         self._is_asked = True
@@ -146,8 +146,8 @@ class BaseCandidate(Generic[T]):
         It compares the proven deadline with the clock at every call, without a timer: once the lease is no longer
         renewed it turns false by itself, even while the event loop is blocked or the process stopped. It is never true
         in a forked child.
-        Time still passes between this answer and the action that depends on it: where that matters, send the term's
-        token along.
+        Time still passes between this answer and the action that depends on it: if that matters, send the term's token
+        along.
         """
         return self._native.is_leader
 
@@ -187,8 +187,8 @@ class BaseCandidate(Generic[T]):
     def accept_reset(self) -> None:
         """Accepts that tokens may start again after the store was reset.
 
-        For a candidate that stays out because of a reset (warning ``STORE_RESET``), and only where no resource
-        remembers the tokens from before it.
+        For a candidate that stays out because of a reset (warning ``STORE_RESET``), and only if no resource remembers
+        the tokens from before the reset.
         """
         self._native.accept_reset()
 

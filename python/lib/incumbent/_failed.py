@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def failed(error: BaseException, source: object) -> None:
-    """Reports it to ``sys.unraisablehook``, and to the logger where logging is configured."""
+    """Reports it to ``sys.unraisablehook``, and to the logger if logging is configured."""
     # Imported late: logging takes longer to import than this package.
     from incumbent import _log
 

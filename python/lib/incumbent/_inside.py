@@ -1,6 +1,6 @@
-"""Whether code runs inside of the work that a drain waits for.
+"""Whether code runs inside the work that a drain waits for.
 
-Code that resigns inside of that work must not wait for the drain: it would wait for itself.
+Code that resigns inside that work must not wait for the drain: it would wait for itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Work:
         _WORK.set(self)
 
     def finish(self) -> None:
-        """Ends the work and releases its hold. Finishing it twice is no error."""
+        """Ends the work and releases its hold. Finishing it twice is not an error."""
         hold, self.hold = self.hold, None
         if hold is not None:
             hold.release()
@@ -39,7 +39,7 @@ _WORK: ContextVar[Work | None] = ContextVar("incumbent_work", default=None)
 
 
 def is_inside(term: _incumbent.Term | None) -> bool:
-    """Whether the caller is part of work that holds this term; any term, where none is given."""
+    """Whether the caller is part of work that holds this term, or any term if none is given."""
     work = _WORK.get()
     while work is not None:
         if work.hold is not None and (term is None or work.term == term):
@@ -49,7 +49,7 @@ def is_inside(term: _incumbent.Term | None) -> bool:
 
 
 def hand_on(term: _incumbent.Term, owner: object) -> None:
-    """Begins a body inside of a loop's turn: the turn, which held the term until now, releases it.
+    """Begins a body inside a loop's turn: the turn, which held the term until now, releases it.
 
     Only a turn of the same owner, a task or a thread: for other owners the turn may contain more work.
     """
@@ -62,7 +62,7 @@ def hand_on(term: _incumbent.Term, owner: object) -> None:
 
 
 def left_too_often() -> RuntimeError:
-    """Returns the error for a term that is left and was not entered: there is nothing to release."""
+    """Returns the error for leaving a term that was not entered: there is nothing to release."""
     return RuntimeError("the term is left more often than it was entered")
 
 

@@ -10,13 +10,13 @@ from incumbent.errors import NotLeaderError
 
 
 def check(otherwise: str) -> None:
-    """Raises ``ValueError`` where it is neither of the two."""
+    """Raises ``ValueError`` unless it is one of the two."""
     if otherwise not in ("raise", "skip"):
         raise ValueError(_refusals.otherwise(repr(otherwise)))
 
 
 def refuse(candidate: BaseCandidate[Any], otherwise: str) -> None:
-    """Refuses a call where the candidate does not lead: raises, or returns where the call is to be skipped."""
+    """Refuses a call if the candidate does not lead: raises, or returns if the call is to be skipped."""
     if otherwise == "raise":
         message = f"{candidate.name!r} does not lead {candidate.election!r}: only the leader may call this"
         raise NotLeaderError(message)

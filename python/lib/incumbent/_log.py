@@ -1,6 +1,6 @@
 """Hands log records to the logger ``incumbent``.
 
-It has no handler of its own: where a program does not configure logging, Python prints warnings and errors.
+The logger has no handler of its own: if a program does not configure logging, Python prints warnings and errors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def start() -> None:
     """Begins to forward log records. Called when the first store is opened, in a forked child too.
 
     Records are taken on a Python thread. Another thread would have to create and delete an interpreter state for each
-    record, and a fork at that moment leaves the child with a lock that is held for good.
+    record, and a fork at that moment would leave the child with a lock that is held forever.
     """
     if _incumbent.keep_logs():
         _thread.start(_forward, "incumbent-log")
@@ -40,7 +40,7 @@ def _forward() -> None:
 def failed(error: BaseException, source: object) -> None:
     """Reports an error of a function of the program, which no caller can catch.
 
-    ``sys.unraisablehook`` gets it, and the logger where logging is configured: Python would print it twice otherwise.
+    ``sys.unraisablehook`` gets it, and the logger if logging is configured: otherwise Python would print it twice.
     """
     if logger.hasHandlers():
         shown = getattr(source, "__qualname__", None) or repr(source)

@@ -1,4 +1,4 @@
-"""Handles of what a program has opened. They warn where they are dropped and were never closed, as asyncio's transports do."""
+"""Handles of a program's stores and candidates. Like asyncio's transports, they warn if they are dropped unclosed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 from incumbent import _exit, _incumbent
 
-# In both classes `_opened` was allocated where the handle was made: tracemalloc shows that place with the warning. The
-# handle itself would be kept by a recorded warning, and so would its connection or campaign. For the same reason a frame
-# that raises the warning has no `self`. Globals are passed as default arguments, because they are gone at the end of the
-# interpreter's exit. A process that exits closes everything itself.
+# In both classes `_opened` was allocated where the handle was created: tracemalloc shows that place with the warning. A
+# recorded warning must not keep the handle, because that would keep its connection or campaign. For the same reason a
+# frame that raises the warning has no `self`. Globals are passed as default arguments, because they are gone at the end
+# of the interpreter's exit. A process that exits closes everything itself.
 
 
 class OpenStore(_incumbent.Store):
-    """An open store. Its candidates and observers use the connection too: the last of them drops it."""
+    """An open store. Its candidates and observers share the connection: the last of them drops it."""
 
     __slots__ = ("_opened",)
 

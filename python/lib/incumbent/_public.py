@@ -1,4 +1,4 @@
-"""The public names of classes and functions, whose private modules are no part of the API."""
+"""The public names of classes and functions, whose private modules are not part of the API."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def publish(module: dict[str, Any]) -> None:
-    """Has everything that the module exports from private modules named after it: in reprs, pickles and documentation."""
+    """Names everything that the module exports from private modules after it: in reprs, pickles and documentation."""
     for name in module["__all__"]:
         thing = module[name]
         if isinstance(thing, (type, FunctionType)) and "._" in thing.__module__:

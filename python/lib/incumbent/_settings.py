@@ -18,7 +18,7 @@ HEALTH_INTERVAL = 5.0
 
 
 def interval_of(health: object, interval: Length | None) -> Length | None:
-    """Returns the interval of a health check; None where there is no check."""
+    """Returns the interval of a health check; None without a check."""
     if health is None:
         if interval is not None:
             raise TypeError(_refusals.interval_alone())
@@ -115,7 +115,7 @@ class StoreSettings(_UrlSettings, total=False):
 
 
 class InitSettings(_UrlSettings, total=False):
-    """The settings with which a store is prepared; a parameter of its URL can also be a setting."""
+    """The settings for preparing a store; a parameter of its URL can also be a setting."""
 
     # generated: init
     new: bool

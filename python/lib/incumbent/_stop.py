@@ -1,4 +1,4 @@
-"""The signals that ask a run to stop, and their handlers while it lasts."""
+"""The signals that ask a run to stop, and their handlers during the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ STOP_ON = (signal.SIGINT, signal.SIGTERM)
 """The signals that end a run gracefully, unless others are given."""
 
 SAME_REQUEST = 1.0
-"""The seconds for which the same signal is the same request: GNU's ``timeout`` sends two. Another one ends the process."""
+"""The seconds within which a repeated signal counts as the same request: GNU's ``timeout`` sends two. Any other ends
+the process."""
 
 
 class StopSignals:
@@ -43,7 +44,7 @@ class StopSignals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for number, handler in self._before.items():
-            # None for a handler that was not installed by Python, and cannot be restored by it.
+            # None for a handler that Python did not install and cannot restore.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _received(self, number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Threads of this package, on which functions of the program run."""
+"""Threads of this package, which run the program's functions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The types that the APIs for asyncio and threads share."""
 
-# The annotations of the fields are no strings: a string would be looked up in the public module of its class.
+# The annotations of the fields are not strings: a string would be looked up in the public module of its class.
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -13,7 +13,7 @@ _DESCRIPTIONS = {code: (may_drain, text) for code, may_drain, text in _incumbent
 
 
 class Token(NamedTuple):
-    """A fencing token: constant for a term, larger for every later one of the election.
+    """A fencing token: constant for a term, larger for every later term of the election.
 
     Send it with every request, and let the resource refuse a token smaller than the largest it has seen. Tokens compare
     as pairs; as text (``str(token)``, 33 characters) they sort the same, in every language.
@@ -195,7 +195,7 @@ class Draining(_Record, Generic[T]):
 
 
 class Lost(_Record, Generic[T]):
-    """This candidate leads no more. Emitted exactly once for every :class:`Won`."""
+    """This candidate no longer leads. Emitted exactly once for every :class:`Won`."""
 
     __slots__ = ("reason", "term")
     __match_args__ = ("term", "reason")
@@ -206,7 +206,7 @@ class Lost(_Record, Generic[T]):
 
 
 class LeaderChanged(_Record):
-    """Another candidate than before holds the key, or none does."""
+    """The holder of the key changed: another candidate, or none."""
 
     __slots__ = ("leader",)
     __match_args__ = ("leader",)
@@ -269,9 +269,9 @@ class CandidateInfo(_Record):
     name: str
     """The name of the candidate."""
     nonce: str | None
-    """The nonce of its campaign, which distinguishes candidates of one name; None where it is not reported."""
+    """The nonce of its campaign, which distinguishes candidates of the same name; None if it is not reported."""
     standing_for: float
-    """The seconds for which it has been a candidate without a break."""
+    """The seconds for which it has been a candidate without interruption."""
 
 
 class InitReport(_Record):
@@ -286,11 +286,12 @@ class InitReport(_Record):
     never_used: bool
     """Whether the store states that no election was ever held in it: then its first leader does not wait for a lease."""
     lease: float | None
-    """The lease of the elections in a NATS bucket, in seconds; None elsewhere, where each candidate has its own."""
+    """The lease of the elections in a NATS bucket, in seconds; None on other stores, where each candidate has its
+    own."""
     topic: str | None
-    """The topic of the election, in Kafka."""
+    """The topic of the election, on Kafka."""
     differences: Sequence[tuple[str, str, str]]
-    """The settings of a bucket that were changed: the name, the former value and the present one."""
+    """The changed settings of a bucket: the name, the former value and the new value."""
 
 
 def init_of(plain: "_incumbent.InitTuple") -> InitReport:

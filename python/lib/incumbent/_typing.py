@@ -12,7 +12,7 @@ elif sys.version_info >= (3, 11):
 else:
 
     class Unpack:
-        """Stands for the keywords of a TypedDict; Python 3.10 has no name for them."""
+        """Represents the keywords of a TypedDict; Python 3.10 has no name for them."""
 
         def __class_getitem__(cls, keywords: object) -> object:
             return Any

@@ -158,7 +158,7 @@ class TermEnded(IncumbentError):  # noqa: N818, it is news rather than an error
 
 
 class Cause(Exception):  # noqa: N818, it is only ever the cause of one
-    """The cause of an error that was no Python exception: the ``__cause__`` of a raised error."""
+    """The cause of an error that was not a Python exception: the ``__cause__`` of a raised error."""
 
 
 _CLASSES: dict[str, type[IncumbentError]] = {

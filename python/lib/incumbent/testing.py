@@ -42,8 +42,8 @@ C = TypeVar("C")
 class ScriptedElection(Generic[C]):
     """A scripted election: it follows the test, at once and without a store.
 
-    The code under test gets :attr:`candidate`, of the same type as in a real election. The election carries out the
-    requests of that code, such as a resignation, like a real one, and records them in :attr:`asked`.
+    The code under test gets :attr:`candidate`, of the same type as in a real election. Like a real one, the election
+    carries out the requests of that code, such as a resignation, and records them in :attr:`asked`.
     """
 
     def __init__(self, script: _incumbent.Script, candidate: C) -> None:
@@ -57,8 +57,9 @@ class ScriptedElection(Generic[C]):
         return self._script.asked
 
     def acquire(self, lease: float | None = None) -> Token:
-        """Lets the candidate win, with an expiry after ``lease`` seconds or without one. At the expiry the term ends,
-        and ``Lost`` is emitted with ``Reason.EXPIRED``. Returns the term's token, larger than every one before."""
+        """Lets the candidate win, with a lease of ``lease`` seconds or without one. When the lease expires the term
+        ends, and ``Lost`` is emitted with ``Reason.EXPIRED``. Returns the term's token, larger than all earlier
+        ones."""
         return Token(*self._script.acquire(lease))
 
     def revoke(self, reason: Reason = Reason.USURPED) -> None:
@@ -70,7 +71,7 @@ class ScriptedElection(Generic[C]):
         self._script.revoke(Reason.EXPIRED.value)
 
     def drain(self, reason: Reason = Reason.RESIGNED) -> None:
-        """Lets the term drain, and end when no work holds it any more."""
+        """Lets the term drain, and end when no work holds it any longer."""
         self._script.drain(reason.value)
 
     def leader(self, name: str | None) -> None:
@@ -105,19 +106,19 @@ class Faults:
         self._native = native
 
     def lose_answers(self, count: int = 1) -> None:
-        """The next ``count`` writes are done, and their answers are lost."""
+        """Loses the answers of the next ``count`` writes, which are applied."""
         self._native.writes("lose_answer", count)
 
     def lose_requests(self, count: int = 1) -> None:
-        """The next ``count`` writes never reach the store, and get no answer."""
+        """Loses the next ``count`` writes before they reach the store; they get no answer."""
         self._native.writes("lose_request", count)
 
     def busy(self, count: int = 1) -> None:
-        """The next ``count`` writes are refused because another one is in flight."""
+        """Refuses the next ``count`` writes because another write is in flight."""
         self._native.writes("busy", count)
 
     def delay_answers(self, seconds: float) -> None:
-        """Delays every answer by ``seconds`` from now on; zero ends it."""
+        """Delays every answer by ``seconds`` from now on; zero ends the delay."""
         self._native.delay_answers(seconds)
 
     def deny_writes(self, reason: str) -> None:
@@ -137,7 +138,7 @@ class Faults:
         self._native.partition(False)
 
     def kill_watches(self) -> None:
-        """Silences every present watch."""
+        """Silences every current watch."""
         self._native.kill_watches()
 
 

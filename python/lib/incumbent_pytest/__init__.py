@@ -1,6 +1,6 @@
 """Fixtures for pytest, found by its entry point.
 
-A package of its own: pytest imports it in every run, and the package ``incumbent`` only once a fixture is used.
+A separate package: pytest imports it in every run, but the package ``incumbent`` only once a fixture is used.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@ import Foundation
 package import IncumbentRaw
 
 /// A call of the compiled part: it runs from the creation of its object, and has one answer.
-///
-/// Swift's cancellation does not reach a future of Rust's by itself, so each wait hands it on.
+/// Swift's cancellation does not reach a Rust future by itself, so each wait passes it on.
 package protocol Pending: Sendable {
     associatedtype Answer: Sendable
 
@@ -21,7 +20,7 @@ extension Pending {
         }
     }
 
-    /// Waits for the answer, also in a task that is cancelled.
+    /// Waits for the answer, even in a cancelled task.
     func awaitedInAnyCase() async throws -> Answer {
         try await translating { try await answer() }
     }
@@ -39,7 +38,7 @@ extension PendingLeader: Pending {}
 extension PendingElections: Pending {}
 extension PendingParticipants: Pending {}
 
-/// A value that is read and changed by one thread at a time.
+/// A value that one thread at a time reads and changes.
 package final class Locked<Value>: @unchecked Sendable {
     private let lock = NSLock()
     private var value: Value

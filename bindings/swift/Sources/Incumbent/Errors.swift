@@ -161,7 +161,7 @@ extension IncumbentError {
     }
 }
 
-/// An error of this library, or `CancellationError` where the caller cancelled.
+/// An error of this library, or `CancellationError` if the caller cancelled.
 private func translated(_ failure: Failure) -> any Error {
     switch failure {
     case .Failed(let code, let text, let causes, let reason):

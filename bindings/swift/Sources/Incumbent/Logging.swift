@@ -53,14 +53,14 @@ public struct LogRecord: Hashable, Sendable {
 
 private let sink = Locked<(@Sendable (LogRecord) -> Void)?>(nil)
 
-/// Hands the log records of at least that level to `take`, on a thread of their own; nil stops it.
+/// Hands the log records of at least that level to `take`, on a separate thread; nil turns logging off.
 ///
-/// `info` is the begin and end of terms, and what a person should look at; `debug` adds decisions, `trace` messages to and
-/// from the store. Nothing is logged before the first call.
+/// `info` covers the beginning and end of terms, and problems for a person to look at; `debug` adds decisions, `trace`
+/// messages to and from the store. Nothing is logged before the first call.
 ///
 /// - Parameters:
-///   - level: The least level.
-///   - take: Takes a record; by default it is written to the standard error.
+///   - level: The lowest level.
+///   - take: Takes a record; by default it is written to standard error.
 public func logTo(_ level: LogLevel?, _ take: @escaping @Sendable (LogRecord) -> Void = writeRecord) throws {
     sink.withLock { $0 = level == nil ? nil : take }
     guard try translating({ try keepLogs(least: level?.raw) }) else { return }
@@ -76,7 +76,7 @@ public func logTo(_ level: LogLevel?, _ take: @escaping @Sendable (LogRecord) ->
     thread.start()
 }
 
-/// Writes a record to the standard error, in one line.
+/// Writes a record to standard error, on one line.
 @Sendable
 public func writeRecord(_ record: LogRecord) {
     let fields = record.fields.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()

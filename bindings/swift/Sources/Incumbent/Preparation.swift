@@ -1,8 +1,8 @@
 import Foundation
 internal import IncumbentRaw
 
-/// The settings with which a store is prepared: those below, and the parameters of its URL by name. What is nil is left to
-/// the library, or as it is in a store that exists.
+/// The settings for preparing a store: those below, and the parameters of its URL by name. The library chooses settings
+/// that are nil, and leaves them unchanged in an existing store.
 ///
 /// ```swift
 /// try await prepareStore("nats://localhost:4222/ELECTIONS", .init(lease: .seconds(10), replicas: 3))
@@ -81,7 +81,7 @@ public struct PreparationSettings: Sendable {
 
 /// The findings and actions of ``prepareStore(_:_:)``.
 public struct Preparation: Hashable, Sendable {
-    /// A setting of a bucket that was changed.
+    /// A changed setting of a bucket.
     public struct Difference: Hashable, Sendable {
         /// Its name in the server's configuration.
         public let setting: String
@@ -99,7 +99,7 @@ public struct Preparation: Hashable, Sendable {
     public let neverUsed: Bool
     /// The lease of the elections in a NATS bucket; nil elsewhere, where each candidate has its own.
     public let lease: Duration?
-    /// The topic of the election, in Kafka; nil elsewhere.
+    /// The topic of the election, on Kafka; nil elsewhere.
     public let topic: String?
     /// The settings of a bucket that were changed.
     public let differences: [Difference]
@@ -111,17 +111,17 @@ public struct Preparation: Hashable, Sendable {
     }
 }
 
-/// Prepares the store at `url` for elections, as `incumbent init` does on the command line: creates the bucket, file, prefix
-/// or topic, or checks the one that exists. A second call changes nothing.
+/// Prepares the store at `url` for elections, as `incumbent init` does on the command line: creates the bucket, file,
+/// prefix or topic, or checks an existing one. A second call changes nothing.
 ///
 /// In a new store no candidate leads before the store is one lease old, unless ``PreparationSettings/new`` states that no
 /// election was ever held there. A store that does not answer is an error. Cancelling the task ends the attempt.
 ///
-/// - Throws: ``IncumbentError``: `invalidURL` for a URL that cannot be parsed, `invalidSetting` for a setting that does not
-///   fit, `unsafeStore` for a bucket that exists and is not as asked for, without ``PreparationSettings/update``,
-///   `unsupported` where the server cannot do what is asked, `notFound` where the folder of a file does not exist,
-///   `authentication` where credentials cannot be read, `permissionDenied` where the store refuses, and `storeUnavailable`
-///   where the store does not answer.
+/// - Throws: ``IncumbentError``: `invalidURL` for a URL that cannot be parsed, `invalidSetting` for an unsuitable
+///   setting, `unsafeStore` if an existing bucket differs from the settings, without ``PreparationSettings/update``,
+///   `unsupported` if the server cannot do what is asked, `notFound` if the folder of a file does not exist,
+///   `authentication` if credentials cannot be read, `permissionDenied` if the store refuses, and `storeUnavailable` if
+///   the store does not answer.
 @discardableResult
 public func prepareStore(_ url: String, _ settings: PreparationSettings = .init()) async throws -> Preparation {
     let plain = try settings.plain()

@@ -8,16 +8,16 @@ import Foundation
 /// }
 /// ```
 ///
-/// - When `work` returns, leadership is given back, and its result is returned. With `keepLeading` the process leads on until
-///   it is stopped.
-/// - When the term ends before that, `work` is cancelled, and called in the next term of this process.
+/// - When `work` returns, leadership is released, and its result is returned. With `keepLeading` the process keeps
+///   leading until it is stopped.
+/// - When the term ends before that, `work` is cancelled, and called again in this process's next term.
 /// - When it throws, the term ends with ``Reason/handlerFailed``, and the error is thrown here.
 /// - The signals `stopOn`, SIGINT and SIGTERM by default, end the run: the term drains, `work` is cancelled, and the lease is
 ///   released when it has returned, or the drain time is over. The last result is returned, or nil. With `cancelOnStop:
 ///   false` the work is not cancelled before the drain time is over: it finishes when ``Term/draining()`` returns. The same
-///   signal a second later, or another one, ends the process at once.
+///   signal more than a second later, or a different signal, ends the process at once.
 ///
-/// Cancelling the task cancels the work and gives leadership back. Throws the errors of ``connect(_:_:)`` and
+/// Cancelling the task cancels the work and releases leadership. Throws the errors of ``connect(_:_:)`` and
 /// ``Store/campaign(_:_:)``.
 @discardableResult
 public func run<T: Sendable>(
@@ -40,7 +40,7 @@ public func run<T: Sendable>(
     }
 }
 
-/// Campaigns on a store that is open, and stays so; otherwise like
+/// Campaigns on an open store, and leaves it open; otherwise like
 /// ``run(_:_:_:storeSettings:keepLeading:stopOn:cancelOnStop:work:)``.
 @discardableResult
 public func run<T: Sendable>(
@@ -60,7 +60,7 @@ public func run<T: Sendable>(
     }
 }
 
-/// A run, as the signals see it.
+/// A run, as seen by the signals.
 private final class Stop: Sendable {
     private let state = Locked<(isAsked: Bool, candidate: Candidate?, leading: (@Sendable () -> Void)?)>((false, nil, nil))
     private let cancelOnStop: Bool
@@ -71,13 +71,13 @@ private final class Stop: Sendable {
 
     var isAsked: Bool { state.withLock { $0.isAsked } }
 
-    /// Notes the candidate of the run, which leaves when the run is to stop.
+    /// Records the candidate of the run, which leaves when the run is to stop.
     func leaves(_ candidate: Candidate) {
         state.withLock { $0.candidate = candidate }
         act()
     }
 
-    /// Notes how the run is cancelled.
+    /// Records how to cancel the run.
     func cancels(_ leading: @escaping @Sendable () -> Void) {
         state.withLock { $0.leading = leading }
         act()
@@ -89,7 +89,7 @@ private final class Stop: Sendable {
         act()
     }
 
-    /// Acts on a request as far as is known by now: it can come before the candidate does.
+    /// Acts on a request as far as possible by now: it can come before the candidate exists.
     private func act() {
         let (isAsked, candidate, leading) = state.withLock { $0 }
         guard isAsked else { return }
@@ -109,7 +109,7 @@ private func stopping<T: Sendable>(
     let stop = Stop(cancelOnStop: cancelOnStop)
     let watch = StopSignals.begin(signals) { stop.ask() }
     defer { StopSignals.end(watch) }
-    // A task of its own, which the signals cancel and the caller's cancellation too.
+    // A separate task, cancelled by the signals and by the caller's cancellation.
     let leading = Task { try await run(stop) }
     stop.cancels { leading.cancel() }
     return try await withTaskCancellationHandler {
@@ -141,14 +141,15 @@ extension Candidate {
                 if Task.isCancelled {
                     throw error
                 }
-                // An error for this term's end; one for the end of another term that the work used fails this one.
+                // The error is for this term's end; an error for the end of another term that the work used fails this
+                // term.
                 if case IncumbentError.termEnded = error, !term.isCurrent {
                     continue
                 }
                 term.fail()
                 throw error
             }
-            // Work that finished although it was cancelled has a result.
+            // Work that finished despite being cancelled has a result.
             if Task.isCancelled || (term.isCurrent && !term.isDraining && !keepLeading) {
                 break
             }

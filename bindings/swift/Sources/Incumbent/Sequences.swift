@@ -15,7 +15,7 @@ public struct Terms: AsyncSequence, Sendable {
         /// Ends the body's work for the previous term, and waits for the next one.
         public mutating func next() async -> Term? {
             let after = turn.end()
-            // A campaign that cannot be waited for is over. A wait that was cancelled ends the loop.
+            // If waiting fails, the campaign is over. A cancelled wait ends the loop.
             guard let hold = try? await turn.candidate.nextTerm(after: after) else { return nil }
             turn.begin(hold)
             return hold.term
@@ -70,7 +70,7 @@ public struct Events: AsyncSequence, Sendable {
         Iterator(candidate: candidate, feed: (try? candidate.raw.events()).map(Feed.init))
     }
 
-    /// A loop over events, which get to it from its creation on.
+    /// A loop over events; it gets the events from its creation on.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let candidate: Candidate
         fileprivate let feed: Feed?
@@ -95,7 +95,7 @@ public struct Events: AsyncSequence, Sendable {
 
         func next() async -> Happening? {
             await withTaskCancellationHandler {
-                // A campaign whose events cannot be read is over.
+                // If its events cannot be read, the campaign is over.
                 (try? await raw.next()) ?? nil
             } onCancel: {
                 raw.stop()
@@ -113,7 +113,7 @@ public struct Observations: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(store: store, election: election) }
 
-    /// A loop over observations; it begins to watch when the first one is asked for.
+    /// A loop over observations; it begins to watch when asked for the first one.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let store: Store
         fileprivate let election: String

@@ -1,8 +1,8 @@
 import Foundation
 package import IncumbentRaw
 
-/// The settings of a store: those that every store has, and the parameters of its URL by name. What is nil is left to the
-/// library.
+/// The settings of a store: the settings that every store has, and the parameters of its URL by name. The library
+/// chooses settings that are nil.
 ///
 /// ```swift
 /// let store = try await connect("nats://localhost:4222/ELECTIONS", .init(parameters: ["creds": "app.creds"]))
@@ -12,7 +12,7 @@ public struct StoreSettings: Sendable {
     public enum Parameter: Hashable, Sendable, ExpressibleByStringLiteral, ExpressibleByBooleanLiteral {
         /// A text: `creds`, `tls_ca`, `domain`, … A length of time is text such as `10s`.
         case text(String)
-        /// True or false: `create`, `tls_first`, `markers`.
+        /// A boolean: `create`, `tls_first`, `markers`.
         case flag(Bool)
 
         public init(stringLiteral value: String) { self = .text(value) }
@@ -60,7 +60,7 @@ public struct StoreSettings: Sendable {
     }
 }
 
-/// Rules that fit together.
+/// Bounds and defaults of the timing settings that fit together.
 public enum Preset: String, CaseIterable, Hashable, Sendable {
     /// Leases of 5 s and more.
     case standard = "standard"
@@ -70,13 +70,13 @@ public enum Preset: String, CaseIterable, Hashable, Sendable {
     case goCompatible = "go_compatible"
 }
 
-/// The wait of a new leader where a former one may still believe that it leads.
+/// The wait of a new leader while a former leader may still believe that it leads.
 public enum WinDelay: Hashable, Sendable {
     /// As long as the record of the former leader requires.
     case automatic
-    /// Also where nothing is known about a former leader.
+    /// Also if nothing is known about a former leader.
     case cautious
-    /// At least so long.
+    /// At least this long.
     case fixed(Duration)
 
     fileprivate var setting: Setting? {
@@ -90,7 +90,7 @@ public enum WinDelay: Hashable, Sendable {
     }
 }
 
-/// The settings of a candidate. What is nil is left to the library.
+/// The settings of a candidate. The library chooses settings that are nil.
 ///
 /// ```swift
 /// let candidate = try await store.campaign("billing-cron", .init(name: "worker-7", lease: .seconds(10)))
@@ -153,12 +153,12 @@ public struct CampaignSettings: Sendable {
     }
     // end of candidate
 
-    /// Asked at each ``healthInterval`` whether the program is healthy; an error is a no. A candidate that is not leaves, and
-    /// waits.
+    /// Asked at each ``healthInterval`` whether the program is healthy; an error counts as unhealthy. An unhealthy
+    /// candidate leaves, and waits.
     public var health: (@Sendable () async throws -> Bool)?
     /// The interval of ``health``.
     public var healthInterval: Duration
-    /// Whether threads of Swift's concurrency that hang make the candidate unhealthy.
+    /// Whether hanging threads of Swift's concurrency make the candidate unhealthy.
     public var watch: Bool
     /// The time that Swift's concurrency may run nothing while the candidate leads: the lease by default, or at least 100 ms.
     /// If it hangs for this time, or up to a quarter more, the candidate is unhealthy until it runs again.
@@ -212,7 +212,7 @@ func time(_ name: String, _ length: Duration?) throws -> Setting? {
     try length.map { .time(value: try positive(name, $0)) }
 }
 
-/// Refuses a length of time that the compiled part has no representation for.
+/// Refuses a length of time that the compiled part cannot represent.
 package func positive(_ name: String, _ length: Duration) throws -> TimeInterval {
     guard length >= .zero else {
         let message = noLength(name: name, value: "\(length)")
@@ -226,7 +226,7 @@ extension Duration {
         self = .nanoseconds(Int64((interval * 1e9).rounded()))
     }
 
-    /// This length in seconds, with half a nanosecond more: the compiled part cuts after nanoseconds.
+    /// This length in seconds, plus half a nanosecond: the compiled part truncates to nanoseconds.
     var interval: TimeInterval {
         let (seconds, attoseconds) = components
         return Double(seconds) + Double(attoseconds) * 1e-18 + (self == .zero ? 0 : 0.5e-9)

@@ -1,8 +1,9 @@
 import Foundation
 
-/// The signals that ask runs to stop, and their handlers while there are any.
+/// The signals that ask runs to stop, and their handlers while any run lasts.
 enum StopSignals {
-    /// The time for which the same signal is the same request: GNU's `timeout` sends two. Another one ends the process.
+    /// The time within which a repeated signal is the same request: GNU's `timeout` sends two. Any other ends the
+    /// process.
     private static let sameRequest = Duration.seconds(1)
 
     private struct State {
@@ -29,7 +30,7 @@ enum StopSignals {
                 #else
                 action.__sigaction_handler.sa_handler = noteSignal
                 #endif
-                // System calls of the program go on after it.
+                // The program's system calls continue after the handler.
                 action.sa_flags = Int32(SA_RESTART)
                 sigaction(signal, &action, &before)
                 state.before[signal] = before
@@ -53,7 +54,7 @@ enum StopSignals {
         }
     }
 
-    /// The thread that acts on signals: a handler may call next to nothing. The pipe is inherited by no child.
+    /// The thread that acts on signals: a handler may call next to nothing. No child inherits the pipe.
     private static let reader: Void = {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else { return }

@@ -3,8 +3,8 @@ package import IncumbentRaw
 
 /// A store that is open for elections, made by ``connect(_:_:)``.
 ///
-/// It has one connection and one watch for all its elections. A store that the program keeps no more, nor any candidate of
-/// it, is closed; ``close()`` waits for that, and deinitialising cannot.
+/// It has one connection and one watch for all its elections. A store is closed once the program no longer keeps it or
+/// any of its candidates; ``close()`` waits for that, deinitialising cannot.
 public final class Store: Sendable {
     /// The schemes of the URLs that this build opens.
     public static let stores: [String] = IncumbentRaw.stores()
@@ -17,20 +17,19 @@ public final class Store: Sendable {
     }
 
     deinit {
-        // The request is sent now; the answer is not waited for.
+        // The request is sent now; nothing waits for the answer.
         _ = raw.close(inside: true)
     }
 
-    /// Campaigns in the election of that key. Where the store does not answer yet, the candidate is created all the same,
-    /// and campaigns as soon as the store answers.
+    /// Campaigns in the election of that key. If the store does not answer yet, the candidate is created anyway, and
+    /// campaigns as soon as the store answers.
     ///
-    /// Swift's concurrency is watched: if it runs nothing for a lease while the candidate leads, because something blocks
-    /// its threads, the candidate is unhealthy. It drains, leaves, and campaigns again when they run; see
-    /// ``CampaignSettings/watch``.
+    /// Swift's concurrency is watched: if something blocks its threads for a lease while the candidate leads, the
+    /// candidate is unhealthy. It drains, leaves, and campaigns again when they run; see ``CampaignSettings/watch``.
     ///
-    /// - Throws: ``IncumbentError``: `invalidSetting` for a setting that does not fit, `invalidName` for a key or a name that
-    ///   the store cannot hold, `permissionDenied` where the store refuses, `closed` once the store is closed, and with
-    ///   ``StoreSettings/failFast`` `storeUnavailable` where the store does not answer.
+    /// - Throws: ``IncumbentError``: `invalidSetting` for an unsuitable setting, `invalidName` for a key or a name that
+    ///   the store cannot hold, `permissionDenied` if the store refuses, `closed` once the store is closed, and with
+    ///   ``StoreSettings/failFast`` `storeUnavailable` if the store does not answer.
     public func campaign(_ election: String, _ settings: CampaignSettings = .init()) async throws -> Candidate {
         let health = settings.health
         let interval = try health.map { _ in try positive("healthInterval", settings.healthInterval) }
@@ -65,7 +64,7 @@ public final class Store: Sendable {
         Observations(store: self, election: election)
     }
 
-    /// Returns the leader of that election now, read from the leader of the store; nil where there is none.
+    /// Returns the election's current leader, read from the leader of the store; nil if there is none.
     public func leader(_ election: String) async throws -> Leader? {
         try await raw.leader(election: election).awaited().map(Leader.init)
     }
@@ -75,8 +74,8 @@ public final class Store: Sendable {
         try await raw.list().awaited().map(ElectionInfo.init)
     }
 
-    /// Returns the candidates of that election on all connections to the store: the leader and those that wait, the
-    /// longest-standing first; nil where the store cannot find out, or does not permit the query.
+    /// Returns the candidates of that election on all connections to the store: the leader and the waiting candidates,
+    /// oldest first; nil if the store cannot find out, or does not permit the query.
     ///
     /// Waiting candidates write nothing to the store, so this asks the other connections: on NATS that takes a quarter of a
     /// second. Candidates of other software are not found.
@@ -84,13 +83,13 @@ public final class Store: Sendable {
         try await raw.candidates(election: election).awaited()?.map(CandidateInfo.init)
     }
 
-    /// Closes every candidate cleanly, and then the store. Closing twice is no error.
+    /// Closes every candidate cleanly, and then the store. Closing twice is not an error.
     public func close() async throws {
         try await raw.close(inside: Inside.holds(nil)).awaited()
     }
 
     func closeInAnyCase() async {
-        // An error of closing is that of a store which is closed.
+        // Closing fails only if the store is already closed.
         try? await raw.close(inside: Inside.holds(nil)).awaitedInAnyCase()
     }
 
@@ -103,16 +102,16 @@ public final class Store: Sendable {
 ///
 /// - `nats://host:4222/BUCKET`: a NATS JetStream key-value bucket; also `tls://`, `ws://`, several hosts
 /// - `etcd://host:2379/PREFIX`: an etcd cluster
-/// - `kafka://host:9092/PREFIX`: consumer groups of a Kafka cluster, where ``Store/stores`` lists them
+/// - `kafka://host:9092/PREFIX`: consumer groups of a Kafka cluster, if ``Store/stores`` lists Kafka
 /// - `sqlite:elections.db`: a file, for the processes of one machine
 /// - `memory:` and `memory:NAME`: for one process, and for tests
 ///
 /// A parameter of the URL can also be a setting.
 ///
-/// - Throws: ``IncumbentError``: `invalidURL` for a URL that cannot be parsed, `invalidSetting` for a setting that does not
-///   fit, `authentication` where credentials cannot be read, `notFound` where the bucket or file does not exist,
-///   `unsafeStore` where an election there would be unsafe, `permissionDenied` where the store refuses, and with
-///   ``StoreSettings/failFast`` `storeUnavailable` where the store does not answer.
+/// - Throws: ``IncumbentError``: `invalidURL` for a URL that cannot be parsed, `invalidSetting` for an unsuitable
+///   setting, `authentication` if credentials cannot be read, `notFound` if the bucket or file does not exist,
+///   `unsafeStore` if an election there would be unsafe, `permissionDenied` if the store refuses, and with
+///   ``StoreSettings/failFast`` `storeUnavailable` if the store does not answer.
 public func connect(_ url: String, _ settings: StoreSettings = .init()) async throws -> Store {
     let plain = try settings.plain()
     let opening = try translating { try openStore(url: url, settings: plain) }
@@ -130,7 +129,7 @@ public func withStore<T: Sendable>(
     return try await closing({ await store.closeInAnyCase() }) { try await body(store) }
 }
 
-/// Runs `body`, and closes after it, also where it throws or the task is cancelled.
+/// Runs `body`, and closes after it, even if it throws or the task is cancelled.
 func closing<T: Sendable>(
     _ close: @Sendable () async -> Void,
     isolation: isolated (any Actor)? = #isolation,
@@ -147,8 +146,8 @@ func closing<T: Sendable>(
     return result
 }
 
-/// Releases what is held when the process exits by `exit` or by returning from `main`, without a drain: no code of the
-/// program runs any more that could finish its work.
+/// Releases held keys when the process exits by `exit` or by returning from `main`, without a drain: none of the
+/// program's code still runs that could finish its work.
 private let leaveAtExit: Void = {
     atexit { shutDown(limit: 3) }
 }()

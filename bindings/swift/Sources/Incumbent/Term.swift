@@ -1,6 +1,6 @@
 package import IncumbentRaw
 
-/// A fencing token: constant for a term, larger for every later one of the election.
+/// A fencing token: constant for a term, larger for every later term of the election.
 ///
 /// Send it with every request, and let the resource refuse a token smaller than the largest it has seen.
 public struct Token: Hashable, Comparable, Sendable, LosslessStringConvertible {
@@ -11,7 +11,7 @@ public struct Token: Hashable, Comparable, Sendable, LosslessStringConvertible {
     /// The token as text of 33 characters, which sorts as tokens do.
     public let description: String
 
-    /// Parses the text of a token; nil where it is none.
+    /// Parses the text of a token; nil for any other text.
     public init?(_ text: String) {
         guard let parts = parseToken(text: text) else { return nil }
         self.init(parts)
@@ -27,8 +27,7 @@ public struct Token: Hashable, Comparable, Sendable, LosslessStringConvertible {
 }
 
 /// One uninterrupted leadership.
-///
-/// Keeping a term delays nothing; code works for it in ``run(_:)``, in ``Candidate/lead(onError:_:)``, in the body of a loop
+/// Keeping a term delays nothing; work for it in ``run(_:)``, in ``Candidate/lead(onError:_:)``, in the body of a loop
 /// over ``Candidate/terms``, or with a ``hold()``. A term keeps its candidate in the race.
 public struct Term: Sendable {
     /// The fencing token.
@@ -37,7 +36,7 @@ public struct Term: Sendable {
     public let election: String
 
     let raw: IncumbentRaw.Term
-    /// A candidate that the program keeps no more is closed; not as long as its terms are kept.
+    /// Kept, because a candidate that the program no longer keeps is closed, though not while its terms are kept.
     private let candidate: Candidate
 
     init(_ raw: IncumbentRaw.Term, of candidate: Candidate) {
@@ -62,7 +61,7 @@ public struct Term: Sendable {
     /// The reason for which the term ended; nil while it lasts.
     public var reason: Reason? { raw.reason().map(Reason.init) }
 
-    /// Whether the term still lasts, by the clock: right even where the process was stopped.
+    /// Whether the term still lasts, by the clock: right even if the process was stopped.
     public var isCurrent: Bool { raw.isCurrent() }
 
     /// Throws ``IncumbentError/termEnded(_:_:)`` once the term is over, by the clock.
@@ -82,7 +81,7 @@ public struct Term: Sendable {
         try await raw.draining().awaited()
     }
 
-    /// Holds the term: while it drains, it goes on until every hold is released, or the drain time is over.
+    /// Holds the term: a draining term continues until every hold is released, or the drain time is over.
     public func hold() -> Hold {
         Hold(raw.hold(), of: self)
     }
@@ -97,13 +96,11 @@ public struct Term: Sendable {
         raw.fail()
     }
 
-    /// Runs `work` for this term, in a task of its own that is cancelled when the term ends. A drain waits for it. Returns
-    /// what `work` returns; then the term goes on.
-    ///
-    /// Cancellation is cooperative: code that computes for long looks at ``isCurrent`` or at `Task.isCancelled`. This
-    /// returns when `work` has returned, even where the term ended before.
-    ///
-    /// - Throws: ``IncumbentError/termEnded(_:_:)`` where the term ended before `work` did, else the error of `work`.
+    /// Runs `work` for this term, in a separate task that is cancelled when the term ends. A drain waits for it.
+    /// Returns the result of `work`; then the term continues.
+    /// Cancellation is cooperative: code that computes for long should check ``isCurrent`` or `Task.isCancelled`. This
+    /// returns when `work` has returned, even if the term ended earlier.
+    /// - Throws: ``IncumbentError/termEnded(_:_:)`` if the term ended before `work` did, else the error of `work`.
     public func run<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
         let hold = hold()
         defer { hold.release() }
@@ -128,7 +125,7 @@ public struct Term: Sendable {
             while let part = try await group.next() {
                 switch part {
                 case .end(let reason):
-                    // Nil where the caller was cancelled: the work knows as well.
+                    // Nil if the caller was cancelled: then the work is cancelled too.
                     over = reason
                     group.cancelAll()
                 case .work(let result):
@@ -143,7 +140,7 @@ public struct Term: Sendable {
         }
     }
 
-    /// The part of ``run(_:)`` that is over.
+    /// The part of ``run(_:)`` that ended.
     private enum Part<T: Sendable>: Sendable {
         case work(Result<T, any Error>)
         case end(Reason?)
@@ -162,9 +159,9 @@ extension Term: Hashable, CustomStringConvertible {
     public var description: String { "Term(election: \(election), token: \(token))" }
 }
 
-/// A hold on a term, for work that a drain waits for. It ends when it is released, or not kept any more.
+/// A hold on a term, for work that a drain waits for. It ends when it is released, or no longer kept.
 public final class Hold: Sendable {
-    /// The term that is held.
+    /// The held term.
     public let term: Term
 
     private let raw: IncumbentRaw.Hold
@@ -177,7 +174,7 @@ public final class Hold: Sendable {
         raw.release()
     }
 
-    /// Ends the hold: the work is done. Releasing it twice is no error.
+    /// Ends the hold: the work is done. Releasing it twice is not an error.
     public func release() {
         raw.release()
     }

@@ -134,9 +134,9 @@ public struct CandidateInfo: Hashable, Sendable {
     public let election: String
     /// The name of the candidate.
     public let name: String
-    /// The nonce of its campaign, which distinguishes candidates of one name; nil where it is not reported.
+    /// The nonce of its campaign, which distinguishes candidates of the same name; nil if it is not reported.
     public let nonce: String?
-    /// The time for which it has been a candidate without a break.
+    /// The time for which it has been a candidate without interruption.
     public let standingFor: Duration
 
     init(_ raw: IncumbentRaw.Participant) {
@@ -165,9 +165,9 @@ public enum Event: Hashable, Sendable {
     case won(Term)
     /// This leader leaves of its own accord; ``Term/drainRemaining`` is the time that it still has.
     case draining(Term, Reason)
-    /// This candidate leads no more. Emitted exactly once for every ``won(_:)``.
+    /// This candidate no longer leads. Emitted exactly once for every ``won(_:)``.
     case lost(Term, Reason)
-    /// Another candidate than before holds the key, or, where the leader is nil, none does.
+    /// The holder of the key changed: another candidate, or none if the leader is nil.
     case leaderChanged(Leader?)
     /// The campaign entered another state.
     case stateChanged(State)

@@ -1,7 +1,7 @@
 import Incumbent
 internal import IncumbentRaw
 
-/// A clock that stands still until it is advanced.
+/// A clock that moves only when it is advanced.
 public final class ManualClock: Sendable {
     fileprivate let raw = IncumbentRaw.ManualClock()
 
@@ -20,7 +20,7 @@ public enum Asked: Hashable, Sendable {
     case resign
     /// `Candidate.handOver(to:)`
     case handOver(String)
-    /// `Candidate.close()`, or a candidate that the program keeps no more
+    /// `Candidate.close()`, or a candidate that the program no longer keeps
     case close
     /// `Candidate.setHealthy(_:)`
     case setHealthy(Bool)
@@ -43,7 +43,7 @@ public final class ScriptedElection: Sendable {
         candidate = Incumbent.Candidate(script.candidate(), of: nil)
     }
 
-    /// Lets the candidate win, with an expiry after `lease` or without one. At the expiry the term ends, for the reason
+    /// Lets the candidate win, with a lease or without one. When the lease expires the term ends, for the reason
     /// `Reason.expired`. Returns the token of the term.
     @discardableResult
     public func acquire(lease: Duration? = nil) throws -> Token {
@@ -56,7 +56,7 @@ public final class ScriptedElection: Sendable {
         try translating { try script.revoke(reason: reason.raw) }
     }
 
-    /// Lets the term drain, and end when no work holds it any more.
+    /// Lets the term drain, and end when no work holds it any longer.
     public func drain(_ reason: Incumbent.Reason = .resigned) throws {
         try translating { try script.drain(reason: reason.raw) }
     }
@@ -111,22 +111,22 @@ public final class FaultyStore: Sendable {
         store = Incumbent.Store(raw.store())
     }
 
-    /// The next `count` writes are done, and their answers are lost.
+    /// Loses the answers of the next `count` writes, which are applied.
     public func loseAnswers(_ count: UInt32 = 1) throws {
         try translating { try raw.writes(fault: .loseAnswer, count: count) }
     }
 
-    /// The next `count` writes are never done, and get no answer.
+    /// Loses the next `count` writes before they reach the store; they get no answer.
     public func loseRequests(_ count: UInt32 = 1) throws {
         try translating { try raw.writes(fault: .loseRequest, count: count) }
     }
 
-    /// The next `count` writes are refused because another is in flight.
+    /// Refuses the next `count` writes because another write is in flight.
     public func busy(_ count: UInt32 = 1) throws {
         try translating { try raw.writes(fault: .busy, count: count) }
     }
 
-    /// Delays every answer from now on; zero ends it.
+    /// Delays every answer from now on; zero ends the delay.
     public func delayAnswers(by delay: Duration) throws {
         let delay = try positive("delay", delay)
         try translating { try raw.delayAnswers(delay: delay) }
@@ -152,7 +152,7 @@ public final class FaultyStore: Sendable {
         try translating { try raw.partition(cut: false) }
     }
 
-    /// Silences every present watch.
+    /// Silences every current watch.
     public func killWatches() throws {
         try translating { try raw.killWatches() }
     }

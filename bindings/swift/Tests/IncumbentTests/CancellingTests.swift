@@ -3,7 +3,7 @@ import Incumbent
 import IncumbentTesting
 import Testing
 
-/// Cancelling every wait, and what is left of it.
+/// Cancels every wait, and checks what is left of it.
 @Suite(.timeLimit(.minutes(3)))
 struct CancellingTests {
     /// Begins a call that does not return, and cancels it. Loops over sequences end, everything else throws.
@@ -65,7 +65,7 @@ struct CancellingTests {
 
     @Test("opening a store that does not answer is cancelled")
     func opening() async throws {
-        // Takes connections, and never writes.
+        // Accepts connections, and never writes.
         let silent = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(silent) }
         var address = sockaddr_in()

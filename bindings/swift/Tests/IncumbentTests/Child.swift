@@ -1,7 +1,7 @@
 import Foundation
 
-/// A program that the tests start. Its output is read, and its end awaited, on threads of their own: no thread of Swift's
-/// concurrency blocks.
+/// A program that the tests start. Separate threads read its output and await its end: no thread of Swift's concurrency
+/// blocks.
 final class Child: Sendable {
     private struct State {
         var lines: [String] = []
@@ -16,8 +16,8 @@ final class Child: Sendable {
     private let state: Shared<State>
 
     init(_ program: String, _ arguments: [String] = [], environment: [String: String] = [:]) throws {
-        // Each descriptor belongs to this process and one child: another child that inherited an end would keep it open.
-        // Swift has no `pipe2`, so one child is started at a time.
+        // Each descriptor belongs to this process and one child: another child that inherited it would keep it open.
+        // Swift has no `pipe2`, so children are started one at a time.
         Self.starting.lock()
         defer { Self.starting.unlock() }
         var (input, output): ([Int32], [Int32]) = ([0, 0], [0, 0])
@@ -27,7 +27,7 @@ final class Child: Sendable {
         posix_spawn_file_actions_init(&actions)
         posix_spawn_file_actions_adddup2(&actions, input[0], 0)
         posix_spawn_file_actions_adddup2(&actions, output[1], 1)
-        // A program that reads no more is an error of the write.
+        // If the program no longer reads, the write fails.
         Foundation.signal(SIGPIPE, SIG_IGN)
         // Threads of Swift block signals, and this process ignores one; a child would inherit both.
         var attributes = posix_spawnattr_t()
@@ -82,7 +82,7 @@ final class Child: Sendable {
         state.change { $0.isRead = true }
     }
 
-    /// The lines that were not taken yet.
+    /// The lines not yet taken.
     func take() -> [String] {
         state.change { state in
             defer { state.lines = [] }
@@ -114,7 +114,7 @@ final class Child: Sendable {
     func say(_ line: String) throws {
         let bytes = Array("\(line)\n".utf8)
         let written = state.change { write($0.input, bytes, bytes.count) }
-        // A line is shorter than what a pipe takes at once.
+        // A line is shorter than a pipe's atomic write.
         guard written == bytes.count else { throw Unmet("the program reads no more") }
     }
 
@@ -133,7 +133,7 @@ final class Child: Sendable {
         }
     }
 
-    /// The status with which it ended; nil while it runs.
+    /// Its exit status; nil while it runs.
     var status: Int32? { state.value.status }
 
     /// Waits for the end, and returns the exit status, or 128 and the number of the signal.

@@ -14,7 +14,7 @@ private let offers: [String: Set<String>] = [
 /// The shortest lease of a candidate: three times the shortest that an etcd server grants by default.
 private let leastLeaseMs = ["etcd": 6000.0]
 
-/// The stores to play on; by default all, and Kafka where `INCUMBENT_KAFKA` has the address of a broker.
+/// The stores to run on; by default all, and Kafka if `INCUMBENT_KAFKA` has the address of a broker.
 private let stores: [String] = {
     let environment = ProcessInfo.processInfo.environment
     if let named = environment["INCUMBENT_STORES"] { return named.split(separator: ",").map(String.init) }
@@ -28,7 +28,7 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { "\(store): \(scenario["name"]?.text ?? "?")" }
 
-    /// Every scenario on every store that it is played on.
+    /// Every scenario on every store on which it runs.
     static let all: [Case] = {
         guard let folder = try? source("tests/conformance/scenarios"),
             let files = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -61,7 +61,7 @@ struct Case: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Lets a few scenarios be played at a time: each starts a server.
+/// Lets a few scenarios run at a time: each starts a server.
 private actor Turns {
     static let shared = Turns()
 
@@ -85,7 +85,7 @@ private actor Turns {
     }
 }
 
-/// The scenarios of all languages, played through this library.
+/// The scenarios of all languages, run through this library.
 @Suite
 struct ConformanceTests {
     @Test("every scenario is played", arguments: Case.all)
@@ -99,7 +99,7 @@ struct ConformanceTests {
             failed = error
         }
         let took = Double((ContinuousClock.now - begin).nanoseconds) / 1e9
-        // The test runner reports no case by its name.
+        // The test runner does not report cases by name.
         report("Test \"\(one.testDescription)\" \(failed == nil ? "passed" : "failed") after \(took) seconds.")
         await Turns.shared.give()
         if let failed { throw failed }
@@ -123,7 +123,7 @@ struct ConformanceTests {
             """)
         let begin = ContinuousClock.now
         try await Case(store: "memory", scenario: scenario).play()
-        // The store of the first is closed first, and the second one wins then.
+        // The first candidate's store is closed first, and then the second wins.
         #expect(ContinuousClock.now - begin < .seconds(60), "closing waited for the drain's limit")
     }
 
@@ -151,7 +151,7 @@ struct ConformanceTests {
     }
 }
 
-/// Writes a line in the form of the test runner's, at once.
+/// Writes a line in the test runner's format, at once.
 private func report(_ line: String) {
     FileHandle.standardOutput.write(Data("= \(line)\n".utf8))
 }

@@ -38,12 +38,12 @@ enum JSON: Codable, Hashable, Sendable, CustomStringConvertible {
         try JSONDecoder().decode(JSON.self, from: Data(text.utf8))
     }
 
-    /// The field of that name; nil where there is none.
+    /// The field of that name; nil if there is none.
     subscript(name: String) -> JSON? { fields[name] }
 
     var fields: [String: JSON] { if case .fields(let fields) = self { fields } else { [:] } }
     var list: [JSON] { if case .list(let list) = self { list } else { [] } }
-    /// A text; nil for everything else, null among it.
+    /// A text; nil for everything else, including null.
     var text: String? { if case .text(let text) = self { text } else { nil } }
     var number: Double? { if case .number(let number) = self { number } else { nil } }
     var flag: Bool? { if case .bool(let flag) = self { flag } else { nil } }
@@ -55,14 +55,14 @@ enum JSON: Codable, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The place where a scenario is played.
+/// The store and connections on which a scenario runs.
 struct Prepared {
     let url: String
     let offers: Set<String>
     let connections: [String: String]
 }
 
-/// The program that controls the store and the network. It is asked by one task at a time.
+/// The program that controls the store and the network. One task at a time asks it.
 final class Harness: Sendable {
     private let child: Child
 

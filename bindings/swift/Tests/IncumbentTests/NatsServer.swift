@@ -39,7 +39,7 @@ final class NatsServer: Sendable {
         return url
     }
 
-    /// Takes the lease of an election's leader away.
+    /// Takes the lease away from an election's leader.
     func evict(_ url: String, _ election: String) async throws {
         try await commandLine(["evict", "--store", url, "--key", election, "--yes"])
     }

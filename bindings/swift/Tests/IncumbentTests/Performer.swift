@@ -1,7 +1,7 @@
 import Foundation
 import Incumbent
 
-/// What a candidate reported of its terms.
+/// An event that a candidate reported of its terms.
 struct Reported: Sendable, CustomStringConvertible {
     let type: String
     let at: Int64
@@ -51,7 +51,7 @@ final class Performer: Sendable {
         var calls: [Task<String?, Never>] = []
         /// The number of log entries that steps have read.
         var read = 0
-        /// The first rule that it saw broken.
+        /// The first violation that it saw.
         var broken: String?
         /// A candidate that was killed counts as the leader until then.
         var leadsUntil = Int64.min
@@ -156,13 +156,13 @@ final class Performer: Sendable {
         }
     }
 
-    /// Finishes its work, and begins none in terms that it wins from now on.
+    /// Finishes its work, and begins no work in terms that it wins from now on.
     func retire() {
         state.change { $0.works = false }
         finish()
     }
 
-    /// Marks it as killed: nothing asks it or reads its events any more.
+    /// Marks it as killed: nothing asks it or reads its events any longer.
     func kill() {
         state.change { state in
             state.reading?.cancel()

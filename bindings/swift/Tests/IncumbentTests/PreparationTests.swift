@@ -2,10 +2,10 @@ import Foundation
 import Incumbent
 import Testing
 
-/// Stores are prepared from Swift, as by `incumbent init`.
+/// Prepares stores from Swift, as `incumbent init` does.
 @Suite(.timeLimit(.minutes(3)))
 struct PreparationTests {
-    /// A folder for files of the test, which `body` gets.
+    /// Passes `body` a folder for the test's files.
     private func inFolder(_ body: (String) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("incumbent-swift-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -2,9 +2,9 @@ import Foundation
 import Incumbent
 import Testing
 
-/// A candidate that is a process, and writes a line of JSON each time that it leads.
+/// A candidate in its own process, which writes a line of JSON each time that it leads.
 private final class Contender {
-    /// The time in which it certainly led, by its own answers.
+    /// The time during which it certainly led, by its own answers.
     struct Leadership {
         let name: String
         let token: Token
@@ -29,9 +29,9 @@ private final class Contender {
         child.closeInput()
     }
 
-    /// Reads what it has written, and returns its newest token, once it has led with it for a while.
+    /// Reads its output, and returns its newest token once it has led with it for a while.
     func leads() throws -> Token? {
-        // The command line's own lines are no JSON.
+        // The command line's own lines are not JSON.
         for line in child.take() where line.hasPrefix(#"{"event":"leads""#) {
             let view = try JSON.parse(line)
             guard let token = Token(view["token"]?.text ?? ""), let before = view["before"]?.number,
@@ -121,7 +121,7 @@ struct ProcessesTests {
             stubborn.signal(SIGINT)
             _ = try await stubborn.expect("asked")
             #expect(stubborn.status == nil)
-            // The same one within a second is the same request.
+            // The same signal within a second is the same request.
             try await until("it ends") {
                 stubborn.signal(second)
                 return stubborn.status != nil
@@ -143,7 +143,7 @@ struct ProcessesTests {
     func leaks() async throws {
         try await Child.using(try program("programs"), ["leaks", "10000"]) { (leaks: Child) async throws in
             let before = numbers(try await leaks.expect("before"))
-            // It computes for half a minute, and for several beside other tests.
+            // It computes for half a minute, and for several minutes next to other tests.
             let after = numbers(try await leaks.expect("after", within: .seconds(900)))
             #expect(try await leaks.ended() == 0)
             #expect(before[1] == after[1], "files")
@@ -213,7 +213,7 @@ struct ProcessesTests {
         withExtendedLifetime(server) {}
     }
 
-    // The Kotlin tests have the same election with Kotlin, and with Python and Node where these are built.
+    // The Kotlin tests have the same election with Kotlin, and with Python and Node if they are built.
     @Test("candidates in Swift and of the command line never lead together")
     func contenders() async throws {
         let server = try await NatsServer()
@@ -250,7 +250,7 @@ struct ProcessesTests {
     func documented() async throws {
         let server = try await NatsServer()
         let bucket = try await server.bucket("README", lease: "10s")
-        // It prints into a pipe, where lines are kept back otherwise.
+        // It prints into a pipe, which would otherwise buffer lines.
         try await Child.using("stdbuf", ["-oL", try program("readme"), bucket]) { worker in
             let first = try token(try await worker.expect("leading with token"))
             try await server.evict(bucket, "billing-cron")

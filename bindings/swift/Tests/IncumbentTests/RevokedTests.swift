@@ -4,7 +4,7 @@ import Testing
 
 private let broker = ProcessInfo.processInfo.environment["INCUMBENT_KAFKA"]
 
-/// A group that takes the leader's partition away: only Kafka does that, so no scenario of every store has it.
+/// A group that takes the leader's partition away: only Kafka does that, so the common scenarios do not have it.
 @Suite(.timeLimit(.minutes(5)))
 struct RevokedTests {
     @Test("a revocation lets the work drain", .enabled(if: broker != nil))

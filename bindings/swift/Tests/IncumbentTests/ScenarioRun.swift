@@ -7,10 +7,10 @@ private let expectationLimit = Duration.seconds(60)
 /// Answers that are further apart may be from two terms, in nanoseconds.
 private let close: Int64 = 50_000_000
 
-/// The precision with which the begin of a term is read, in nanoseconds.
+/// The precision with which the beginning of a term is read, in nanoseconds.
 private let precise: Int64 = 200_000
 
-/// The rules of every scenario, checked by the thread that looks and by the readers of events.
+/// The rules of every scenario, checked by the polling thread and by the readers of events.
 final class Rules: Sendable {
     private let performers: [Performer]
     private let state = Shared<(isOver: Bool, broken: String?, wins: [String: [(began: Int64, token: Token)]])>((false, nil, [:]))
@@ -65,7 +65,7 @@ final class Rules: Sendable {
     }
 }
 
-/// Plays a scenario; throws an error with the step, the expectation and the observation.
+/// Runs a scenario; throws an error with the step, the expectation and the observation.
 func play(_ scenario: JSON, leaseMs: Double, _ prepared: Prepared, _ harness: Harness) async throws {
     let run = try await ScenarioRun(scenario, leaseMs: leaseMs, prepared, harness)
     var place = "the begin"
@@ -88,7 +88,7 @@ func play(_ scenario: JSON, leaseMs: Double, _ prepared: Prepared, _ harness: Ha
     run.rules.end()
 }
 
-/// A scenario that is being played, by one task.
+/// A running scenario, used by one task.
 private final class ScenarioRun {
     let own: Store
     let rules: Rules
@@ -96,9 +96,9 @@ private final class ScenarioRun {
     private let prepared: Prepared
     private let harness: Harness
     private var performers: [String: Performer] = [:]
-    /// The stores by connection, in the order in which they were opened, and are closed.
+    /// The stores by connection, in the order of opening, which is also the order of closing.
     private var stores: [(connection: String, store: Store)] = []
-    /// The stores of killed candidates, which are left.
+    /// The stores of killed candidates, which are abandoned.
     private var killed: [Task<Void, any Error>] = []
     private var marks: [String: Int64] = [:]
     private var seen: [String: Shared<[Observation]>] = [:]
@@ -141,7 +141,7 @@ private final class ScenarioRun {
             let performer = try performer(step)
             try await harness.ask("kill", ["connection": .text(performer.connection)])
             performer.kill()
-            // One that is left would go on dialling a port that another scenario may get, and campaign there.
+            // A store left open would keep dialling a port that another scenario may get, and campaign there.
             if let store = opened(performer.connection) {
                 stores.removeAll { $0.connection == performer.connection }
                 killed.append(Task { try await store.close() })
@@ -258,7 +258,7 @@ private final class ScenarioRun {
         let observations = Shared<[Observation]>([])
         seen[observer] = observations
         let all = own.observe(election)
-        // An observer that fails sees nothing, and the step then misses it.
+        // An observer that fails sees nothing, and the step then fails for lack of it.
         observing.append(Task { for try await one in all { observations.change { $0.append(one) } } })
     }
 
@@ -291,7 +291,7 @@ private final class ScenarioRun {
         }
     }
 
-    /// Checks that something stays so, for as long as the scenario says.
+    /// Checks that a condition holds for as long as the scenario says.
     private func during(_ step: JSON, _ what: String, _ isSo: () -> Bool) async throws {
         let end = monotonic() + Int64((step["leases"]?.number ?? 0) * leaseMs * 1e6)
         repeat {
@@ -337,7 +337,7 @@ private final class ScenarioRun {
         observing.forEach { $0.cancel() }
     }
 
-    /// Closes what a failed scenario left; errors of that are not what the scenario tests.
+    /// Closes stores that a failed scenario left open; the scenario does not test errors of that.
     func close() async {
         observing.forEach { $0.cancel() }
         performers.values.forEach { $0.retire() }

@@ -1,13 +1,13 @@
 import Foundation
 import Incumbent
 
-/// The time limit of whatever must happen; no test depends on it.
+/// The time limit of every expectation; no test depends on it.
 let limit = Duration.seconds(120)
 
 /// Outlasts every stall of the machine.
 let longLease = Duration.seconds(60)
 
-/// A condition that did not come to be, or is not as it should be.
+/// A condition that did not come true, or a value that is wrong.
 struct Unmet: Error, CustomStringConvertible {
     let description: String
 
@@ -54,7 +54,7 @@ func untilCancelled() async throws {
     try await Task.sleep(for: .seconds(1 << 20))
 }
 
-/// The error of a call; nil where it returns.
+/// The error of a call; nil if it returns.
 func failure<T>(_ call: () async throws -> T) async -> IncumbentError? {
     do {
         _ = try await call()

@@ -7,8 +7,8 @@ private let runs = 100
 private let count = 2_000
 private let warm = 500
 
-/// Measures what a Swift program waits for, for `cargo xtask bench languages`: the same as `runtime/benches/languages.rs`.
-/// Prints one JSON array of figures: cost
+/// Measures how long a Swift program waits, for `cargo xtask bench languages`: the same as
+/// `runtime/benches/languages.rs`. Prints one JSON array of figures: cost
 func cost() async throws {
     let election = try ScriptedElection()
     try election.acquire()
@@ -26,7 +26,7 @@ func cost() async throws {
     say("[\(figures.joined(separator: ","))]")
 }
 
-/// The time of one call, in the quickest of many short runs.
+/// The time of one call in the quickest of many short runs.
 private func nanoseconds(_ call: () -> Bool) -> Double {
     var least = Double.infinity
     for _ in 0..<runs {
@@ -39,13 +39,13 @@ private func nanoseconds(_ call: () -> Bool) -> Double {
     return least
 }
 
-/// The microseconds from another thread's report of a leader until the loop has the event, in order of size.
+/// The microseconds from another thread's report of a leader until the loop has the event, sorted.
 private func events(of election: ScriptedElection) async -> [Double] {
     let ready = DispatchSemaphore(value: 1)
     Thread.detachNewThread {
         while true {
             ready.wait()
-            // The loop is idle by then, as that of a program is.
+            // The loop is idle by then, as in a real program.
             usleep(1000)
             try? election.leader("\(monotonic())")
         }

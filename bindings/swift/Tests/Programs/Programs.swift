@@ -27,7 +27,7 @@ func running(_ arguments: [String]) async throws {
     say("result \(result ?? "none")")
 }
 
-/// The same with work that never ends, although it is asked to: stubborn URL
+/// The same with work that never ends, even when asked to: stubborn URL
 func stubborn(_ arguments: [String]) async throws {
     let settings = CampaignSettings(name: "stubborn", preset: .fast, drain: .seconds(3600), splay: .zero)
     try await run(arguments[0], "jobs", settings) { term in
@@ -40,7 +40,7 @@ func stubborn(_ arguments: [String]) async throws {
     }
 }
 
-/// A leader that blocks every thread of Swift's concurrency until it leads no more: blocked
+/// A leader that blocks every thread of Swift's concurrency until it no longer leads: blocked
 func blocked() async throws {
     let store = try await connect("memory:")
     let settings = CampaignSettings(preset: .fast, splay: .zero, watchLimit: .milliseconds(500))
@@ -73,7 +73,7 @@ func leaks(_ arguments: [String]) async throws {
     let (some, lanes) = (1000, 8)
     let store = try await connect("memory:")
     let settings = CampaignSettings(preset: .fast, lease: .seconds(60), splay: .zero)
-    // The campaigns of one election are in one lane, and so one after the other.
+    // The campaigns of one election share a lane, so they run one after the other.
     @Sendable func campaigns(_ numbers: Range<Int>, in lane: Int) async throws {
         for number in numbers where number % lanes == lane {
             let candidate = try await store.campaign("jobs-\(number % some)", settings)
@@ -107,7 +107,7 @@ private func left() throws -> String {
     return "\((Int(pages) ?? 0) * 4096) \(files)"
 }
 
-/// A leader that answers each line of its input with whether it leads: asked URL
+/// A leader that answers each line of its input by whether it leads: asked URL
 func asked(_ arguments: [String]) async throws {
     let store = try await connect(arguments[0])
     let settings = CampaignSettings(name: "asked", preset: .fast, splay: .zero, watch: false)
@@ -152,7 +152,7 @@ func monotonic() -> Int64 {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-/// Prints a line at once: `print` keeps lines back where nothing reads along.
+/// Prints a line at once: `print` buffers lines if the output is not a terminal.
 func say(_ line: String) {
     FileHandle.standardOutput.write(Data("\(line)\n".utf8))
 }

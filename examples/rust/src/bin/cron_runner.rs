@@ -1,11 +1,11 @@
-//! Runs a job every second, on one of however many processes are started.
+//! Runs a job every second, in one of any number of processes.
 //!
 //! ```sh
 //! cargo run -p incumbent-examples --bin cron_runner -- sqlite:elections.db
 //! ```
 //!
-//! Start it twice, stop the one that works with Ctrl-C, and the other continues at once. Kill it instead, and the other
-//! continues when the lease is over.
+//! Start it twice and stop the leader with Ctrl-C: the other takes over at once. Kill the leader instead, and
+//! the other takes over when the lease is over.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn run_jobs(term: Term) {
     loop {
         tokio::select! {
             _ = every_second.tick() => println!("the job runs"),
-            // The candidate is leaving: finish what has begun, then return.
+            // The candidate is leaving: finish the running job, then return.
             () = term.draining() => return println!("the last job is done"),
         }
     }

@@ -14,7 +14,7 @@ async fn main() -> Result<()> {
 
     let store = Store::open(&url).await?;
     let mut observer = store.observe(&election).await?;
-    // The first observation is the present leader; the stream ends when the store is closed.
+    // The first observation is the current leader; the stream ends when the store is closed.
     while let Some(observation) = observer.next().await {
         match observation.leader {
             Some(leader) => println!("leader: {}", leader.name),

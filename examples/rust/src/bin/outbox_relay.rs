@@ -19,7 +19,7 @@ const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS fence (one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL);
     INSERT OR IGNORE INTO fence VALUES (1, '');";
 
-/// A later leader has written already.
+/// A later leader has already written.
 #[derive(Debug)]
 struct Fenced(Token);
 
@@ -50,12 +50,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(store.close().await?)
 }
 
-/// Sends what comes, until the term drains; the caller drops this when the term ends.
+/// Sends rows as they come, until the term drains; the caller drops this when the term ends.
 async fn relay(database: &str, term: &Term) -> Result<(), Box<dyn Error>> {
     let mut database = Connection::open(database)?;
     while term.drain_remaining().is_none() {
-        // A statement of a millisecond may block here: leases are renewed on another thread. Longer work belongs into
-        // `tokio::task::spawn_blocking`.
+        // A statement of a millisecond may block here: leases are renewed on another thread. Longer work
+        // belongs in `tokio::task::spawn_blocking`.
         match send_next(&mut database, term.token())? {
             Some(id) => println!("sent {id}"),
             None => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -64,10 +64,10 @@ async fn relay(database: &str, term: &Term) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Sends the oldest row that was not sent, and returns its number.
+/// Sends the oldest unsent row, and returns its number.
 ///
-/// The comparison of the token and the mark on the row are one transaction. A crash between sending and committing sends
-/// the row again, so the receiver should recognise it by its number.
+/// One transaction compares the token and marks the row. A crash between sending and committing sends the row
+/// again, so the receiver should recognise it by its number.
 fn send_next(database: &mut Connection, token: Token) -> Result<Option<i64>, Box<dyn Error>> {
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Tokens as text sort like tokens.
@@ -85,7 +85,7 @@ fn send_next(database: &mut Connection, token: Token) -> Result<Option<i64>, Box
     Ok(Some(id))
 }
 
-/// Stands for the message broker or the mail server.
+/// A placeholder for the message broker or the mail server.
 fn send(id: i64, body: String) {
     println!("message {id}: {body}");
 }

@@ -70,7 +70,7 @@ class Candidate(BaseCandidate[Term]):
                     await work(term.token)
 
         The body of the loop is work of the term: a drain waits for it. When the body ends before the term does, the
-        term goes on, and the loop continues with the next term.
+        term continues, and the loop proceeds to the next term.
         """
         return Terms(self._native)
 
@@ -79,7 +79,7 @@ class Candidate(BaseCandidate[Term]):
 
             await candidate.lead(relay_the_outbox)
 
-        The work is cancelled the moment its term ends. When it returns before that, the term goes on; call
+        The work is cancelled the moment its term ends. When it returns before that, the term continues; call
         :meth:`resign` as the last step to leave instead. When it raises, the term ends with
         :attr:`Reason.HANDLER_FAILED`, the event loop's exception handler gets the error, and the candidate campaigns
         again after a delay. Cancelling this call cancels the work and resigns.
@@ -109,10 +109,10 @@ class Candidate(BaseCandidate[Term]):
 
     def events(self) -> Stream[Event]:
         """Returns the events from now on, beginning with the current state, as an asynchronous iterator. Each call
-        returns an iterator of its own.
+        returns a separate iterator.
 
-        Slow readers delay nothing: one that falls 1024 events behind loses the oldest events other than ``Won`` and
-        ``Lost``, and ``missed`` counts them. Reading an event does not hold its term.
+        Slow readers delay nothing: a reader that falls 1024 events behind loses the oldest events other than ``Won``
+        and ``Lost``, and ``missed`` counts them. Reading an event does not hold its term.
         """
         return Stream(self._native.events(), partial(event_of, term_of=Term))
 
@@ -129,19 +129,19 @@ class Candidate(BaseCandidate[Term]):
         """Calls functions, async or not, for the events from now on, beginning with the current state, until the campaign
         is over.
 
-        They are called one at a time, in order, on the event loop of this call: a slow one only delays those after it, so
-        the work of a term belongs into :meth:`lead`, and what finishes it into the setting ``drain``. Callbacks that fall
-        1024 events behind miss some: ``on_missed`` gets their number, before the next event.
-        ``sys.unraisablehook`` reports an error that a callback raises, and so does the logger ``incumbent`` where logging is
-        configured; with ``error_ends_term`` an error of ``on_won`` ends the term.
+        They are called one at a time, in order, on the event loop of this call: a slow callback only delays those after
+        it, so do the work of a term in :meth:`lead`, and finish it in the setting ``drain``. Callbacks that fall 1024
+        events behind miss some: ``on_missed`` gets their number, before the next event. ``sys.unraisablehook`` reports
+        an error that a callback raises, and so does the logger ``incumbent`` if logging is configured; with
+        ``error_ends_term`` an error of ``on_won`` ends the term.
         """
         Callbacks(on_won, on_lost, on_state_changed, on_warning, on_missed).start(self._native, error_ends_term=error_ends_term)
 
     async def resign(self) -> None:
-        """Gives up leadership, if this candidate leads, and campaigns on behind the other candidates.
+        """Gives up leadership, if this candidate leads, and keeps campaigning behind the other candidates.
 
-        Returns once the work has drained and the key is released. Called inside of that work, for example in an
-        ``async with term``, it returns as soon as the term is draining, since the drain waits for that work.
+        Returns once the work has drained and the key is released. Called inside that work, for example in an ``async
+        with term``, it returns as soon as the term is draining, since the drain waits for that work.
         """
         await answer(self._native.resign(self._is_inside()))
 
@@ -149,12 +149,12 @@ class Candidate(BaseCandidate[Term]):
         """Hands leadership over to the candidate named ``to``; otherwise like :meth:`resign`.
 
         Other candidates hold back for a moment; if the successor does not acquire the key, one of them does. Raises
-        :class:`NotLeaderError` where this candidate does not lead.
+        :class:`NotLeaderError` if this candidate does not lead.
         """
         await answer(self._native.hand_over(to, self._is_inside()))
 
     async def close(self) -> None:
-        """Gives up leadership and ends the campaign; otherwise like :meth:`resign`. Closing twice is no error."""
+        """Gives up leadership and ends the campaign; otherwise like :meth:`resign`. Closing twice is not an error."""
         await answer(self._native.close(self._is_inside()))
 
     async def __aenter__(self) -> Candidate:

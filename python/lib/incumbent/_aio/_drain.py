@@ -20,7 +20,7 @@ for ``asyncio.timeout_at``."""
 
 
 def handler_of(drain: Any, drain_time: Any) -> tuple[Any, dict[str, object]]:
-    """Returns the handler of a drain, and its time limit under the name that it was given by."""
+    """Returns the handler of a drain, and its time limit under the name of the setting that gave it."""
     if callable(drain):
         return drain, {"drain_time": drain_time}
     if drain is not None and drain_time is not None:

@@ -29,15 +29,15 @@ def leader_only(
 def leader_only(
     candidate: CandidateOrGetter, *, otherwise: Literal["raise", "skip"] = "raise"
 ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Coroutine[Any, Any, R | None]]]:
-    """Decorates an async function that runs only where ``candidate`` leads, and is cancelled the moment the term ends.
+    """Decorates an async function that runs only while ``candidate`` leads, and is cancelled the moment the term ends.
 
-    Elsewhere a call raises :class:`NotLeaderError`, or with ``otherwise="skip"`` does nothing and returns None. For a
+    Otherwise a call raises :class:`NotLeaderError`, or with ``otherwise="skip"`` does nothing and returns None. For a
     candidate that is created later pass a function that returns it::
 
         @leader_only(lambda: app.state.candidate, otherwise="skip")
         async def send_invoices() -> None: ...
 
-    The call holds the term, as ``async with term`` does, and raises :class:`TermEnded` where the term ends before the
+    The call holds the term, as ``async with term`` does, and raises :class:`TermEnded` if the term ends before the
     function returns. For threads see :func:`incumbent.sync.leader_only`.
     """
     _leader_only.check(otherwise)

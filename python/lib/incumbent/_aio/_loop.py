@@ -28,8 +28,8 @@ def running() -> asyncio.AbstractEventLoop:
         return get_running_loop()
     except RuntimeError:
         message = (
-            "no asyncio event loop runs here: await this inside of asyncio.run(), uvloop, or anyio on asyncio; trio is not "
-            "supported, so use incumbent.sync on a thread there"
+            "no asyncio event loop runs here: await this inside asyncio.run(), uvloop, or anyio on asyncio; trio is "
+            "not supported, so use incumbent.sync on a thread there"
         )
         raise RuntimeError(message) from None
 
@@ -37,7 +37,7 @@ def running() -> asyncio.AbstractEventLoop:
 class Wakeups:
     """Delivers wake-ups to one event loop.
 
-    The loop watches a file descriptor, written directly by the thread that has the result: without another thread, and
+    The loop watches a file descriptor, which the thread with the result writes directly: without another thread, and
     without the interpreter's lock. A loop that cannot watch descriptors, as on Windows, is called back from a thread.
     """
 
@@ -50,7 +50,7 @@ class Wakeups:
         try:
             mailbox = _incumbent.Mailbox()
             probe = _incumbent.LoopProbe.of_mailbox(mailbox)
-            # This makes the loop keep `self` and its probe until it is closed.
+            # This makes the loop keep `self` and its probe until the loop is closed.
             loop.add_reader(mailbox.fileno(), self._deliver, probe)
             self._mailbox = mailbox
         except (NotImplementedError, BrokenError):
@@ -63,9 +63,9 @@ class Wakeups:
         return self._probe()
 
     def listen(self, source: Source[T], callback: Callable[[], object]) -> int:
-        """Has the loop call back, once, when there may be something to take. Returns a number for :meth:`forget`.
+        """Makes the loop call back once when there may be something to take. Returns a number for :meth:`forget`.
 
-        Returns zero where there may be something already: the caller takes.
+        Returns zero if there may already be something: the caller then takes it.
         """
         message = next(_MESSAGES)
         if self._mailbox is None:
@@ -77,7 +77,7 @@ class Wakeups:
         return 0
 
     def forget(self, message: int) -> None:
-        """Drops a callback that is waited for no more."""
+        """Drops a callback that is no longer needed."""
         self._waiting.pop(message, None)
 
     def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
@@ -134,7 +134,7 @@ def wakeups() -> Wakeups:
 
 
 def _call(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
-    """Has the loop call back, from another thread. Ignores a loop that is closed."""
+    """Makes the loop call back, from another thread. Ignores a closed loop."""
     try:
         loop.call_soon_threadsafe(callback)
     except RuntimeError:
@@ -149,7 +149,7 @@ def settle(future: asyncio.Future[None]) -> None:
 
 
 async def answer(operation: _incumbent.Operation[T], timeout: float | None = None) -> T:
-    """Waits for an operation, and cancels it when the caller is cancelled, or the timeout is over."""
+    """Waits for an operation, and cancels it when the caller is cancelled or the timeout is over."""
     here, message = wakeups(), 0
     until = None if timeout is None else here.loop.time() + timeout
     try:

@@ -1,4 +1,4 @@
-"""One call for a program that has work for the leader, for asyncio."""
+"""One call for a program with work for the leader, for asyncio."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ async def run(
 
         asyncio.run(incumbent.run("nats://localhost:4222/ELECTIONS", "billing-cron", work))
 
-    The store is a URL, with ``store_settings`` as the keywords of :func:`connect`, or a store that is open. Other keywords
-    are those of :meth:`Store.campaign`.
+    The store is a URL, with ``store_settings`` as the keywords of :func:`connect`, or an open store. Other keywords are
+    the same as for :meth:`Store.campaign`.
 
-    - When ``work`` returns, leadership is given back, and its result is returned. With ``keep_leading`` the process leads
-      on until it is stopped.
-    - When the term ends before that, ``work`` is cancelled, and called in the next term of this process.
+    - When ``work`` returns, leadership is released, and its result is returned. With ``keep_leading`` the process keeps
+      leading until it is stopped.
+    - When the term ends before that, ``work`` is cancelled, and called again in this process's next term.
     - When it raises, the term ends with :attr:`Reason.HANDLER_FAILED`, and the error is raised here.
     - The signals ``stop_on``, SIGINT and SIGTERM by default, end the run: the term drains, ``work`` is cancelled, and the
       lease is released when it has returned, or the drain time is over. The last result is returned, or None. With
       ``cancel_on_stop=False`` the work is not cancelled before the drain time is over: it finishes when
-      :meth:`Term.draining` returns. The same signal a second later, or another one, ends the process at once. Python
-      handles signals on the main thread only; on others, cancel this call instead.
+      :meth:`Term.draining` returns. The same signal more than a second later, or a different signal, ends the process
+      at once. Python handles signals on the main thread only; on other threads, cancel this call instead.
 
-    Cancelling this call cancels the work and gives leadership back. Raises the errors of :func:`connect` and
+    Cancelling this call cancels the work and releases leadership. Raises the errors of :func:`connect` and
     :meth:`Store.campaign`.
     """
     # Imported late: it takes longer to import than this package.
@@ -74,7 +74,7 @@ async def run(
         if cancel_on_stop or not natives:
             leading.cancel()
 
-    # Python runs the handler of a signal between any two steps of this thread, and not as a callback of the loop.
+    # Python runs a signal handler between any two steps of this thread, not as a callback of the loop.
     with StopSignals(stop_on, lambda: loop.call_soon_threadsafe(stop)) as asked:
         try:
             await asyncio.wait([leading])

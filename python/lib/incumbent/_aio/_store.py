@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Opening(Generic[T]):
-    """A resource that opens when it is awaited or entered with ``async with``; the latter closes it at the end."""
+    """A resource that opens when it is awaited or entered with ``async with``, which closes it at the end."""
 
     __slots__ = ("_is_used", "_open", "_opened", "_what")
 
@@ -54,7 +54,7 @@ class Opening(Generic[T]):
         return opened
 
     def __del__(self) -> None:
-        # As a coroutine does: the call had no effect.
+        # Like a coroutine: the call had no effect.
         if not self._is_used:
             warnings.warn(f"{self._what} was never awaited", RuntimeWarning, stacklevel=2)
 
@@ -66,7 +66,7 @@ class Store:
     """A store that is open for elections, made by :func:`incumbent.connect`.
 
     It has one connection, one watch and one thread for all its elections. As an asynchronous context manager it closes
-    itself at the end. One that is dropped and was never closed causes a :class:`ResourceWarning`.
+    itself at the end. A store that is dropped without being closed causes a :class:`ResourceWarning`.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -95,13 +95,13 @@ class Store:
 
         ``health`` is a function, async or not, called every ``health_interval``, 5 s by default: it returns whether
         this candidate is healthy. An unhealthy candidate does not campaign, and an unhealthy leader drains and leaves.
-        A check that raises, takes longer than the interval, or cannot run because the event loop is blocked for so
-        long, counts as false.
+        A check that raises, takes longer than the interval, or cannot run for that long because the event loop is
+        blocked, counts as false.
 
         ``watch_loop`` is the time that the event loop may hang while this candidate leads: the lease by default, or a
         length of time of at least 100 ms; ``False`` switches it off. A loop that hangs for this time, or up to a
-        quarter more, makes the candidate unhealthy until it runs again. The watched loop is the one of this call, until
-        it is closed.
+        quarter more, makes the candidate unhealthy until it runs again. The loop of this call is watched, until it is
+        closed.
 
         The settings, all of them optional:
 
@@ -116,8 +116,8 @@ class Store:
         - ``interval``, ``backoff``: how often a candidate polls without an event from the watch, and how long it waits
           after a failure (one length, or one for each failure in a row)
 
-        A length of time is a number of seconds, a timedelta, or a text such as ``"10s"``. Where the store does not
-        answer yet, the candidate is created all the same, and campaigns as soon as the store answers.
+        A length of time is a number of seconds, a timedelta, or a text such as ``"10s"``. If the store does not answer
+        yet, the candidate is created anyway, and campaigns as soon as the store answers.
 
         Raises :class:`InvalidSettingError` or :class:`InvalidNameError`; when entered also :class:`PermissionDeniedError`,
         :class:`BrokenError`, :class:`ClosedError`, :class:`ForkedError`, and with ``fail_fast``
@@ -150,12 +150,12 @@ class Store:
         return Observer(self._native, election)
 
     async def leader(self, election: str) -> Leader | None:
-        """Returns the leader of that election now, read from the leader of the store."""
+        """Returns the election's current leader, read from the leader of the store."""
         return leader_of(await answer(self._native.leader(election)))
 
     async def candidates(self, election: str) -> Sequence[CandidateInfo] | None:
-        """Returns the candidates of that election on all connections to the store: the leader and those that wait, the
-        longest-standing first; None where the store cannot find out, or does not permit the query.
+        """Returns the candidates of that election on all connections to the store: the leader and the waiting
+        candidates, oldest first; None if the store cannot find out, or does not permit the query.
 
         Waiting candidates write nothing to the store, so this asks the other connections: on NATS that takes a quarter of
         a second. Candidates of other software are not found."""
@@ -166,7 +166,7 @@ class Store:
         return election_of(await answer(self._native.list()))
 
     async def close(self) -> None:
-        """Closes every candidate cleanly, and then the store. Closing twice is no error."""
+        """Closes every candidate cleanly, and then the store. Closing twice is not an error."""
         await answer(self._native.close(_inside.is_inside(None)))
 
     async def __aenter__(self) -> Store:
@@ -209,8 +209,8 @@ def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreS
     - ``memory:`` and ``memory:NAME``: for one process, and for tests
 
     A parameter of the URL can also be a setting: ``creds="app.creds"``, ``context="prod"``, ``connect_timeout=5``. With
-    ``fail_fast=True`` a store that does not answer is an error; otherwise it is waited for, and a warning is logged. With
-    ``timeout``, waiting longer than that many seconds raises :class:`TimedOutError`.
+    ``fail_fast=True`` a store that does not answer is an error; otherwise the call waits for it, and a warning is
+    logged. With ``timeout``, waiting longer than that many seconds raises :class:`TimedOutError`.
 
     Raises :class:`InvalidUrlError`, :class:`InvalidSettingError`; when awaited also
     :class:`AuthenticationError`, :class:`NotFoundError`, :class:`UnsafeStoreError`, :class:`UnsupportedError`,
@@ -231,19 +231,19 @@ def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreS
 
 async def init(url: str, *, timeout: float | None = None, **settings: Unpack[InitSettings]) -> InitReport:
     """Prepares the store that ``url`` names for elections, as ``incumbent init`` does on the command line: creates the
-    bucket, file, prefix or topic, or checks the one that exists. A second call changes nothing.
+    bucket, file, prefix or topic, or checks an existing one. A second call changes nothing.
 
     - ``new=True`` states that no election was ever held there. Without it no candidate leads before the store is one
-      lease old, because it may replace another in which a candidate still leads. Only by hand, or in a test: where a
-      program makes a store again under a leader, there can be two. Refused for a store that has been written to.
-    - ``lease`` and ``replicas`` (1, 3 or 5) of a NATS bucket: 30 s and 1 for a new one, and as they are for one that
-      exists. ``markers`` and ``own_leases`` need servers of 2.11 or newer. ``max_bytes`` limits its size, where the account
-      requires that.
-    - ``update=True`` changes a bucket that exists and differs; without it that is an :class:`UnsafeStoreError`, which
-      lists the differences.
-    - ``election`` is the election whose topic is created, in Kafka.
+      lease old, because it may replace another in which a candidate still leads. Only by hand, or in a test: if a
+      program recreates a store under a leader, there can be two. Refused for a store that has been written to.
+    - ``lease`` and ``replicas`` (1, 3 or 5) of a NATS bucket: 30 s and 1 for a new bucket, unchanged for an existing
+      one. ``markers`` and ``own_leases`` need server 2.11 or newer. ``max_bytes`` limits the bucket's size, if the
+      account requires that.
+    - ``update=True`` changes an existing bucket that differs; without it a difference is an :class:`UnsafeStoreError`,
+      which lists all of them.
+    - ``election`` is the election whose topic is created, on Kafka.
 
-    A store that does not answer is an error. Other settings are those of :func:`connect`. Raises
+    A store that does not answer is an error. Other settings are the same as for :func:`connect`. Raises
     :class:`InvalidUrlError`, :class:`InvalidSettingError`, :class:`UnsafeStoreError`, :class:`UnsupportedError`,
     :class:`NotFoundError` (a folder), :class:`AuthenticationError`, :class:`PermissionDeniedError`,
     :class:`BrokenError`, :class:`StoreUnavailableError`.

@@ -53,7 +53,7 @@ class _Scope(_inside.Work):
         self._post.forget(self._message)
         self._ended.cancel()
         if not self.fired or not self.is_of(task):
-            # The task that entered was cancelled, and not the one that leaves.
+            # The task that entered was cancelled, not the task that leaves.
             return False
         if sys.version_info >= (3, 11) and self._task.uncancel() > self._cancelling:
             return False
@@ -67,7 +67,7 @@ class Term(BaseTerm):
 
     ``async with term:`` is the work of a leader. Its body is cancelled the moment the term ends, like the body of
     ``asyncio.timeout`` at its deadline, and then raises :class:`TermEnded` with the reason. When the leader leaves of
-    its own accord, the term drains first: it goes on until every such body is left, or the drain time is over.
+    its own accord, the term drains first: it continues until every such body is left, or the drain time is over.
 
     One task may enter a term and another leave it, as when a framework runs a fixture or a dependency. The end of the
     term then cancels the task that entered, if it still runs.
@@ -84,7 +84,7 @@ class Term(BaseTerm):
 
         task = current_task()
         if task is None:
-            message = "`async with term` has to be inside of a task"
+            message = "`async with term` has to be inside a task"
             raise RuntimeError(message)
         self.check()
         self._scopes.append(_Scope(self._native, task))
@@ -101,8 +101,8 @@ class Term(BaseTerm):
         if not self._scopes:
             raise _inside.left_too_often()
         task = current_task()
-        # Several bodies of a task may work for a term at once: takes the innermost. Where this task has none, another
-        # has entered for it, most likely one that has ended since.
+        # Several bodies of a task may work for a term at once: takes the innermost. If this task has none, another task
+        # entered for it, and has most likely ended since.
         scope = max(reversed(self._scopes), key=lambda scope: (scope.is_of(task), scope.is_done()))
         self._scopes.remove(scope)
         if scope.leave(kind, task):

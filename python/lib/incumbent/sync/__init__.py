@@ -12,9 +12,9 @@
                         work(term.token)
 
 Calls that wait release the interpreter's lock, and Ctrl-C interrupts them on the main thread. A thread cannot be
-interrupted from outside, so the work checks whether its term lasts: ``term.is_current()``, or ``term.check()``, which
-raises :class:`incumbent.TermEnded`. :func:`leader_only` guards a function, and ``candidate.attach`` calls functions on
-a separate thread. Everything else, errors and events included, is in :mod:`incumbent`.
+interrupted from outside, so the work checks whether its term still lasts: ``term.is_current()``, or ``term.check()``,
+which raises :class:`incumbent.TermEnded`. :func:`leader_only` guards a function, and ``candidate.attach`` calls
+functions on a separate thread. Everything else, errors and events included, is in :mod:`incumbent`.
 """
 
 from incumbent._public import publish as _publish

@@ -55,7 +55,7 @@ class Callbacks(NamedTuple):
         *,
         error_ends_term: bool,
     ) -> None:
-        # A drain waits until this callback, where there is one, has returned.
+        # A drain waits until this callback, if any, has returned.
         held: _inside.Work | None = None
         reported = 0
         for plain, hold in events:

@@ -80,7 +80,7 @@ class Candidate(BaseCandidate[Term]):
                         work(term.token)
 
         The body of the loop is work of the term: a drain waits for it. When the body ends before the term does, the
-        term goes on, and the loop continues with the next term.
+        term continues, and the loop proceeds to the next term.
         """
         return Terms(self._native)
 
@@ -90,9 +90,9 @@ class Candidate(BaseCandidate[Term]):
             candidate.lead(relay_the_outbox)
 
         A thread cannot be interrupted: the work calls :meth:`Term.check` between its steps. When it returns before the
-        term ends, the term goes on; call :meth:`resign` as the last step to leave instead. When it raises, the term
+        term ends, the term continues; call :meth:`resign` as the last step to leave instead. When it raises, the term
         ends with :attr:`Reason.HANDLER_FAILED`, ``sys.unraisablehook`` reports the error, and the candidate campaigns
-        again after a delay. Other exceptions than :class:`Exception`, such as Ctrl-C, resign and propagate.
+        again after a delay. Exceptions that are not an :class:`Exception`, such as Ctrl-C, resign and propagate.
         """
         terms = self.terms()
         try:
@@ -114,11 +114,11 @@ class Candidate(BaseCandidate[Term]):
             raise
 
     def events(self, timeout: float | None = None) -> Stream[Event]:
-        """Returns the events from now on, beginning with the current state. Each call returns an iterator of its own.
+        """Returns the events from now on, beginning with the current state. Each call returns a separate iterator.
 
-        Slow readers delay nothing: one that falls 1024 events behind loses the oldest events other than ``Won`` and
-        ``Lost``, and ``missed`` counts them. With ``timeout``, waiting longer than that many seconds for the next event
-        raises :class:`TimedOutError`; the iterator can be used after that.
+        Slow readers delay nothing: a reader that falls 1024 events behind loses the oldest events other than ``Won``
+        and ``Lost``, and ``missed`` counts them. With ``timeout``, waiting longer than that many seconds for the next
+        event raises :class:`TimedOutError`; the iterator can be used after that.
         """
         return Stream(self._native.events(), partial(event_of, term_of=Term), timeout)
 
@@ -135,20 +135,20 @@ class Candidate(BaseCandidate[Term]):
     ) -> None:
         """Calls functions for the events from now on, beginning with the current state, until the campaign is over.
 
-        They are called one at a time, in order, on a separate thread: a slow one only delays those after it. Callbacks
-        that fall 1024 events behind miss some: ``on_missed`` gets their number, before the next event.
-        ``on_draining`` gets the seconds it may take. The term is held until it has returned, even where the leader
-        leaves before any callback has learned of the win. ``sys.unraisablehook`` reports an error that a callback
-        raises, and with ``error_ends_term`` the error ends the term.
+        They are called one at a time, in order, on a separate thread: a slow callback only delays those after it.
+        Callbacks that fall 1024 events behind miss some: ``on_missed`` gets their number, before the next event.
+        ``on_draining`` gets the seconds it may take. The term is held until it has returned, even if the leader leaves
+        before any callback has learned of the win. ``sys.unraisablehook`` reports an error that a callback raises, and
+        with ``error_ends_term`` the error ends the term.
         """
         callbacks = Callbacks(on_won, on_draining, on_lost, on_state_changed, on_warning, on_missed)
         callbacks.start(self._native, Term, error_ends_term=error_ends_term)
 
     def resign(self, timeout: float | None = None) -> None:
-        """Gives up leadership, if this candidate leads, and campaigns on behind the other candidates.
+        """Gives up leadership, if this candidate leads, and keeps campaigning behind the other candidates.
 
-        Returns once the work has drained and the key is released. Called inside of that work, for example in a
-        ``with term``, it returns as soon as the term is draining, since the drain waits for that work.
+        Returns once the work has drained and the key is released. Called inside that work, for example in a ``with
+        term``, it returns as soon as the term is draining, since the drain waits for that work.
         """
         answer(self._native.resign(self._is_inside()), timeout)
 
@@ -156,12 +156,12 @@ class Candidate(BaseCandidate[Term]):
         """Hands leadership over to the candidate named ``to``; otherwise like :meth:`resign`.
 
         Other candidates hold back for a moment; if the successor does not acquire the key, one of them does. Raises
-        :class:`NotLeaderError` where this candidate does not lead.
+        :class:`NotLeaderError` if this candidate does not lead.
         """
         answer(self._native.hand_over(to, self._is_inside()), timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Gives up leadership and ends the campaign; otherwise like :meth:`resign`. Closing twice is no error."""
+        """Gives up leadership and ends the campaign; otherwise like :meth:`resign`. Closing twice is not an error."""
         answer(self._native.close(self._is_inside()), timeout)
 
     def __enter__(self) -> Candidate:

@@ -29,9 +29,9 @@ def leader_only(
 def leader_only(
     candidate: CandidateOrGetter, *, otherwise: Literal["raise", "skip"] = "raise"
 ) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
-    """Decorates a function that runs only where ``candidate`` leads, and holds the term while it runs.
+    """Decorates a function that runs only while ``candidate`` leads, and holds the term while it runs.
 
-    Elsewhere a call raises :class:`NotLeaderError`, or with ``otherwise="skip"`` does nothing and returns None. For a
+    Otherwise a call raises :class:`NotLeaderError`, or with ``otherwise="skip"`` does nothing and returns None. For a
     candidate that is created later, as in a worker that forks first, pass a function that returns it::
 
         @leader_only(lambda: worker.candidate, otherwise="skip")

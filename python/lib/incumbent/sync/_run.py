@@ -1,4 +1,4 @@
-"""One call for a program that has work for the leader, for threads."""
+"""One call for a program with work for the leader, for threads."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def run(
         incumbent.sync.run("nats://localhost:4222/ELECTIONS", "billing-cron", work)
 
     A thread cannot be interrupted, so the work finishes by itself when ``term.draining(timeout=…)`` returns or
-    ``term.is_draining`` is true: the run was stopped, or the term ends. Otherwise like :func:`incumbent.run`: when the work
-    returns before that, leadership is given back and the result is returned; when it raises, so does this call; the signals
-    ``stop_on`` end the run on the main thread.
+    ``term.is_draining`` is true: the run was stopped, or the term ends. Otherwise like :func:`incumbent.run`: when the
+    work returns before that, leadership is released and the result is returned; when it raises, so does this call; the
+    signals ``stop_on`` end the run on the main thread.
     """
     natives: list[_incumbent.Candidate] = []
 

@@ -30,8 +30,8 @@ class Store:
     """A store that is open for elections, made by :func:`incumbent.sync.connect`.
 
     It has one connection, one watch and one thread for all its elections. As a context manager it closes itself at the
-    end. One that is dropped and was never closed causes a :class:`ResourceWarning`. Every method may be called on any
-    thread.
+    end. A store that is dropped without being closed causes a :class:`ResourceWarning`. Every method may be called on
+    any thread.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -52,11 +52,12 @@ class Store:
         """Campaigns in the election of that key, from now until the candidate is closed.
 
         ``drain`` is the time that a leader has to finish its work when it leaves of its own accord, 10 s by default;
-        for a callback then, see :meth:`Candidate.attach`. ``health`` returns whether this candidate is healthy; it is
-        called every ``health_interval``, 5 s by default, on a separate thread. An unhealthy candidate does not
+        for a callback at that time, see :meth:`Candidate.attach`. ``health`` returns whether this candidate is healthy;
+        it is called every ``health_interval``, 5 s by default, on a separate thread. An unhealthy candidate does not
         campaign, and an unhealthy leader drains and leaves; a check that raises, or takes longer than the interval,
         counts as false. With ``timeout``, waiting longer than that many seconds for the candidate raises
-        :class:`TimedOutError`. The other settings, and the errors, are those of :meth:`incumbent.Store.campaign`.
+        :class:`TimedOutError`. The other settings, and the errors, are the same as for
+        :meth:`incumbent.Store.campaign`.
         """
         if callable(drain):
             raise TypeError(_refusals.drain_function(repr(drain)))
@@ -71,12 +72,12 @@ class Store:
         """Watches the election of that key without taking part. Returns an iterator of :class:`Observation`, beginning
         with the current leader. It ends when the store is closed.
 
-        With ``timeout``, waiting longer than that many seconds for the next one raises :class:`TimedOutError`.
+        With ``timeout``, waiting longer than that many seconds for the next observation raises :class:`TimedOutError`.
         """
         return Stream(answer(self._native.observe(election), timeout), observation_of, timeout)
 
     def leader(self, election: str, timeout: float | None = None) -> Leader | None:
-        """Returns the leader of that election now, read from the leader of the store."""
+        """Returns the election's current leader, read from the leader of the store."""
         return leader_of(answer(self._native.leader(election), timeout))
 
     def candidates(self, election: str, timeout: float | None = None) -> Sequence[CandidateInfo] | None:
@@ -88,7 +89,7 @@ class Store:
         return election_of(answer(self._native.list(), timeout))
 
     def close(self, timeout: float | None = None) -> None:
-        """Closes every candidate cleanly, and then the store. Closing twice is no error."""
+        """Closes every candidate cleanly, and then the store. Closing twice is not an error."""
         answer(self._native.close(_inside.is_inside(None)), timeout)
 
     def __enter__(self) -> Store:
@@ -101,7 +102,8 @@ class Store:
 def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreSettings]) -> Store:
     """Opens the store that ``url`` names: ``with incumbent.sync.connect(url) as store``.
 
-    It waits until the store is open, ``timeout`` seconds at most; otherwise like :func:`incumbent.connect`, which lists the URLs and the settings.
+    It waits until the store is open, for at most ``timeout`` seconds; otherwise like :func:`incumbent.connect`, which
+    lists the URLs and the settings.
     """
     given: dict[str, object] = {**settings}
     _log.start()

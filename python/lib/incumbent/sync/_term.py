@@ -25,9 +25,9 @@ class Term(BaseTerm):
     """An uninterrupted leadership.
 
     ``with term:`` is the work of a leader. A thread cannot be interrupted from outside, so the work calls :meth:`check`
-    between its steps, and sends the token with every request. When the leader leaves of its own accord, the term goes
-    on until every such body is left, or the drain time is over. One thread may enter a term and another leave it, as
-    when a web framework runs a dependency.
+    between its steps, and sends the token with every request. When the leader leaves of its own accord, the term
+    continues until every such body is left, or the drain time is over. One thread may enter a term and another leave
+    it, as when a web framework runs a dependency.
     """
 
     __slots__ = ("_bodies",)
@@ -65,7 +65,7 @@ class Term(BaseTerm):
     ) -> None:
         # No lock: a fork at that moment would leave it held in the child.
         while bodies := list(self._bodies):
-            # Several bodies of a thread may work for a term at once: takes the innermost. Where this thread has none,
+            # Several bodies of a thread may work for a term at once: takes the innermost. If this thread has none,
             # another has entered for it: takes the last.
             own = [body for body in bodies if body.owner == threading.get_ident()]
             body = (own or bodies)[-1]

@@ -1,8 +1,8 @@
 /**
  * Waiting for calls of the compiled part.
  *
- * A call runs from the creation of its object. A coroutine that is cancelled while it waits frees only its place in the
- * queue of waiters; the call itself is cancelled through the object.
+ * A call runs from the creation of its object. Cancelling a waiting coroutine only removes it from the queue of
+ * waiters; the call itself is cancelled through its object.
  */
 package incumbent
 
@@ -45,8 +45,8 @@ internal suspend fun PendingElections.await() = awaiting(this, { ready() }, { ta
 
 internal suspend fun PendingParticipants.await() = awaiting(this, { ready() }, { take() }) { cancel() }
 
-// An answer is taken where nothing suspends any more: one that holds a term is never lost to a cancellation. The generated
-// code loses the answer of a future that is abandoned as it is answered.
+// Takes an answer after the last suspension point, so that a cancellation never loses an answer that holds a term. The
+// generated code loses the answer of a future that is abandoned just as it is answered.
 private inline fun <T> awaiting(pending: Disposable, ready: () -> Unit, take: () -> T, cancel: () -> Unit): T =
     try {
         translating {
@@ -63,8 +63,8 @@ private inline fun <T> awaiting(pending: Disposable, ready: () -> Unit, take: ()
 /** The thread of the compiled part that wakes coroutines. */
 internal object Wakes {
     init {
-        // It stays attached: by default it would be attached and detached for every wake. As a daemon it does not keep the
-        // virtual machine running.
+        // The thread stays attached: by default it would attach and detach for every wake. As a daemon it does not keep
+        // the virtual machine running.
         val staying = CallbackThreadInitializer(true, false, "incumbent-wake")
         Native.setCallbackThreadInitializer(uniffiRustFutureContinuationCallbackImpl, staying)
     }

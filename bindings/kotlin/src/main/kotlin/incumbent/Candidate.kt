@@ -22,8 +22,8 @@ import incumbent.raw.Candidate as RawCandidate
 import incumbent.raw.Term as RawTerm
 
 /**
- * A participant of an election, made by [Store.campaign]. It campaigns until it is closed, even when the program drops
- * it: after a lost term it campaigns for the next. It works from any thread.
+ * A participant of an election, made by [Store.campaign]. It campaigns until it is closed, even if the program drops
+ * it: after a lost term it campaigns for the next. Any thread may use it.
  */
 public class Candidate internal constructor(internal val raw: RawCandidate) {
     private val address = raw.address().toLong()
@@ -40,21 +40,21 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
     /** The state of the campaign. */
     public val state: State get() = raw.state().toState()
 
-    /** The leader, as far as this candidate has seen; null where there is none. */
+    /** The leader, as far as this candidate has seen; null if there is none. */
     public val leader: Leader? get() = raw.leader()?.toLeader()
 
     /** The current term; null while this candidate does not lead. */
     public val term: Term? get() = raw.term()?.let { Term(it) }
 
     /**
-     * Waits for the current or the next term, or for the one after `after`, and holds it; null once the campaign is over.
-     * Close the hold when the work is done: a drain waits for it.
+     * Waits for the current or the next term, or for the term after `after`, and holds it; null once the campaign is
+     * over. Close the hold when the work is done: a drain waits for it.
      */
     public suspend fun nextTerm(after: Term? = null): Hold? = next(after?.raw)
 
     /**
      * Every term of this candidate, until the campaign is over. The collector's block is work of the term: a drain waits
-     * for it. When it returns before the term ends, the term goes on, and the flow continues with the next term.
+     * for it. When it returns before the term ends, the term continues, and the flow proceeds to the next term.
      *
      * ```kotlin
      * candidate.terms().collect { term ->
@@ -62,7 +62,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
      * }
      * ```
      *
-     * Each collector gets every term. Behind a buffer, such as that of `flowOn`, a drain does not wait for the block.
+     * Each collector gets every term. Behind a buffer, such as `flowOn`'s, a drain does not wait for the block.
      */
     public fun terms(): Flow<Term> = flow {
         var last: RawTerm? = null
@@ -76,12 +76,12 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
     /**
      * Runs `work` in every term of this candidate, until the campaign is over. A drain waits for it. `term.draining()`
      * returns when it is time to finish, and the scope of `work` is cancelled when the term ends. The work of one term
-     * never begins before that of the previous one has returned.
+     * never begins before the previous term's work has returned.
      *
-     * When it returns before the term ends, the term goes on: call [resign] as the last step to leave instead. When it
-     * throws, the term ends with [Reason.HANDLER_FAILED], the coroutine's exception handler or else the thread's gets the
-     * error, and the candidate campaigns again after a delay. An error that it throws because its term is over is ignored.
-     * Cancelling this call cancels the work and resigns.
+     * When it returns before the term ends, the term continues: call [resign] as the last step to leave instead. When
+     * it throws, the term ends with [Reason.HANDLER_FAILED], the exception handler of the coroutine, or else of the
+     * thread, gets the error, and the candidate campaigns again after a delay. An error that it throws because its term
+     * is over is ignored. Cancelling this call cancels the work and resigns.
      */
     public suspend fun lead(work: suspend CoroutineScope.(Term) -> Unit) {
         var last: RawTerm? = null
@@ -96,7 +96,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
         try {
             term.run(work)
         } catch (ended: TermEndedException) {
-            // Thrown for this term, or for another one that the work used.
+            // Thrown for this term, or for another term that the work used.
             if (term.isCurrent) {
                 term.fail()
             }
@@ -122,8 +122,8 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
 
     /**
      * The events from now on, beginning with the current state. Each collector gets every event. Reading an event does not
-     * hold its term. Slow collectors delay nothing: one that falls 1024 events behind loses the oldest events other than
-     * [Event.Won] and [Event.Lost].
+     * hold its term. Slow collectors delay nothing: a collector that falls 1024 events behind loses the oldest events
+     * other than [Event.Won] and [Event.Lost].
      */
     public fun events(): Flow<Event> = flow {
         val events = translating { raw.events() }
@@ -138,9 +138,10 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
     }
 
     /**
-     * Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. Returns once the work
-     * has drained and the key is released; inside of that work, as soon as the term is draining. In a block of [terms], code
-     * under `withContext(NonCancellable)` is not recognised as part of that work, and waits for the whole drain.
+     * Gives up leadership, if this candidate leads, and keeps campaigning behind the other candidates. Returns once the
+     * work has drained and the key is released; inside that work, as soon as the term is draining. In a block of
+     * [terms], code under `withContext(NonCancellable)` is not recognised as part of that work, and waits for the whole
+     * drain.
      */
     public suspend fun resign(): Unit = raw.resign(isInside()).await()
 
@@ -148,11 +149,11 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
      * Hands leadership over to the candidate of that name; otherwise like [resign]. Other candidates hold back for a
      * moment.
      *
-     * @throws NotLeaderException where this candidate does not lead.
+     * @throws NotLeaderException if this candidate does not lead.
      */
     public suspend fun handOver(to: String): Unit = raw.handOver(to, isInside()).await()
 
-    /** Gives up leadership and ends the campaign; otherwise like [resign]. Closing twice is no error. */
+    /** Gives up leadership and ends the campaign; otherwise like [resign]. Closing twice is not an error. */
     public suspend fun close(): Unit = raw.close(isInside()).await()
 
     /** Waits until the campaign is over, for any cause. */
@@ -166,7 +167,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
             withContext(NonCancellable) { close() }
         }
 
-    /** Sets whether this candidate is healthy; it is at first. An unhealthy one leaves, and does not campaign. */
+    /** Sets whether this candidate is healthy; it is at first. An unhealthy candidate leaves, and does not campaign. */
     public fun setHealthy(healthy: Boolean): Unit = translating { raw.setHealthy(healthy) }
 
     /** Accepts that tokens may start again after the store was reset. */
@@ -181,12 +182,12 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
     internal suspend fun isInside(): Boolean = Inside.holds(term?.token)
 
     internal companion object {
-        /** The candidates that campaign: each is kept until it is closed. */
+        /** The campaigning candidates: each is kept until it is closed. */
         internal val campaigning: MutableSet<Candidate> = Collections.newSetFromMap(ConcurrentHashMap())
 
         private val background = CoroutineScope(SupervisorJob() + Dispatchers.Default)
 
-        /** Creates a candidate that is kept, asked and watched until its campaign is over. */
+        /** Creates a candidate, and keeps it, asks its health and watches its dispatcher until its campaign is over. */
         internal fun campaigning(
             raw: RawCandidate,
             probe: ExecutorProbe?,
@@ -205,7 +206,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
                         probe.answered()
                     }
                 } finally {
-                    // Here, and not where it is cancelled: it may be in use until now.
+                    // Here, not where it is cancelled: it may be in use until now.
                     probe?.destroy()
                 }
             }

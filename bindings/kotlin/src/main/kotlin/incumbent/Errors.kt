@@ -151,9 +151,9 @@ public class TermEndedException internal constructor(
     cause: Throwable? = null,
 ) : IncumbentException(Code.TERM_ENDED, message, cause)
 
-/** An error of the layers below, with nothing known but its text. */
+/** An error of the layers below, known only by its text. */
 private class Cause(message: String, cause: Throwable?) : Exception(message, cause) {
-    // Its stack would be that of the translation.
+    // Its stack would only show the translation.
     override fun fillInStackTrace(): Throwable = this
 }
 

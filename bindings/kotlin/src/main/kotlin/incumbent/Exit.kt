@@ -5,14 +5,14 @@ import java.time.Duration
 import java.util.concurrent.atomic.AtomicBoolean
 
 /**
- * Leaves in time when the virtual machine exits: at its normal end, at `exit`, and at SIGTERM or SIGINT. Each of
- * them runs its shutdown hooks. The program's threads still run then, so leaders drain.
+ * Leaves in time when the virtual machine exits: at its normal end, on `exit`, and on SIGTERM or SIGINT. Each runs the
+ * shutdown hooks. The program's threads still run then, so leaders drain.
  */
 internal object Exit {
     /** The time for the drains: the drain time of a candidate by default. */
     private val DRAIN = Duration.ofSeconds(10)
 
-    /** The time for the release of keys after it. */
+    /** The time after the drains for the release of keys. */
     private val RELEASE = Duration.ofSeconds(3)
 
     private val isWatched = AtomicBoolean()

@@ -8,25 +8,28 @@ import kotlinx.coroutines.Job
 import kotlinx.coroutines.currentCoroutineContext
 
 /**
- * Whether code runs inside of the work that a drain waits for. Code that resigns there must not wait for the drain: it
+ * Whether code runs inside the work that a drain waits for. Code that resigns there must not wait for the drain: it
  * would wait for itself.
  */
 internal object Inside {
-    /** Marks coroutines that work for a term, and all that inherit their context, under [kotlinx.coroutines.NonCancellable] too. */
+    /**
+     * Marks coroutines that work for a term, and all that inherit their context, even under
+     * [kotlinx.coroutines.NonCancellable].
+     */
     private class Working(val token: Token, val outer: Working?) : AbstractCoroutineContextElement(Working) {
         companion object : CoroutineContext.Key<Working>
     }
 
-    /** The jobs of collectors, whose context a flow must not change; what they start works for the term too. */
+    /** The jobs of collectors, whose context a flow must not change; jobs that they start work for the term too. */
     private val working = ConcurrentHashMap<Job, Token>()
 
-    /** The term that a thread works for, where the work is a plain function. */
+    /** The term that a thread works for, if the work is a plain function. */
     private val onThread = ThreadLocal<Token>()
 
     /** The context in which coroutines work for the term. */
     suspend fun context(token: Token): CoroutineContext = Working(token, currentCoroutineContext()[Working])
 
-    /** Runs `work` as work for the term, on the present coroutine. */
+    /** Runs `work` as work for the term, on the current coroutine. */
     suspend inline fun <T> during(token: Token, work: () -> T): T {
         val job = currentCoroutineContext()[Job]
         val outer = job?.let { working.put(it, token) }
@@ -41,7 +44,7 @@ internal object Inside {
         }
     }
 
-    /** Runs `work` as work for the term, on the present thread. */
+    /** Runs `work` as work for the term, on the current thread. */
     fun <T> onThread(token: Token, work: () -> T): T {
         val outer = onThread.get()
         onThread.set(token)
@@ -52,7 +55,7 @@ internal object Inside {
         }
     }
 
-    /** Whether the caller is work for the term of that token; for any term, where there is none. */
+    /** Whether the caller is work for the term of that token, or for any term if there is none. */
     suspend fun holds(token: Token?): Boolean {
         val context = currentCoroutineContext()
         return holdsThread(token) ||

@@ -1,5 +1,5 @@
 /**
- * The library for Java: futures and callbacks for what suspends in Kotlin.
+ * The library for Java: futures and callbacks for Kotlin's suspending functions.
  *
  * ```java
  * import static incumbent.Async.*;
@@ -9,7 +9,7 @@
  * lead(candidate, executor, term -> work(term.getToken())).join();
  * ```
  *
- * Cancelling a future cancels the call. A future that a call fails is completed with its [IncumbentException].
+ * Cancelling a future cancels the call. If a call fails, its future completes with the [IncumbentException].
  */
 @file:JvmName("Async")
 
@@ -62,7 +62,7 @@ public fun Store.campaignAsync(
     settings: CampaignSettings = CampaignSettings(),
 ): CompletableFuture<Candidate> = start { campaign(election, settings, settings.dispatcher) }
 
-/** The leader of that election now; see [Store.leader]. */
+/** The election's current leader; see [Store.leader]. */
 @JvmName("leader")
 public fun Store.leaderAsync(election: String): CompletableFuture<Optional<Leader>> =
     start { Optional.ofNullable(leader(election)) }
@@ -85,7 +85,7 @@ public fun Store.closeAsync(): CompletableFuture<Void?> = end(raw.close(Inside.h
 public fun Store.observeWith(election: String, executor: Executor, observer: Consumer<Observation>): AutoCloseable =
     observe(election).callEach(executor, observer)
 
-/** Gives up leadership, and campaigns on; see [Candidate.resign]. */
+/** Gives up leadership, and keeps campaigning; see [Candidate.resign]. */
 @JvmName("resign")
 public fun Candidate.resignAsync(): CompletableFuture<Void?> = end(raw.resign(isThreadInside()))
 
@@ -141,7 +141,7 @@ public fun Term.drainRemainingTime(): Optional<Duration> = Optional.ofNullable(d
 
 private fun Candidate.isThreadInside() = Inside.holdsThread(term?.token)
 
-/** Calls `each` with every item; an error of it goes to the handler of uncaught exceptions, and the next item is taken. */
+/** Calls `each` with every item; its errors go to the handler of uncaught exceptions, and the next item is taken. */
 private fun <T> Flow<T>.callEach(executor: Executor, each: Consumer<T>): AutoCloseable {
     val calling = scope.launch(executor.asCoroutineDispatcher()) {
         collect { item ->

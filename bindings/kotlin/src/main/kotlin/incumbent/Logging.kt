@@ -18,7 +18,7 @@ public data class LogRecord(
     val fields: Map<String, String>,
 )
 
-/** Receives log records, on a thread of their own. */
+/** Receives log records, on a separate thread. */
 public fun interface LogSink {
     /** Takes a record. An error of the sink is dropped. */
     public fun take(record: LogRecord)
@@ -30,14 +30,14 @@ private var receiver: LogSink? = null
 
 private val CHOOSING = Any()
 
-/** The receiver where the program wants no records. */
+/** The receiver if the program wants no records. */
 private val NOTHING = LogSink { }
 
 /**
- * Hands the log records of at least that level to `sink`; by default to the platform's logger `incumbent`. `INFO` is the
- * begin and end of terms, and what a person should look at; `DEBUG` adds decisions, `TRACE` messages to and from the store.
- * `OFF` stops it. A later call replaces an earlier one. Without a call, warnings and errors go to the platform's logger as
- * soon as a store is opened: among them the reason for which a program waits.
+ * Hands the log records of at least that level to `sink`; by default to the platform's logger `incumbent`. `INFO`
+ * covers the beginning and end of terms, and problems for a person to look at; `DEBUG` adds decisions, `TRACE` messages
+ * to and from the store. `OFF` turns logging off. A later call replaces an earlier one. Without a call, warnings and
+ * errors go to the platform's logger as soon as a store is opened, including why a program waits.
  */
 @JvmOverloads
 public fun logTo(level: System.Logger.Level = System.Logger.Level.INFO, sink: LogSink = systemLogger()) {

@@ -4,12 +4,13 @@ import com.sun.jna.Native
 import java.lang.ref.Reference
 
 /**
- * What a program may read at every turn of a loop: functions of the compiled part that take and return one number each. They
- * allocate nothing. A generated call allocates here, and natively for its status, which JNA's one cleaning thread frees later.
+ * Values that a program may read at every turn of a loop: functions of the compiled part that take and return one
+ * number each. They allocate nothing. A generated call allocates here, and natively for its status, which JNA's single
+ * cleaning thread frees later.
  *
- * An address is that of a generated object, which owns the memory behind it. It may be used as long as that object exists:
- * the object is kept beside its address, read through [reading], and never destroyed by hand, so that the garbage
- * collector alone decides its end.
+ * An address belongs to a generated object, which owns the memory behind it. It may be used as long as that object
+ * exists: the object is kept together with its address, read through [reading], and never destroyed by hand, so only
+ * the garbage collector decides its end.
  */
 internal object Readings {
     init {

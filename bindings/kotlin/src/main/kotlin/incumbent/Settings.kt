@@ -12,8 +12,8 @@ import kotlinx.coroutines.asCoroutineDispatcher
 import java.time.Duration as JavaDuration
 
 /**
- * The settings of a store: those that every store has, and the parameters of its URL by name. What is null is left to the
- * library.
+ * The settings of a store: the settings that every store has, and the parameters of its URL by name. The library
+ * chooses settings that are null.
  *
  * ```kotlin
  * connect("nats://localhost:4222/ELECTIONS") { parameter("creds", "app.creds") }
@@ -38,7 +38,7 @@ public class StoreSettings {
     /** Sets a parameter of the URL: `creds`, `tls_ca`, `domain`, … A length of time is text such as `10s`. */
     public fun parameter(name: String, value: String): StoreSettings = apply { parameters[name] = Setting.Text(value) }
 
-    /** Sets a parameter of the URL that is true or false: `create`, `tls_first`, `markers`. */
+    /** Sets a boolean parameter of the URL: `create`, `tls_first`, `markers`. */
     public fun parameter(name: String, value: Boolean): StoreSettings = apply { parameters[name] = Setting.Flag(value) }
 
     // generated: store for Java
@@ -53,8 +53,8 @@ public class StoreSettings {
 }
 
 /**
- * The settings with which a store is prepared: those below, and the parameters of its URL by name. What is null is left to
- * the library, or as it is in a store that exists.
+ * The settings for preparing a store: those below, and the parameters of its URL by name. The library chooses settings
+ * that are null, and leaves them unchanged in an existing store.
  *
  * ```kotlin
  * init("nats://localhost:4222/ELECTIONS") { lease = 10.seconds; replicas = 3 }
@@ -115,7 +115,7 @@ public class InitSettings {
     /** Sets a parameter of the URL: `creds`, `tls_ca`, `domain`, … A length of time is text such as `10s`. */
     public fun parameter(name: String, value: String): InitSettings = apply { parameters[name] = Setting.Text(value) }
 
-    /** Sets a parameter of the URL that is true or false, such as `tls_first`. */
+    /** Sets a boolean parameter of the URL, such as `tls_first`. */
     public fun parameter(name: String, value: Boolean): InitSettings = apply { parameters[name] = Setting.Flag(value) }
 
     // generated: init for Java
@@ -147,7 +147,7 @@ public class InitSettings {
     internal fun plain(): Map<String, Setting> = parameters + generated()
 }
 
-/** Rules that fit together. */
+/** Bounds and defaults of the timing settings that fit together. */
 public enum class Preset {
     /** Leases of 5 s and more. */
     STANDARD,
@@ -159,26 +159,26 @@ public enum class Preset {
     GO_COMPATIBLE,
 }
 
-/** The wait of a new leader where a former one may still believe that it leads. */
+/** The wait of a new leader while a former leader may still believe that it leads. */
 public sealed interface WinDelay {
     /** As long as the record of the former leader requires. */
     public object Automatic : WinDelay
 
-    /** Also where nothing is known about a former leader. */
+    /** Also if nothing is known about a former leader. */
     public object Cautious : WinDelay
 
-    /** At least so long. */
+    /** At least this long. */
     public class Fixed(public val wait: Duration) : WinDelay
 }
 
 /** A function that reports whether its program is healthy. */
 public fun interface HealthCheck {
-    /** Whether the program is healthy. An error is a no. */
+    /** Whether the program is healthy. An error counts as unhealthy. */
     public suspend fun isHealthy(): Boolean
 }
 
 /**
- * The settings of a candidate. What is null is left to the library.
+ * The settings of a candidate. The library chooses settings that are null.
  *
  * ```kotlin
  * store.campaign("billing-cron") { name = "worker-7"; lease = 10.seconds }
@@ -269,21 +269,22 @@ public class CampaignSettings {
     }
     // end of candidate
 
-    /** Asked at each [healthInterval] whether the program is healthy. A candidate that is not leaves, and waits. */
+    /** Asked at each [healthInterval] whether the program is healthy. An unhealthy candidate leaves, and waits. */
     public var health: HealthCheck? = null
 
     /** The interval of [health]. */
     public var healthInterval: Duration = 5.seconds
 
-    /** The dispatcher that is watched, and on which [health] is asked; by default the one that `campaign` is called on. */
+    /** The dispatcher that is watched, and that runs [health]; by default the caller's of `campaign`. */
     public var dispatcher: CoroutineDispatcher? = null
 
-    /** Whether a dispatcher that hangs makes the candidate unhealthy. */
+    /** Whether a hanging dispatcher makes the candidate unhealthy. */
     public var watch: Boolean = true
 
     /**
      * The time that the dispatcher may hang while the candidate leads: the lease by default, or at least 100 ms. A
-     * dispatcher that runs nothing for this time, or up to a quarter more, makes the candidate unhealthy until it does.
+     * dispatcher that runs nothing for this time, or up to a quarter more, makes the candidate unhealthy until it runs
+     * again.
      */
     public var watchLimit: Duration? = null
 
@@ -334,7 +335,7 @@ public class CampaignSettings {
         health = HealthCheck { check.asBoolean }
     }
 
-    /** The executor that is watched, for Java; without one, none is. */
+    /** The executor to watch, for Java; without one nothing is watched. */
     public fun executor(value: Executor): CampaignSettings = apply { dispatcher = value.asCoroutineDispatcher() }
 
     /** [watchLimit], for Java. */
@@ -357,7 +358,7 @@ private fun setting(delay: WinDelay): Setting = when (delay) {
 
 private fun time(name: String, length: Duration): Setting = Setting.Time(positive(name, length))
 
-/** Refuses what the compiled part has no representation for. */
+/** Refuses values that the compiled part cannot represent. */
 internal fun positive(name: String, length: Duration): JavaDuration {
     if (length.isNegative() || length.isInfinite()) {
         throw InvalidSettingException(noLength(name, "$length"), null)

@@ -16,23 +16,22 @@ import kotlinx.coroutines.withContext
 import incumbent.raw.Store as RawStore
 
 /**
- * A store that is open for elections, made by [connect]. It has one connection and one watch for all its elections. It
- * works from any thread.
+ * A store that is open for elections, made by [connect]. It has one connection and one watch for all its elections. Any
+ * thread may use it.
  */
 public class Store internal constructor(internal val raw: RawStore) {
     /**
-     * Campaigns in the election of that key. Where the store does not answer yet, the candidate is created all the same,
-     * and campaigns as soon as the store answers.
+     * Campaigns in the election of that key. If the store does not answer yet, the candidate is created anyway, and
+     * campaigns as soon as the store answers.
      *
-     * The dispatcher that this is called on is watched: if it runs nothing for a lease while the candidate leads, because
-     * something blocks it, the candidate is unhealthy. It drains, leaves, and campaigns again when the dispatcher runs; see
-     * [CampaignSettings.dispatcher].
+     * The caller's dispatcher is watched: if something blocks it for a lease while the candidate leads, the candidate
+     * is unhealthy. It drains, leaves, and campaigns again when the dispatcher runs; see [CampaignSettings.dispatcher].
      *
-     * @throws InvalidSettingException for a setting that does not fit.
+     * @throws InvalidSettingException for an unsuitable setting.
      * @throws InvalidNameException for a key or a name that the store cannot hold.
-     * @throws PermissionDeniedException where the store refuses.
+     * @throws PermissionDeniedException if the store refuses.
      * @throws ClosedException once the store is closed.
-     * @throws StoreUnavailableException with [StoreSettings.failFast], where the store does not answer.
+     * @throws StoreUnavailableException with [StoreSettings.failFast], if the store does not answer.
      */
     public suspend fun campaign(election: String, settings: CampaignSettings = CampaignSettings()): Candidate {
         val present = currentCoroutineContext()[ContinuationInterceptor] as? CoroutineDispatcher
@@ -41,7 +40,7 @@ public class Store internal constructor(internal val raw: RawStore) {
         return campaign(election, settings, dispatcher)
     }
 
-    /** Campaigns in the election of that key, with settings that are written in place. */
+    /** Campaigns in the election of that key, with settings written in place. */
     public suspend inline fun campaign(election: String, settings: CampaignSettings.() -> Unit): Candidate =
         campaign(election, CampaignSettings().apply(settings))
 
@@ -78,15 +77,15 @@ public class Store internal constructor(internal val raw: RawStore) {
         }
     }
 
-    /** Returns the leader of that election now, read from the leader of the store; null where there is none. */
+    /** Returns the election's current leader, read from the leader of the store; null if there is none. */
     public suspend fun leader(election: String): Leader? = raw.leader(election).await()?.toLeader()
 
     /** Returns all elections of the store, by key. */
     public suspend fun list(): List<ElectionInfo> = raw.list().await().map { it.toInfo() }
 
     /**
-     * Returns the candidates of that election on all connections to the store: the leader and those that wait, the
-     * longest-standing first; null where the store cannot find out, or does not permit the query.
+     * Returns the candidates of that election on all connections to the store: the leader and the waiting candidates,
+     * oldest first; null if the store cannot find out, or does not permit the query.
      *
      * Waiting candidates write nothing to the store, so this asks the other connections: on NATS that takes a quarter of a
      * second. Candidates of other software are not found.
@@ -94,7 +93,7 @@ public class Store internal constructor(internal val raw: RawStore) {
     public suspend fun candidates(election: String): List<CandidateInfo>? =
         raw.candidates(election).await()?.map { it.toInfo() }
 
-    /** Closes every candidate cleanly, and then the store. Closing twice is no error. */
+    /** Closes every candidate cleanly, and then the store. Closing twice is not an error. */
     public suspend fun close(): Unit = raw.close(Inside.holds(null)).await()
 
     /** Runs `block`, and closes the store after it in any case. */
@@ -117,19 +116,19 @@ public class Store internal constructor(internal val raw: RawStore) {
  *
  * - `nats://host:4222/BUCKET`: a NATS JetStream key-value bucket; also `tls://`, `ws://`, several hosts
  * - `etcd://host:2379/PREFIX`: an etcd cluster
- * - `kafka://host:9092/PREFIX`: consumer groups of a Kafka cluster, where [Store.STORES] lists them
+ * - `kafka://host:9092/PREFIX`: consumer groups of a Kafka cluster, if [Store.STORES] lists Kafka
  * - `sqlite:elections.db`: a file, for the processes of one machine
  * - `memory:` and `memory:NAME`: for one process, and for tests
  *
  * A parameter of the URL can also be a setting.
  *
  * @throws InvalidUrlException for a URL that cannot be parsed.
- * @throws InvalidSettingException for a setting that does not fit.
- * @throws AuthenticationException where credentials cannot be read.
- * @throws NotFoundException where the bucket or file does not exist.
- * @throws UnsafeStoreException where an election there would be unsafe.
- * @throws PermissionDeniedException where the store refuses.
- * @throws StoreUnavailableException with [StoreSettings.failFast], where the store does not answer.
+ * @throws InvalidSettingException for an unsuitable setting.
+ * @throws AuthenticationException if credentials cannot be read.
+ * @throws NotFoundException if the bucket or file does not exist.
+ * @throws UnsafeStoreException if an election there would be unsafe.
+ * @throws PermissionDeniedException if the store refuses.
+ * @throws StoreUnavailableException with [StoreSettings.failFast], if the store does not answer.
  */
 public suspend fun connect(url: String, settings: StoreSettings = StoreSettings()): Store {
     Wakes.prepare()
@@ -138,25 +137,25 @@ public suspend fun connect(url: String, settings: StoreSettings = StoreSettings(
     return Store(translating { openStore(url, settings.plain()).await() })
 }
 
-/** Opens the store at `url`, with settings that are written in place. */
+/** Opens the store at `url`, with settings written in place. */
 public suspend inline fun connect(url: String, settings: StoreSettings.() -> Unit): Store =
     connect(url, StoreSettings().apply(settings))
 
 /**
- * Prepares the store at `url` for elections, as `incumbent init` does on the command line: creates the bucket, file, prefix
- * or topic, or checks the one that exists. A second call changes nothing.
+ * Prepares the store at `url` for elections, as `incumbent init` does on the command line: creates the bucket, file,
+ * prefix or topic, or checks an existing one. A second call changes nothing.
  *
  * In a new store no candidate leads before the store is one lease old, unless [InitSettings.new] states that no election was
  * ever held there. A store that does not answer is an error. Cancelling the coroutine ends the attempt.
  *
  * @throws InvalidUrlException for a URL that cannot be parsed.
- * @throws InvalidSettingException for a setting that does not fit.
- * @throws UnsafeStoreException for a bucket that exists and is not as asked for, without [InitSettings.update].
- * @throws UnsupportedException where the server cannot do what is asked.
- * @throws NotFoundException where the folder of a file does not exist.
- * @throws AuthenticationException where credentials cannot be read.
- * @throws PermissionDeniedException where the store refuses.
- * @throws StoreUnavailableException where the store does not answer.
+ * @throws InvalidSettingException for an unsuitable setting.
+ * @throws UnsafeStoreException if an existing bucket differs from the settings, without [InitSettings.update].
+ * @throws UnsupportedException if the server cannot do what is asked.
+ * @throws NotFoundException if the folder of a file does not exist.
+ * @throws AuthenticationException if credentials cannot be read.
+ * @throws PermissionDeniedException if the store refuses.
+ * @throws StoreUnavailableException if the store does not answer.
  */
 public suspend fun init(url: String, settings: InitSettings = InitSettings()): InitReport {
     Wakes.prepare()
@@ -164,6 +163,6 @@ public suspend fun init(url: String, settings: InitSettings = InitSettings()): I
     return translating { initStore(url, settings.plain()).await() }.toReport()
 }
 
-/** Prepares the store at `url`, with settings that are written in place. */
+/** Prepares the store at `url`, with settings written in place. */
 public suspend inline fun init(url: String, settings: InitSettings.() -> Unit): InitReport =
     init(url, InitSettings().apply(settings))

@@ -16,13 +16,13 @@ import incumbent.raw.Hold as RawHold
 import incumbent.raw.Term as RawTerm
 
 /**
- * A fencing token: constant for a term, larger for every later one of the election. Send it with every request, and let
- * the resource refuse a token smaller than the largest it has seen.
+ * A fencing token: constant for a term, larger for every later term of the election. Send it with every request, and
+ * let the resource refuse a token smaller than the largest it has seen.
  */
 public class Token internal constructor(
-    /** The incarnation of the store in which the term was won, without a sign; tokens compare by it first. */
+    /** The incarnation of the store in which the term was won, unsigned; tokens compare by it first. */
     public val incarnation: Long,
-    /** The number of the term in that incarnation, without a sign. */
+    /** The number of the term in that incarnation, unsigned. */
     public val sequence: Long,
     private val text: String,
 ) : Comparable<Token> {
@@ -42,15 +42,15 @@ public class Token internal constructor(
     override fun toString(): String = text
 
     public companion object {
-        /** Parses the text of a token; null where it is none. */
+        /** Parses the text of a token; null for any other text. */
         @JvmStatic
         public fun parse(text: String): Token? = parseToken(text)?.let { Token(it) }
     }
 }
 
 /**
- * One uninterrupted leadership. Keeping this object delays nothing; code works for the term in [run], in
- * [Candidate.lead], in a turn of [Candidate.terms], or with a [hold].
+ * One uninterrupted leadership. Keeping this object delays nothing; work for the term in [run], in [Candidate.lead], in
+ * a turn of [Candidate.terms], or with a [hold].
  */
 public class Term internal constructor(internal val raw: RawTerm) {
     private val address = raw.address().toLong()
@@ -78,7 +78,7 @@ public class Term internal constructor(internal val raw: RawTerm) {
     public val reason: Reason? get() = raw.reason()?.toReason()
 
     /**
-     * Whether the term still lasts, by the clock: right even where the process was stopped. Takes less than a microsecond,
+     * Whether the term still lasts, by the clock: right even if the process was stopped. Takes less than a microsecond,
      * and allocates nothing.
      */
     public val isCurrent: Boolean get() = reading(raw) { Readings.incumbent_term_is_current(address) } != 0
@@ -103,7 +103,7 @@ public class Term internal constructor(internal val raw: RawTerm) {
     /** Waits until the leader begins to leave of its own accord, or the term is over. Does not hold the term. */
     public suspend fun draining(): Unit = raw.draining().await()
 
-    /** Holds the term: while it drains, it goes on until every hold is released, or the drain time is over. */
+    /** Holds the term: a draining term continues until every hold is released, or the drain time is over. */
     public fun hold(): Hold = Hold(raw.hold(), this)
 
     /** Reports that the work of the term is done, even with other holds: a draining term ends now. */
@@ -113,12 +113,12 @@ public class Term internal constructor(internal val raw: RawTerm) {
     public fun fail(): Unit = raw.fail()
 
     /**
-     * Runs `work` for this term, in a scope of its own: when the term ends, the scope is cancelled, and with it everything
-     * that was started in it. A drain waits for it. Returns what `work` returns; then the term goes on.
+     * Runs `work` for this term, in a separate scope: when the term ends, the scope is cancelled, with everything
+     * started in it. A drain waits for the scope. Returns the result of `work`; then the term continues.
      *
-     * A coroutine is cancelled where it next suspends. Code that computes for long looks at [isCurrent].
+     * A coroutine is cancelled where it next suspends. Code that computes for long should check [isCurrent].
      *
-     * @throws TermEndedException where the term ended before `work` did.
+     * @throws TermEndedException if the term ended before `work` did.
      */
     public suspend fun <T> run(work: suspend CoroutineScope.(Term) -> T): T =
         hold().use {
@@ -139,7 +139,7 @@ public class Term internal constructor(internal val raw: RawTerm) {
                     }
                 }
             } catch (gone: CancellationException) {
-                // The caller's own cancellation goes before.
+                // The caller's own cancellation takes precedence.
                 currentCoroutineContext().ensureActive()
                 throw ended ?: gone
             }
@@ -157,12 +157,12 @@ public class Term internal constructor(internal val raw: RawTerm) {
 /** A hold on a term, for work that a drain waits for. */
 public class Hold internal constructor(
     private val raw: RawHold,
-    /** The term that is held. */
+    /** The held term. */
     public val term: Term,
 ) : AutoCloseable {
-    /** Ends the hold: the work is done. Closing it twice is no error. */
+    /** Ends the hold: the work is done. Closing it twice is not an error. */
     override fun close() {
-        // A no-op for an object that is freed already.
+        // A no-op for an object that is already freed.
         raw.destroy()
     }
 }

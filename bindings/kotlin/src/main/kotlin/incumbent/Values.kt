@@ -99,7 +99,7 @@ internal fun RawState.toState(): State = State.valueOf(name)
 public data class Leader(
     /** The name of the candidate. */
     val name: String,
-    /** The revision of its newest record when it was first seen as the leader, without a sign. */
+    /** The revision of its newest record when it was first seen as the leader, unsigned. */
     val revision: Long,
     /** The nonce of its campaign; null for other software. */
     val nonce: String?,
@@ -125,9 +125,9 @@ public data class CandidateInfo(
     val election: String,
     /** The name of the candidate. */
     val name: String,
-    /** The nonce of its campaign, which distinguishes candidates of one name; null where it is not reported. */
+    /** The nonce of its campaign, which distinguishes candidates of the same name; null if it is not reported. */
     val nonce: String?,
-    /** The time for which it has been a candidate without a break. */
+    /** The time for which it has been a candidate without interruption. */
     val standingFor: Duration,
 )
 
@@ -156,12 +156,12 @@ public data class InitReport(
     val neverUsed: Boolean,
     /** The lease of the elections in a NATS bucket; null elsewhere, where each candidate has its own. */
     val lease: Duration?,
-    /** The topic of the election, in Kafka; null elsewhere. */
+    /** The topic of the election, on Kafka; null elsewhere. */
     val topic: String?,
     /** The settings of a bucket that were changed. */
     val differences: List<Difference>,
 ) {
-    /** A setting of a bucket that was changed, by its name in the server's configuration. */
+    /** A changed setting of a bucket, by its name in the server's configuration. */
     public data class Difference(val setting: String, val former: String, val present: String)
 }
 
@@ -178,10 +178,10 @@ public sealed interface Event {
     /** This leader leaves of its own accord; [Term.drainRemaining] is the time that it still has. */
     public data class Draining(val term: Term, val reason: Reason) : Event
 
-    /** This candidate leads no more. Emitted exactly once for every [Won]. */
+    /** This candidate no longer leads. Emitted exactly once for every [Won]. */
     public data class Lost(val term: Term, val reason: Reason) : Event
 
-    /** Another candidate than before holds the key, or, where the leader is null, none does. */
+    /** The holder of the key changed: another candidate, or none if the leader is null. */
     public data class LeaderChanged(val leader: Leader?) : Event
 
     /** The campaign entered another state. */

@@ -1,4 +1,4 @@
-/** Cancelling every wait, and what is left of it. */
+/** Cancels every wait, and checks what is left of it. */
 package incumbent
 
 import incumbent.testing.ScriptedElection
@@ -89,7 +89,7 @@ class CancellingTest {
         for ((name, leave) in ways) {
             connect("memory:").use { store ->
                 val candidate = store.campaign("jobs", quick().apply { drain = 1.hours })
-                // Released in any case: closing waits for it.
+                // Released in any case, because closing waits for it.
                 val term = candidate.nextTerm()!!.use { hold ->
                     store.campaign("jobs", quick("b"))
                     cancelled(name) { leave(store, candidate) }

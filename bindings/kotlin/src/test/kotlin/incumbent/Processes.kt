@@ -18,13 +18,13 @@ import org.junit.jupiter.api.Assertions.assertTrue
 fun tool(variable: String): String =
     checkNotNull(System.getenv(variable)) { "$variable is not set: run `cargo xtask test kotlin`" }
 
-/** The program that takes part in elections of several languages, where it is built. */
+/** The program that takes part in elections of several languages, if it is built. */
 fun optional(variable: String): String? = System.getenv(variable)?.ifEmpty { null }
 
 val CLI: String get() = tool("INCUMBENT_CLI")
 val HARNESS: String get() = tool("INCUMBENT_HARNESS")
 
-/** The address of a Kafka broker that tests share; null where there is none. */
+/** The address of a Kafka broker that tests share; null if there is none. */
 val BROKER: String? get() = System.getenv("INCUMBENT_KAFKA")
 
 private fun Process.signal(name: String) {
@@ -78,15 +78,15 @@ class Program(vararg command: String) : AutoCloseable {
     }
 
     companion object {
-        /** Stands for the end of the output. */
+        /** Marks the end of the output. */
         private val OVER = String(charArrayOf('.'))
     }
 }
 
-/** The time in which a candidate certainly led, by its own answers. */
+/** The time during which a candidate certainly led, by its own answers. */
 data class Leadership(val who: String, val token: Token, val from: Long, val until: Long)
 
-/** A candidate that is a process, and writes a line of JSON each time that it leads. */
+/** A candidate in its own process, which writes a line of JSON each time that it leads. */
 class Contender(val name: String, vararg command: String) : AutoCloseable {
     private class View(val token: Token, val before: Long, val after: Long)
 
@@ -94,7 +94,7 @@ class Contender(val name: String, vararg command: String) : AutoCloseable {
     private val views = CopyOnWriteArrayList<View>()
     private val reader = thread(isDaemon = true) {
         process.lines { line ->
-            // The command line's own lines are no JSON.
+            // The command line's own lines are not JSON.
             if (line.startsWith("{\"event\":\"leads\"") || line.startsWith("{\"event\": \"leads\"")) {
                 val view = JSON.readTree(line)
                 val token = checkNotNull(Token.parse(view["token"].asText())) { line }
@@ -106,7 +106,7 @@ class Contender(val name: String, vararg command: String) : AutoCloseable {
     /** Its newest token, once it has led with it for a while. */
     fun leads(): Token? = views.lastOrNull()?.token?.takeIf { token -> views.count { it.token == token } >= ENOUGH }
 
-    /** When it led; known once it is closed. */
+    /** The times at which it led; known once it is closed. */
     fun leaderships(): List<Leadership> =
         views.groupBy { it.token }.map { (token, seen) -> Leadership(name, token, seen.first().after, seen.last().before) }
 
@@ -159,7 +159,7 @@ class NatsServer : AutoCloseable {
         return url
     }
 
-    /** Takes the lease of an election's leader away. */
+    /** Takes the lease away from an election's leader. */
     fun evict(url: String, election: String) = commandLine("evict", "--store", url, "--key", election, "--yes")
 
     private fun commandLine(vararg words: String) {

@@ -74,7 +74,7 @@ class ProcessesTest {
             val before = token(first.expect("won"))
             first.signal("STOP")
             connect(bucket).use { store ->
-                // Kept to the end: without it, the stopped one may lead again before it answers.
+                // Kept to the end: without it, the stopped process may lead again before it answers.
                 val other = store.campaign("jobs", second)
                 // Asked before it continues, so that the answer is its first action.
                 first.say("?")
@@ -213,7 +213,7 @@ class ProcessesTest {
     @Test
     fun `ten thousand campaigns that were closed leave neither memory nor files`() {
         Program(*java("programs.LeaksKt", "10000")).use { program ->
-            // It computes for a minute, and for several beside other tests.
+            // It computes for a minute, and for several minutes next to other tests.
             val (before, after) = listOf("before", "after").map { at -> program.expect(at, 15.minutes).split(' ').map { it.toLong() } }
             assertEquals(0, program.ended())
             assertEquals(before[2], after[2], "files")

@@ -1,4 +1,4 @@
-/** What a program reads at every turn of a loop. */
+/** Values that a program reads at every turn of a loop. */
 package incumbent
 
 import com.sun.management.ThreadMXBean
@@ -49,7 +49,7 @@ class ReadingsTest {
             "isDraining" to allocated { !term.isDraining },
         )
         assertEquals(bytes.mapValues { 0L }, bytes)
-        // The count sees what is allocated.
+        // The count includes every allocation.
         assertTrue(allocated { candidate.state == State.LEADING } > 10_000)
     }
 

@@ -1,4 +1,4 @@
-/** The README's programs are those of the tests. */
+/** The README's programs are the same as the tests'. */
 package incumbent
 
 import java.io.File
@@ -9,7 +9,7 @@ class ReadmeTest {
     @Test
     fun `every program of the README is compiled and run by a test`() {
         val files = listOf("kotlin/readme/Worker.kt", "java/readme/JavaWorker.java", "kotlin/readme/InTests.kt")
-        // Without the line with the package.
+        // Without the package line.
         val programs = files.map { File("src/test/$it").readText().substringAfter("\n\n").trimEnd() }
         assertEquals(programs, programs("README.md"))
     }

@@ -1,4 +1,4 @@
-/** What the tests share. */
+/** Helpers that the tests share. */
 package incumbent
 
 import kotlin.time.Duration.Companion.milliseconds
@@ -8,13 +8,13 @@ import kotlinx.coroutines.delay
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 
-/** The time limit of whatever must happen; no test depends on it. */
+/** The time limit of every expectation; no test depends on it. */
 val LIMIT = 120.seconds
 
 /** Outlasts every stall of the machine. */
 val LONG_LEASE = 60.seconds
 
-/** Runs a test on an event loop of its own. */
+/** Runs a test on its own event loop. */
 fun looping(test: suspend CoroutineScope.() -> Unit) = runBlocking { withTimeout(LIMIT) { test() } }
 
 /** Waits until a condition is true: for states that no event reports. */

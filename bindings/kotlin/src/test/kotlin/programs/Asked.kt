@@ -1,4 +1,4 @@
-/** A leader that answers each line of its input with whether it leads: programs.AskedKt URL */
+/** A leader that answers each line of its input by whether it leads: programs.AskedKt URL */
 package programs
 
 import incumbent.Preset

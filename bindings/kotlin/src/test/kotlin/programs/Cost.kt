@@ -1,6 +1,6 @@
 /**
- * Measures what a Kotlin program waits for, for `cargo xtask bench languages`: the same as `runtime/benches/languages.rs`.
- * Prints one JSON array of figures.
+ * Measures how long a Kotlin program waits, for `cargo xtask bench languages`: the same as
+ * `runtime/benches/languages.rs`. Prints one JSON array of figures.
  */
 package programs
 
@@ -17,7 +17,7 @@ private const val RUNS = 100
 private const val EVENTS = 2_000
 private const val WARM = 500
 
-/** The time of one call, in the quickest of many short runs. */
+/** The time of one call in the quickest of many short runs. */
 private inline fun nanoseconds(call: () -> Boolean): Double {
     var least = Double.MAX_VALUE
     repeat(RUNS) {
@@ -30,13 +30,13 @@ private inline fun nanoseconds(call: () -> Boolean): Double {
     return least
 }
 
-/** The microseconds from another thread's report of a leader until the collector has the event, in order of size. */
+/** The microseconds from another thread's report of a leader until the collector has the event, sorted. */
 private fun events(election: ScriptedElection): List<Double> {
     val ready = Semaphore(1)
     thread(isDaemon = true) {
         while (true) {
             ready.acquire()
-            // The collector is idle by then, as that of a program is.
+            // The collector is idle by then, as in a real program.
             Thread.sleep(1)
             election.leader(System.nanoTime().toString())
         }

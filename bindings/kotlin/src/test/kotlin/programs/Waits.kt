@@ -1,4 +1,4 @@
-/** Asks for no log, and waits for two stores, one that is new and one that does not answer: programs.WaitsKt URL URL */
+/** Asks for no log, and waits for two stores: a new store, and a store that does not answer: programs.WaitsKt URL URL */
 package programs
 
 import incumbent.Preset

@@ -20,7 +20,7 @@ fun main(args: Array<String>): Unit = runBlocking {
             println("won ${term.token}")
             try {
                 term.run {
-                    // At SIGTERM the work is finished at once.
+                    // On SIGTERM the work is finished at once.
                     term.draining()
                     if (term.isCurrent) println("drained") else awaitCancellation()
                 }

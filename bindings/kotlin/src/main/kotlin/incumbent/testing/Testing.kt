@@ -25,7 +25,7 @@ import kotlinx.coroutines.withContext
 import incumbent.raw.FaultyStore as RawFaultyStore
 import incumbent.raw.ManualClock as RawManualClock
 
-/** A clock that stands still until it is advanced. */
+/** A clock that moves only when it is advanced. */
 public class ManualClock {
     internal val raw = RawManualClock()
 
@@ -73,13 +73,13 @@ public class ScriptedElection @JvmOverloads constructor(
     public val candidate: Candidate = Candidate(script.candidate())
 
     /**
-     * Lets the candidate win, with an expiry after `lease` or without one. At the expiry the term ends, for the reason
+     * Lets the candidate win, with a lease or without one. When the lease expires the term ends, for the reason
      * [Reason.EXPIRED]. Returns the token of the term.
      */
     public fun acquire(lease: Duration? = null): Token =
         Token(translating { script.acquire(lease?.let { positive("lease", it) }) })
 
-    /** Lets the candidate win without an expiry, for Java. */
+    /** Lets the candidate win without a lease that expires, for Java. */
     public fun acquire(): Token = acquire(null)
 
     /** Lets the candidate win, for Java. */
@@ -89,7 +89,7 @@ public class ScriptedElection @JvmOverloads constructor(
     @JvmOverloads
     public fun revoke(reason: Reason = Reason.USURPED): Unit = translating { script.revoke(reason.toRaw()) }
 
-    /** Lets the term drain, and end when no work holds it any more. */
+    /** Lets the term drain, and end when no work holds it any longer. */
     @JvmOverloads
     public fun drain(reason: Reason = Reason.RESIGNED): Unit = translating { script.drain(reason.toRaw()) }
 
@@ -118,19 +118,19 @@ public class FaultyStore internal constructor(private val raw: RawFaultyStore) {
     /** The store to hand to the code under test. */
     public val store: Store = Store(raw.store())
 
-    /** The next `count` writes are done, and their answers are lost. */
+    /** Loses the answers of the next `count` writes, which are applied. */
     @JvmOverloads
     public fun loseAnswers(count: Int = 1): Unit = translating { raw.writes(WriteFault.LOSE_ANSWER, count.toUInt()) }
 
-    /** The next `count` writes are never done, and get no answer. */
+    /** Loses the next `count` writes before they reach the store; they get no answer. */
     @JvmOverloads
     public fun loseRequests(count: Int = 1): Unit = translating { raw.writes(WriteFault.LOSE_REQUEST, count.toUInt()) }
 
-    /** The next `count` writes are refused because another is in flight. */
+    /** Refuses the next `count` writes because another write is in flight. */
     @JvmOverloads
     public fun busy(count: Int = 1): Unit = translating { raw.writes(WriteFault.BUSY, count.toUInt()) }
 
-    /** Delays every answer from now on; zero ends it. */
+    /** Delays every answer from now on; zero ends the delay. */
     public fun delayAnswers(delay: Duration): Unit = translating { raw.delayAnswers(positive("delay", delay)) }
 
     /** Delays every answer, for Java. */
@@ -149,7 +149,7 @@ public class FaultyStore internal constructor(private val raw: RawFaultyStore) {
     /** Restores the connection. */
     public fun heal(): Unit = translating { raw.partition(false) }
 
-    /** Silences every present watch. */
+    /** Silences every current watch. */
     public fun killWatches(): Unit = translating { raw.killWatches() }
 
     /** Runs `block`; then restores the connection and closes the store, in any case. */

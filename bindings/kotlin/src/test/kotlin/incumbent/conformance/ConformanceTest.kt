@@ -1,4 +1,4 @@
-/** The scenarios of all languages, played through this library. */
+/** The scenarios of all languages, run through this library. */
 package incumbent.conformance
 
 import com.fasterxml.jackson.databind.JsonNode
@@ -20,11 +20,14 @@ import org.junit.jupiter.params.provider.MethodSource
 private val SCENARIOS: List<JsonNode> = File("../../tests/conformance/scenarios").listFiles { file -> file.extension == "json" }!!
     .sorted().map { JSON.readTree(it) }
 
-/** The stores to play on; by default all, and Kafka where `INCUMBENT_KAFKA` has the address of a broker. */
+/** The stores to run on; by default all, and Kafka if `INCUMBENT_KAFKA` has the address of a broker. */
 private val STORES: List<String> = System.getenv("INCUMBENT_STORES")?.split(',')
     ?: (listOf("memory", "sqlite", "nats", "etcd") + listOfNotNull(BROKER?.let { "kafka" }))
 
-/** The shortest lease of a candidate, where a store has one: three times the shortest that an etcd server grants by default. */
+/**
+ * The shortest lease of a candidate, if a store has one: three times the shortest that an etcd server grants by
+ * default.
+ */
 private val LEAST_LEASE_MS = mapOf("etcd" to 6_000L)
 
 private fun on(store: String, file: JsonNode) {

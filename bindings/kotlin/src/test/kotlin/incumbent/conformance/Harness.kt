@@ -7,7 +7,7 @@ import incumbent.HARNESS
 
 val JSON = ObjectMapper()
 
-/** The place where a scenario is played. */
+/** The store and connections on which a scenario runs. */
 class Prepared(reply: JsonNode) {
     val url: String = reply["url"].asText()
     val offers: List<String> = reply["offers"].map { it.asText() }

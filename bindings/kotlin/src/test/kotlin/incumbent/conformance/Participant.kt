@@ -23,7 +23,7 @@ import kotlinx.coroutines.Job
 import kotlinx.coroutines.async
 import kotlinx.coroutines.launch
 
-/** What a candidate reported of its terms. */
+/** An event that a candidate reported of its terms. */
 class Reported(
     val type: String,
     val at: Long,
@@ -34,7 +34,7 @@ class Reported(
     override fun toString() = "${at / 1_000_000} $type ${reason ?: ""} $token"
 }
 
-/** A broken rule, one of those that hold in every scenario. */
+/** A violation of one of the rules that hold in every scenario. */
 class Broken(message: String) : AssertionError(message)
 
 /** The settings of a scenario's candidate. */
@@ -43,7 +43,7 @@ fun settingsOf(id: String, part: JsonNode, leaseMs: Long) = CampaignSettings().a
     preset = Preset.FAST
     lease = leaseMs.milliseconds
     splay = 0.seconds
-    // A scenario is not about a virtual machine that the other tests hold up for a lease.
+    // A scenario is not about a virtual machine that other tests block for a lease.
     watchLimit = 60.seconds
     for ((name, value) in part["options"]?.properties().orEmpty()) {
         when (name) {
@@ -86,7 +86,7 @@ class Participant(
     var candidate: Candidate? = null
         private set
 
-    /** The first rule that it saw broken. */
+    /** The first violation that it saw. */
     @Volatile
     var broken: Throwable? = null
         private set
@@ -100,7 +100,7 @@ class Participant(
 
     val leads: Boolean get() = candidate?.isLeader ?: (System.nanoTime() < leadsUntil)
 
-    /** A copy: a view of this list throws when an event arrives between two looks at it. */
+    /** A copy: a view of this list throws if an event arrives between two reads. */
     val unread: List<Reported> get() = log.toList().drop(read)
 
     fun begin(candidate: Candidate) {
@@ -136,14 +136,14 @@ class Participant(
         hold = null
     }
 
-    /** Finishes its work, and begins none in terms that it wins from now on. */
+    /** Finishes its work, and begins no work in terms that it wins from now on. */
     @Synchronized
     fun retire() {
         works = false
         finish()
     }
 
-    /** Marks it as killed: nothing asks it or reads its events any more. */
+    /** Marks it as killed: nothing asks it or reads its events any longer. */
     fun kill() {
         reading?.cancel()
         val proven = candidate?.term?.remaining?.inWholeNanoseconds ?: 0

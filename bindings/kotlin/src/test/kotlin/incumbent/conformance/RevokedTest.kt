@@ -1,4 +1,4 @@
-/** A group that takes the leader's partition away: only Kafka does that, so no scenario of every store has it. */
+/** A group that takes the leader's partition away: only Kafka does that, so the common scenarios do not have it. */
 package incumbent.conformance
 
 import incumbent.BROKER

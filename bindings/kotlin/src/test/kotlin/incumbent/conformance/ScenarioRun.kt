@@ -1,4 +1,4 @@
-/** Plays a scenario through this library, and checks the rules of every scenario. */
+/** Runs a scenario through this library, and checks the rules of every scenario. */
 package incumbent.conformance
 
 import com.fasterxml.jackson.databind.JsonNode
@@ -31,10 +31,10 @@ private val LIMIT = TimeUnit.SECONDS.toNanos(60)
 /** Answers that are further apart may be from two terms. */
 private val CLOSE = TimeUnit.MILLISECONDS.toNanos(50)
 
-/** The precision with which the begin of a term is read. */
+/** The precision with which the beginning of a term is read. */
 private val PRECISE = TimeUnit.MICROSECONDS.toNanos(200)
 
-/** Plays a scenario; throws an error with the step, the expectation and the observation. */
+/** Runs a scenario; throws an error with the step, the expectation and the observation. */
 suspend fun play(scenario: JsonNode, prepared: Prepared, harness: Harness) {
     val own = connect(prepared.url)
     val scope = CoroutineScope(SupervisorJob() + Dispatchers.IO)
@@ -43,7 +43,7 @@ suspend fun play(scenario: JsonNode, prepared: Prepared, harness: Harness) {
         try {
             while (true) {
                 run.look()
-                // Eight scenarios at once share the processors with what they test.
+                // Eight scenarios at once share the processors with the programs that they test.
                 Thread.sleep(4)
             }
         } catch (_: InterruptedException) {
@@ -65,7 +65,7 @@ suspend fun play(scenario: JsonNode, prepared: Prepared, harness: Harness) {
         throw AssertionError("step $place, $step: ${error.message}\n${run.story()}", error)
     } finally {
         leaderCheck.interrupt()
-        // Their errors are not what the scenario tests.
+        // The scenario does not test their errors.
         runCatching { run.close() }
         runCatching { own.close() }
         scope.cancel()
@@ -85,7 +85,7 @@ class ScenarioRun(
     /** In the order in which they were opened. */
     private val stores = linkedMapOf<String, Store>()
 
-    /** The closing of the stores of killed connections. */
+    /** The pending closes of killed connections' stores. */
     private val killed = mutableListOf<Deferred<Result<Unit>>>()
     private val marks = mutableMapOf<String, Long>()
     private val seen = mutableMapOf<String, CopyOnWriteArrayList<Observation>>()
@@ -115,7 +115,7 @@ class ScenarioRun(
             "kill" -> {
                 harness.ask("kill", "connection" to participant(step).connection)
                 participant(step).kill()
-                // One that is left would go on dialling a port that another scenario may get, and campaign there.
+                // A store left open would keep dialling a port that another scenario may get, and campaign there.
                 stores.remove(participant(step).connection)?.let { store ->
                     killed.add(scope.async { runCatching { store.close() } })
                 }
@@ -183,7 +183,7 @@ class ScenarioRun(
                 val observations = seen.getValue(step["observer"].asText())
                 until("${step["leader"]} is observed") {
                     val place = observations.indexOfFirst { fits(it.leader, step) }
-                    // Where none fits all stay: another may have come since.
+                    // If none fits, all stay: another may have come since.
                     repeat(place + 1) { observations.removeAt(0) }
                     place >= 0
                 }
@@ -215,7 +215,7 @@ class ScenarioRun(
             try {
                 own.observe(election).collect { observations.add(it) }
             } catch (_: IncumbentException) {
-                // An observer that fails sees nothing, and the step then misses it.
+                // An observer that fails sees nothing, and the step then fails for lack of it.
             }
         }
     }
@@ -244,7 +244,7 @@ class ScenarioRun(
         }
     }
 
-    /** Checks that something stays so, for as long as the scenario says. */
+    /** Checks that a condition holds for as long as the scenario says. */
     private suspend fun during(step: JsonNode, what: String, isSo: () -> Boolean) {
         val end = System.nanoTime() + (step["leases"].asDouble() * lease).toLong()
         do {
