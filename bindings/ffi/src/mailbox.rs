@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn taking_what_is_in_it_says_that_the_loop_turns_and_shows_nothing_of_it() {
+    fn taking_the_messages_answers_the_probe_and_does_not_return_it() {
         let mailbox = Mailbox::new().unwrap();
         let probe = mailbox.probe();
         let answers = |count: u32| format!("{probe:?}").contains(&format!("answers: {count},"));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_between_one_that_puts_and_one_that_takes() {
+    fn no_message_is_lost_between_the_thread_that_puts_and_the_loop_that_takes() {
         const COUNT: u64 = 20_000;
         let mailbox = Mailbox::new().unwrap();
         let putting = Arc::clone(&mailbox);

@@ -12,14 +12,14 @@ use crate::engine::ProcessBound;
 use crate::settings::Opening;
 use crate::{Candidate, Operation, Result, Store};
 
-/// A clock that stands still until it is advanced.
+/// A clock that moves only when it is advanced.
 #[derive(Clone, Debug)]
 pub struct ManualClock {
     clock: Clock,
 }
 
 impl ManualClock {
-    /// A clock that shows one hour, so that there is a past.
+    /// Creates a clock that shows one hour, so that there is a past.
     pub fn new() -> Self {
         Self { clock: Clock::manual(Instant::ZERO + Duration::from_secs(3600)) }
     }

@@ -87,7 +87,7 @@ impl Where {
     }
 }
 
-/// Compares the texts with those on record; `INCUMBENT_RECORD=1` records them, where all stores are built.
+/// Compares the texts with those on record; `INCUMBENT_RECORD=1` records them, in a build with all stores.
 #[test]
 fn the_text_of_every_refusal_is_the_one_on_record() {
     let mut texts = Vec::new();

@@ -118,7 +118,7 @@ fn a_value_of_the_wrong_kind_is_refused_with_the_right_one() {
 }
 
 #[test]
-fn an_event_loop_may_stand_still_for_a_lease_for_so_long_or_for_ever() {
+fn an_event_loop_may_hang_for_a_lease_for_a_given_time_or_for_any_time() {
     let read = |value| loop_watch(value, PYTHON).unwrap();
     assert_eq!([Value::Nothing, Value::Flag(true)].map(read), [LoopWatch::Lease; 2]);
     assert_eq!(read(Value::Flag(false)), LoopWatch::Off);

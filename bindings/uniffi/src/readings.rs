@@ -1,4 +1,4 @@
-//! What a program may read at every turn of a loop, as plain C functions: without an allocation on either side.
+//! Readings for every turn of a loop, as plain C functions that allocate on neither side.
 //!
 //! A generated call allocates in the virtual machine, and natively for the status of the call, which is freed later by a
 //! thread that all such calls share. These functions take and return one number each. They are for Kotlin; a generated
@@ -10,7 +10,7 @@
 //! library for Kotlin keeps the generated object and the address in one object, never destroys a candidate's or a term's
 //! by hand, and keeps it reachable until the call has returned.
 //!
-//! A panic counts as an answer that lets no work go on: it must not cross into C.
+//! A panic must not cross into C. It counts as the answer that lets no work continue.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -88,7 +88,7 @@ fn address<T>(object: &T) -> u64 {
     std::ptr::from_ref(object).expose_provenance() as u64
 }
 
-/// Reads the object at that address; `otherwise` where reading panics.
+/// Reads the object at that address; returns `otherwise` if reading panics.
 ///
 /// # Safety
 /// It is the address of a `T` that exists until this returns.

@@ -1,4 +1,4 @@
-//! Values, each written down once for both languages.
+//! Values, each declared once for both languages.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub enum Failure {
         text: String,
         /// The causes, the nearest first.
         causes: Vec<String>,
-        /// The reason of a term that ended, where that is the error.
+        /// The reason of a term that ended, if that is the error.
         reason: Option<Reason>,
     },
     /// The caller cancelled it.
@@ -183,7 +183,7 @@ pub struct Participant {
     pub election: String,
     /// The name of the candidate.
     pub name: String,
-    /// The nonce of its campaign, which distinguishes candidates of one name; nothing where it is not reported.
+    /// The nonce of its campaign, which distinguishes candidates of one name; nothing if it is not reported.
     pub nonce: Option<String>,
     /// The time for which it has been a candidate without a break.
     pub standing_for: Duration,

@@ -6,8 +6,8 @@
 //! - `campaigner`: [`incumbent_core::session::Session`] with one campaign, driven on a store, a clock and random numbers
 //!   that the host provides.
 //!
-//! No rule of an election is here. `convert`, which both worlds share with the host's crate, converts between the types
-//! of `wit/` and the core's.
+//! It holds no rule of an election. `convert`, which both worlds share with the host's crate, converts between the
+//! types of `wit/` and the core's.
 //!
 //! `cargo xtask package component` builds both and writes them to `target/components`.
 

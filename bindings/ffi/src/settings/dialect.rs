@@ -41,7 +41,7 @@ impl Dialect {
         names: Names::Camel,
         own: &[DRAIN_TIME, "error_ends_term", "watch_loop", "signal", "timeout"],
     };
-    /// That of Kotlin, Java and Swift. Times come as values with a unit, so no bare number is read.
+    /// Kotlin's, Java's and Swift's. Times come as values with a unit, so no bare number is read.
     pub const KOTLIN_AND_SWIFT: Self =
         Self { unit: Unit::Seconds, lengths: "a length of time", names: Names::Properties, own: &[] };
 

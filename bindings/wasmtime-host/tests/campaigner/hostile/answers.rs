@@ -26,7 +26,7 @@ fn leader() -> Guest {
     guest
 }
 
-/// Answers writes with `answers`, and goes on until the end of the next term.
+/// Answers writes with `answers`, and steps until the next term ends.
 fn lost_after(guest: &mut Guest, answers: impl IntoIterator<Item = Outcome>) -> Reason {
     guest.store.data_mut().answers.extend(answers);
     for _ in 0..1_000 {
