@@ -3,7 +3,7 @@
 // of figures.
 import { ScriptedElection } from 'incumbent/testing';
 
-// What is no part of the package as it is used: another thread that reports leaders.
+// Not part of the package's interface: another thread that reports leaders.
 import addonModule from '../dist/addon.js';
 import candidateModule from '../dist/candidate.js';
 

@@ -41,7 +41,7 @@ async def test_a_name_that_is_no_unicode_is_refused_as_it_would_become_another(s
         with pytest.raises(incumbent.InvalidSettingError, match=r"name is 'a\\ud800', and must be"):
             await store.campaign("jobs", name="a\ud800")
         for call in (store.leader, store.candidates, store.campaign, candidate.hand_over):
-            with pytest.raises(incumbent.InvalidNameError, match=r"the name 'a\\ud800' is no Unicode"):
+            with pytest.raises(incumbent.InvalidNameError, match=r"the name 'a\\ud800' is not Unicode"):
                 await soon(call("a\ud800"))
 
 

@@ -61,7 +61,7 @@ async def test_a_check_that_raises_is_reported_and_counts_as_a_no(store, monkeyp
 async def test_a_loop_that_is_blocked_for_longer_than_the_interval_is_not_well(store):
     async with store.campaign("jobs", health=lambda: True, **OFTEN) as candidate:
         term = await soon(candidate.next_term())
-        # The loop does not run from here on; the lease is renewed meanwhile.
+        # From here on the loop does not run; the lease is renewed meanwhile.
         until(lambda: not term.is_current(), "a check without an answer counts as a failure")
         assert term.reason is Reason.UNHEALTHY
 

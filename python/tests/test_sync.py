@@ -43,7 +43,7 @@ def beside(work):
     return outcome
 
 
-def test_the_one_that_is_there_wins_and_leads_until_it_resigns(candidate):
+def test_a_lone_candidate_wins_and_leads_until_it_resigns(candidate):
     term = candidate.next_term(TIMEOUT)
     assert candidate.is_leader and candidate.term == term and term.is_current()
     term.check()
@@ -140,7 +140,7 @@ def test_events_are_an_iterator(candidate):
     assert kinds.index(Draining) < kinds.index(Lost)
 
 
-def test_nothing_within_the_time_given_is_an_error_and_the_iterator_goes_on(candidate):
+def test_nothing_within_the_time_given_is_an_error_and_the_iterator_continues(candidate):
     candidate.next_term(TIMEOUT)
     events = candidate.events(timeout=0.05)
     with pytest.raises(incumbent.TimedOutError) as timed_out:
@@ -208,7 +208,7 @@ def test_a_drain_waits_for_its_callback_though_the_leader_leaves_before_any_call
     assert election.candidate.is_leader
     go_on.set()
     assert drained.get(timeout=TIMEOUT) is True
-    until(lambda: not election.candidate.is_leader, "it drains for ever")
+    until(lambda: not election.candidate.is_leader, "it never stops draining")
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -319,7 +319,7 @@ def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
             assert isinstance(waiting.get(timeout=TIMEOUT), incumbent.ClosedError)
 
 
-def test_a_candidate_that_is_dropped_gives_its_seat_back(threads_store):
+def test_a_dropped_candidate_releases_its_lease(threads_store):
     first = threads_store.campaign("jobs", name="a", **FAST)
     first.next_term(TIMEOUT)
     with pytest.warns(ResourceWarning, match="unclosed candidate 'a' for 'jobs'"):

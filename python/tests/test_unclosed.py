@@ -1,4 +1,4 @@
-"""A store or candidate that is dropped and was never closed causes a warning, once its last user is gone."""
+"""A store or candidate that is dropped without being closed causes a warning, once its last user is gone."""
 
 from __future__ import annotations
 

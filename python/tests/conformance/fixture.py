@@ -47,7 +47,7 @@ class Fixture:
         needs, offers = set(scenario.needs), set(prepared.texts("offers"))
         lacking = sorted(needs - offers - NETWORK)
         if lacking:
-            raise Lacking(f"needs {', '.join(lacking)}, which is not to be had on {store}")
+            raise Lacking(f"needs {', '.join(lacking)}, which {store} lacks")
         self._cuts = bool(needs & NETWORK) and not offers & NETWORK
         self._urls.update(prepared.pairs("connections"))
         self._own_store = await self._face.open(prepared.text("url"))
