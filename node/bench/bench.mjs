@@ -1,11 +1,12 @@
-// What the package costs. Prints progress on standard error, and on standard output one JSON array of figures.
+// The costs of the package. Prints progress on standard error, and on standard output one JSON array of
+// figures.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
 import { connect } from 'incumbent';
 import { ScriptedElection } from 'incumbent/testing';
 
-// What is no part of the package as it is used: a hand on when something is told.
+// Not part of the package's interface: the benchmark decides when an event is reported.
 import addonModule from '../dist/addon.js';
 import candidateModule from '../dist/candidate.js';
 
@@ -54,8 +55,8 @@ progress('isLeader');
 
 progress('a term');
 {
-  // Each reads the clock in the compiled part, through a function of the term. The last one is a getter of a native object,
-  // through which all of them went at first.
+  // Each reads the clock in the compiled part, through a function of the term. The last is a getter of a
+  // native object, as all of them once were.
   const CALLS = 20_000;
   const election = new ScriptedElection();
   election.acquire();
@@ -82,7 +83,7 @@ progress('a term');
 }
 
 const EVENTS = 5000;
-/** The first are slower: what runs is compiled meanwhile. */
+/** The first are slower: the engine is still compiling the code. */
 const WARM = 500;
 
 function latency(name, took, goal) {
@@ -93,7 +94,7 @@ function latency(name, took, goal) {
 
 progress('a message of a worker thread');
 {
-  // What an event loop is told by other means, beside which the next figures are to be seen.
+  // A message to an event loop by other means, to compare with the next figures.
   const code = `const { parentPort, workerData } = require('node:worker_threads');
 const cell = new Int32Array(new SharedArrayBuffer(4));
 for (let sent = 0; sent < workerData; sent += 1) {
@@ -109,7 +110,7 @@ for (let sent = 0; sent < workerData; sent += 1) {
 
 progress('an event to `for await`');
 {
-  // Told by another thread, as those of a real election are, while this one waits.
+  // Reported by another thread, like the events of a real election, while this thread waits.
   const script = addon.newScript('jobs', 'candidate');
   const candidate = Candidate.of(script.candidate(), false);
   const took = [];

@@ -1,9 +1,9 @@
-// What a program for Node waits for, for `cargo xtask bench languages`: the same as `runtime/benches/languages.rs`, except
-// that the events do not wait for their reader, as another thread of JavaScript cannot report them. Prints one JSON array
-// of figures.
+// Measures what a program for Node waits for, for `cargo xtask bench languages`: the same as
+// `runtime/benches/languages.rs`, except that the events do not wait for their reader, as another thread of
+// JavaScript cannot report them. Prints one JSON array of figures.
 import { ScriptedElection } from 'incumbent/testing';
 
-// What is no part of the package as it is used: another thread that reports leaders.
+// Not part of the package's interface: another thread that reports leaders.
 import addonModule from '../dist/addon.js';
 import candidateModule from '../dist/candidate.js';
 

@@ -74,15 +74,15 @@ impl Candidate {
         outcome(self.candidate.holding_events(held_event).map(Feed::from))
     }
 
-    /// Answers with the current or the next term, held, or nothing once the campaign is over; with the one after
-    /// `after` where that is given.
+    /// Answers with the current or the next term, held, or nothing once the campaign is over; if `after` is given, with
+    /// the next term after it.
     #[napi]
     pub fn next_term(&self, after: Option<&Term>) -> Operation {
         let next = self.candidate.next_term(after.map(Term::plain));
         Operation::new(next, |hold| hold.map(|hold| Value::C(Hold::from(hold))))
     }
 
-    /// Gives up leadership, and campaigns on.
+    /// Gives up leadership, and keeps campaigning.
     #[napi]
     pub fn resign(&self, inside: bool) -> Operation {
         Operation::of_nothing(self.candidate.leave(Leave::Resign, inside))

@@ -63,7 +63,7 @@ impl Feed {
         }
     }
 
-    /// Notifies the event loop with that number when there may be something; returns false where there may be already.
+    /// Notifies the event loop with that number when there may be something; returns false if there may be already.
     #[napi]
     pub fn notify(&self, notifier: &Notifier, id: u32) -> bool {
         self.feed.ready().wake_inline(notifier.wake(id))
@@ -104,7 +104,7 @@ pub(crate) fn event(event: Event) -> Item {
     Item { event: Some(row), ..Item::default() }
 }
 
-/// Converts an event, and holds its term where it is won.
+/// Converts an event, and holds its term if it is won.
 pub(crate) fn held_event(held: Event) -> Item {
     let hold = match &held {
         Event::Won(term) => Some(Hold::from(incumbent_ffi::Hold::from(term.clone()))),

@@ -1,6 +1,6 @@
 //! Hands log records to every event loop that requests them.
 
-#![allow(deprecated, reason = "as the notifier: what is logged keeps no event loop running")]
+#![allow(deprecated, reason = "like the notifier: a log keeps no event loop running")]
 
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -67,7 +67,7 @@ impl LogTap {
         Ok(Self { id })
     }
 
-    /// Ends it: nothing more is handed on.
+    /// Ends it: no more records are handed on.
     #[napi]
     pub fn close(&self) {
         let mut taps = taps();
@@ -128,5 +128,5 @@ fn level(level: LogLevel) -> &'static str {
 fn parsed_level(name: &str) -> Result<LogLevel> {
     let all = [LogLevel::Trace, LogLevel::Debug, LogLevel::Info, LogLevel::Warning, LogLevel::Error];
     let found = all.into_iter().find(|one| level(*one) == name);
-    found.ok_or_else(|| Error::new(Status::InvalidArg, format!("{name:?} is no level of a log")))
+    found.ok_or_else(|| Error::new(Status::InvalidArg, format!("{name:?} is not a log level")))
 }

@@ -65,7 +65,7 @@ impl Operation {
         })
     }
 
-    /// Notifies the event loop with that number when the answer is there; returns false where it is there already.
+    /// Notifies the event loop with that number when the answer is there; returns false if it is there already.
     #[napi]
     pub fn notify(&self, notifier: &Notifier, id: u32) -> bool {
         self.operation.ready().wake_inline(notifier.wake(id))

@@ -127,7 +127,7 @@ impl Store {
         })
     }
 
-    /// Answers with the candidates of that election; nothing where the store cannot find out.
+    /// Answers with the candidates of that election; nothing if the store cannot find out.
     #[napi]
     pub fn candidates(&self, election: String) -> Operation {
         Operation::new(self.store.candidates(election), |candidates| {
@@ -141,7 +141,7 @@ impl Store {
         Operation::of_nothing(self.store.close(inside))
     }
 
-    /// Returns an error where the store cannot be used.
+    /// Returns an error if the store cannot be used.
     #[napi]
     pub fn check(&self) -> Option<Failure> {
         failure(self.store.check())

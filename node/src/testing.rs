@@ -12,7 +12,7 @@ use crate::operation::{Operation, Value};
 use crate::store::Store;
 use crate::value::{self, DIALECT, Failure, Outcome, failure, outcome};
 
-/// A clock that stands still until it is advanced.
+/// A clock that moves only when it is advanced.
 #[napi(js_name = "ManualClock")]
 pub struct ManualClock {
     clock: ffi::ManualClock,
@@ -164,7 +164,7 @@ impl FaultyStore {
             "lose_answer" => ffi::WriteFault::LoseAnswer,
             "lose_request" => ffi::WriteFault::LoseRequest,
             "busy" => ffi::WriteFault::Busy,
-            _ => return Err(Error::new(Status::InvalidArg, format!("{fault:?} is no fault of a write"))),
+            _ => return Err(Error::new(Status::InvalidArg, format!("{fault:?} is not a fault of writes"))),
         };
         Ok(failure(self.faults.writes(fault, count as usize)))
     }
@@ -196,7 +196,7 @@ impl FaultyStore {
 
 fn length(milliseconds: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(milliseconds / 1000.0).map_err(|_| {
-        let message = format!("{milliseconds} is no length of time: give milliseconds, not negative");
+        let message = format!("{milliseconds} is not a length of time: give milliseconds, not negative");
         Error::new(Status::InvalidArg, message)
     })
 }

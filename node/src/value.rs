@@ -65,7 +65,7 @@ impl From<ElectionInfo> for ElectionRow {
 /// Returns the reason with that code.
 pub(crate) fn reason(code: &str) -> Result<Reason> {
     let found = Reason::ALL.into_iter().find(|reason| reason.code() == code);
-    let unknown = || Error::new(Status::InvalidArg, format!("{code:?} is no reason for which a term ends"));
+    let unknown = || Error::new(Status::InvalidArg, format!("{code:?} is not a reason for a term to end"));
     found.ok_or_else(unknown)
 }
 

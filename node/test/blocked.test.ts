@@ -17,7 +17,7 @@ test('the first look afterwards knows that the term is over', () => {
   expect(signal.reason).toMatchObject({ reason: 'EXPIRED' });
 });
 
-test('a callback that was due before the news finds the signal aborted', async () => {
+test('a callback that was due before the event finds the signal aborted', async () => {
   const { election, candidate } = scripted();
   election.acquire();
   const { signal } = leading(candidate);
@@ -33,7 +33,7 @@ test('a callback that was due before the news finds the signal aborted', async (
   expect(heard).toBe(1);
 });
 
-test('who only listens hears of it without looking', async () => {
+test('a listener hears of it without asking', async () => {
   await using faulty = await faultyStore();
   const candidate = await faulty.store.campaign('jobs', SHORT);
   const { signal } = await won(candidate);

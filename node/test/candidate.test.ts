@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 afterEach(() => store.close());
 
-test('a candidate that is alone leads, and says so everywhere', async () => {
+test('a lone candidate leads, and all its readings show it', async () => {
   const candidate = await store.campaign('jobs', { ...FAST, name: 'a', metadata: { address: 'x' } });
   const term = await won(candidate);
   expect([candidate.isLeader, candidate.state, candidate.name, candidate.election]).toEqual([
@@ -144,7 +144,7 @@ test('a signal is aborted with the reason, and stops what listens to it', async 
   expect(() => term.signal.throwIfAborted()).toThrow('the term ended');
 });
 
-test('a hand-over goes to the one that is named', async () => {
+test('a hand-over goes to the named candidate', async () => {
   const first = await store.campaign('jobs', { ...FAST, name: 'first' });
   await won(first);
   const others = await Promise.all(['b', 'c', 'd'].map((name) => store.campaign('jobs', { ...FAST, name })));
@@ -192,7 +192,7 @@ test('an observer sees leaders and vacancies, and ends with its store', async ()
   await observed;
 });
 
-test('one who is not well resigns, and comes back', async () => {
+test('an unhealthy leader resigns, and comes back', async () => {
   const candidate = await store.campaign('jobs', FAST);
   const term = await won(candidate);
   candidate.setHealthy(false);
@@ -211,7 +211,7 @@ test('a store that is closed takes no campaign, and closes what it had', async (
   await candidate.close();
 });
 
-test('what is used with await using is closed at the end', async () => {
+test('await using closes stores and candidates at the end', async () => {
   let kept;
   {
     await using mine = await connect('memory:');
@@ -237,7 +237,7 @@ test('a wait for a store that is not there ends with its signal or at its time l
   expect(await store.candidates('jobs')).toEqual([]);
 });
 
-test('a signal ends the wait for a term, and the campaign goes on', async () => {
+test('a signal ends the wait for a term, and the campaign continues', async () => {
   const leader = await store.campaign('jobs', FAST);
   await won(leader);
   const candidate = await store.campaign('jobs', FAST);
@@ -281,7 +281,7 @@ test('a term that ends without a drain aborts both signals with its reason', asy
   expect(drainSignal.reason).toMatchObject({ code: 'TERM_ENDED', reason: 'HANDLER_FAILED' });
 });
 
-test('all that is returned can be written as JSON, and printed', async () => {
+test('all returned values can be written as JSON, and printed', async () => {
   const candidate = await store.campaign('jobs', { ...FAST, name: 'a', metadata: { rack: '7' } });
   const term = await won(candidate);
   await until('it sees itself', () => candidate.leader !== null);

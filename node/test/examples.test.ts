@@ -74,7 +74,7 @@ test('the provider of NestJS leads while its application runs, and leaves with i
   expect(await first.expect('sent with token')).toBe(token);
   first.child.kill('SIGTERM');
   await first.expect('the last newsletter is sent');
-  // Nest ends the process by the signal that it got, once the hooks are done.
+  // Nest ends the process with the signal that it got, once the hooks are done.
   expect([await first.ended, first.errors]).toEqual(['SIGTERM', '']);
   await using store = await connect(url);
   expect(await store.leader('newsletter')).toBeNull();

@@ -73,7 +73,7 @@ test('a drain that begins before the win was read waits for the listeners all th
   ]);
 });
 
-test('a term that drains goes on until the listeners are done', async () => {
+test('a draining term lasts until the listeners are done', async () => {
   const { candidate } = election;
   let finish = (): void => undefined;
   const drained = new Promise<void>((resolve) => (finish = resolve));
@@ -200,7 +200,7 @@ test('what work throws because its term is over is no failure', async () => {
   expect(warnings).toEqual([]);
 });
 
-test('an event that there is not is refused by name', async () => {
+test('an unknown event is refused by name', async () => {
   const { candidate } = election;
   const on = (name: string | symbol): unknown => candidate.on(name as 'won', () => undefined);
   expect(() => on('wno')).toThrow(InvalidSettingError);

@@ -19,7 +19,7 @@ test('a campaign keeps its process alive until it is closed', async () => {
   expect([await process.ended, process.errors]).toEqual([0, '']);
 });
 
-test('a campaign goes on though no variable holds it', async () => {
+test('a campaign continues though no variable holds it', async () => {
   const url = bucket();
   const process = program('lifetime.mjs', 'forgotten', url);
   await process.expect('done');

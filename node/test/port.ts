@@ -1,6 +1,6 @@
 /**
- * A port on which no process listens. It lies below the range that the system gives to outgoing connections, and beside
- * those of the tests in other languages.
+ * A port on which no process listens: below the system's range for outgoing connections, and outside the ranges of
+ * the tests in other languages.
  */
 
 import { createServer } from 'node:net';

@@ -55,7 +55,7 @@ test('a worker that was stopped beyond its lease knows at its first line', async
   });
 });
 
-test('a worker that was stopped for a moment leads on', async () => {
+test('a worker that was stopped for a moment keeps leading', async () => {
   const first = program('asked.mjs', bucket());
   await first.expect('won');
   first.child.kill('SIGSTOP');
@@ -94,7 +94,7 @@ test('the command line sees who leads in Node', async () => {
   });
 });
 
-/** Returns a Python with the package, where `cargo xtask test` has made one; none, where it runs without Python. */
+/** Returns a Python with the package, if `cargo xtask test` has made one; none if the test runs without Python. */
 function python(): string | undefined {
   const named = process.env['INCUMBENT_PYTHON'];
   if (named === 'none') {

@@ -18,7 +18,7 @@ export const NATS: CampaignSettings = { preset: 'fast', splay: 0 };
 /** The lease of a bucket: tests wait for its end. */
 export const NATS_LEASE_MS = 8000;
 
-/** Blocks this thread until a condition is true, as a long call does, at no cost to what runs beside. */
+/** Blocks this thread until a condition is true, as a long call does, without using the processor. */
 export function block(isSo: () => boolean): void {
   const never = new Int32Array(new SharedArrayBuffer(4));
   while (!isSo()) {
@@ -96,7 +96,7 @@ export class Process {
   }
 }
 
-/** Starts one of the programs beside this file. */
+/** Starts one of the programs in `programs`. */
 export function program(name: string, ...args: string[]): Process {
   return new Process(process.execPath, join(__dirname, 'programs', name), ...args);
 }

@@ -36,7 +36,7 @@ async function resigning(candidate: Candidate): Promise<number> {
   return performance.now() - began;
 }
 
-test('asked again and again while it waits it gives each term once and leaves no hold', async () => {
+test('however often it is asked while it waits, it gives each term once and leaves no hold', async () => {
   const { candidate, begins } = await waiting();
   const terms = candidate.terms();
   const given: Term[] = [];
@@ -52,7 +52,7 @@ test('asked again and again while it waits it gives each term once and leaves no
   expect(given).toHaveLength(1);
 });
 
-test('what is asked for at once is answered in order, with one term after another', async () => {
+test('simultaneous requests are answered in order, with one term after another', async () => {
   // Each term is held until the next is given, so that its lease has to run out.
   const candidate = await store.campaign('jobs', { ...LEAVING, lease: 5000 });
   const terms = candidate.terms();
@@ -70,7 +70,7 @@ test('what is asked for at once is answered in order, with one term after anothe
   await terms.return();
 });
 
-test('the term that is given is held, although the next is asked for already', async () => {
+test('the current term is held, although the next is already requested', async () => {
   const candidate = await store.campaign('jobs', LEAVING);
   const terms = candidate.terms();
   const [first] = [terms.next(), terms.next()];
@@ -84,7 +84,7 @@ test('the term that is given is held, although the next is asked for already', a
   await until('it has left', () => isOver);
 });
 
-test('a resignation in a turn of the terms does not wait for itself, although the next term is requested already', async () => {
+test('a resignation in a turn of the terms does not wait for itself, although the next term is already requested', async () => {
   const candidate = await store.campaign('jobs', LEAVING);
   const terms = candidate.terms();
   const turn = async (): Promise<number> => {
@@ -111,7 +111,7 @@ test('an iteration that is ended settles what is waited for', async () => {
   expect(await resigning(candidate)).toBeLessThan(30_000);
 });
 
-test('so does one that is disposed of', async () => {
+test('an iteration that is disposed of settles it too', async () => {
   const { candidate } = await waiting();
   let asked: Promise<IteratorResult<Term, undefined>>;
   {
@@ -121,7 +121,7 @@ test('so does one that is disposed of', async () => {
   expect(await Promise.race([asked, soon(50_000)])).toEqual({ done: true, value: undefined });
 });
 
-test('a campaign that is over answers everybody', async () => {
+test('a campaign that is over answers every request', async () => {
   const { candidate } = await waiting();
   const terms = candidate.terms();
   const asked = [terms.next(), terms.next(), terms.next()];

@@ -9,7 +9,7 @@ import { InvalidSettingError } from '../dist/index.js';
 import { ManualClock, ScriptedElection, faultyStore, until } from '../dist/testing.js';
 import { SHORT, event, won } from './support.js';
 
-test('an election follows its script, and says what was asked of it', async () => {
+test('an election follows its script, and lists the requests', async () => {
   const { candidate } = new ScriptedElection({ election: 'cron', name: 'me' });
   const election = new ScriptedElection({ name: 'me' });
   expect([candidate.election, candidate.name, candidate.isLeader, candidate.term]).toEqual(['cron', 'me', false, null]);
@@ -31,7 +31,7 @@ test('an election follows its script, and says what was asked of it', async () =
   ]);
 });
 
-test('on a clock that stands still a lease lasts until it is moved on', () => {
+test('on a manual clock a lease lasts until the clock is advanced', () => {
   const clock = new ManualClock();
   const election = new ScriptedElection({ clock });
   election.acquire(5000);
@@ -46,7 +46,7 @@ test('on a clock that stands still a lease lasts until it is moved on', () => {
 
 test.each([
   ['the clock of the machine', undefined],
-  ['a clock that stands still', new ManualClock()],
+  ['a manual clock', new ManualClock()],
 ])('a lease that runs out ends its term, on %s', async (_, clock) => {
   const { candidate, ...election } = scripted(clock);
   const lost = once(candidate, 'lost');
@@ -78,7 +78,7 @@ test.each([
   expect(act).toThrow(message);
 });
 
-test('a store has the faults it is asked for', async () => {
+test('a store has the faults that the test asks for', async () => {
   await using faulty = await faultyStore();
   const candidate = await faulty.store.campaign('jobs', SHORT);
   const term = await won(candidate);
@@ -96,7 +96,7 @@ test('a store has the faults it is asked for', async () => {
 });
 
 test('an unknown reason is refused', () => {
-  expect(() => new ScriptedElection().revoke('BORED' as 'CLOSED')).toThrow('"BORED" is no reason');
+  expect(() => new ScriptedElection().revoke('BORED' as 'CLOSED')).toThrow('"BORED" is not a reason');
 });
 
 test('node:test runs with it, and ends though nothing was closed', () => {

@@ -34,7 +34,7 @@ def progress(what: str) -> None:
 
 
 def nanoseconds(statement: str, **names: object) -> float:
-    """The least of many short runs: what it takes where nothing disturbs it."""
+    """The least of many short runs: its time when nothing disturbs it."""
     number, repeat = 2_000, RUNS
     return min(timeit.repeat(statement, globals=names, number=number, repeat=repeat)) / number * 1e9
 
@@ -68,7 +68,7 @@ async def latency(count: int, begin: Callable[[], None], receive: Any) -> list[f
     def cause() -> None:
         for _ in range(count):
             ready.acquire()
-            # The loop is idle by then, as that of a worker is.
+            # The loop is idle by then, like a worker's.
             time.sleep(0.001)
             begin()
 
@@ -113,8 +113,8 @@ async def events() -> None:
     figure("call_soon_threadsafe from a thread, p99", percentile(bare, 0.99), "µs", count)
     figure("event, core to async for, p50", percentile(ours, 0.50), "µs", count)
     figure("event, core to async for, p99", percentile(ours, 0.99), "µs", count, 200)
-    figure("… beside the bare call, p50", percentile(ours, 0.50) / percentile(bare, 0.50), "ratio", count)
-    figure("… beside the bare call, p99", percentile(ours, 0.99) / percentile(bare, 0.99), "ratio", count)
+    figure("… as a multiple of the bare call, p50", percentile(ours, 0.50) / percentile(bare, 0.50), "ratio", count)
+    figure("… as a multiple of the bare call, p99", percentile(ours, 0.99) / percentile(bare, 0.99), "ratio", count)
 
 
 def imports() -> None:
@@ -135,7 +135,7 @@ async def idle() -> None:
     progress("a thousand campaigns")
     settings: Any = {"name": "a", "lease": 3600, "splay": 0}
     async with await incumbent.connect("memory:") as store:
-        # One of each kind first, so that what is loaded once is not counted.
+        # One of each kind first, so that one-time loading is not counted.
         async with store.campaign("first", **settings) as first:
             await first.next_term()
 

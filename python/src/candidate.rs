@@ -11,7 +11,7 @@ use crate::operation::Operation;
 use crate::term::{Hold, Term};
 use crate::value::{LeaderTuple, Name, OrRaise, leader};
 
-/// A participant of an election. Python derives a class from it, which warns where no close was requested.
+/// A participant of an election. Python derives a class from it, which warns if no close was requested.
 #[pyclass(frozen, subclass, module = "incumbent._incumbent")]
 pub struct Candidate {
     candidate: incumbent_ffi::Candidate,
@@ -32,7 +32,7 @@ impl Candidate {
         other.candidate.clone().into()
     }
 
-    /// Returns true while the campaign goes on and no close was requested; false in a forked child.
+    /// Returns true while the campaign runs and no close was requested; false in a forked child.
     #[getter]
     fn is_left_open(&self) -> bool {
         !self.is_closing.load(Ordering::Relaxed) && self.candidate.state() != State::Closed
@@ -84,14 +84,14 @@ impl Candidate {
         self.candidate.holding_events(held_event).or_raise(py).map(Feed::from)
     }
 
-    /// Returns the health questions, where there is a health check; the first call only.
+    /// Returns the health questions, if there is a health check; only the first call returns them.
     fn questions(&self, py: Python<'_>) -> PyResult<Option<Feed>> {
         let questions = self.candidate.questions(|question| Item::Question(question.into())).or_raise(py)?;
         Ok(questions.map(Feed::from))
     }
 
-    /// Answers with a hold on the current or the next term, or on the one after `after`; None once the campaign is
-    /// over.
+    /// Answers with a hold on the current or the next term, or on the term that follows `after`; None once the campaign
+    /// is over.
     #[pyo3(signature = (after))]
     fn next_term(&self, after: Option<&Bound<'_, Term>>) -> Operation {
         let after = after.map(|term| term.get().into());
@@ -101,7 +101,7 @@ impl Candidate {
         })
     }
 
-    /// Gives up leadership. Answers once the key is released, or from inside of the work once the drain has begun.
+    /// Gives up leadership. Answers once the key is released, or, inside of the work, once the drain has begun.
     fn resign(&self, inside: bool) -> Operation {
         Operation::of_nothing(self.candidate.leave(Leave::Resign, inside))
     }

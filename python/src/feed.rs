@@ -23,7 +23,7 @@ pub(crate) enum Item {
     /// With a hold on the term that is won.
     HeldEvent((EventTuple, Option<Hold>)),
     Question(Question),
-    /// The election, its leader, and the seconds for which that has held.
+    /// The election, its leader, and for how many seconds that has been so.
     Observation((String, Option<LeaderTuple>, f64)),
 }
 
@@ -50,12 +50,12 @@ impl Feed {
         waited(py, timeout, interruptible, |limit| self.feed.ready().wait(limit))
     }
 
-    /// Calls `callback`, on another thread, when there may be an item; returns False where there may be already.
+    /// Calls `callback`, on another thread, when there may be an item; returns False if there may be already.
     fn wake(&self, callback: Py<PyAny>) -> bool {
         self.feed.ready().wake(wake(callback))
     }
 
-    /// Puts `message` into `mailbox` when there may be an item; returns False where there may be already.
+    /// Puts `message` into `mailbox` when there may be an item; returns False if there may be already.
     fn post(&self, mailbox: &Bound<'_, Mailbox>, message: u64) -> bool {
         self.feed.ready().post(&mailbox.get().mailbox, message)
     }
@@ -76,7 +76,7 @@ impl Feed {
 pub(crate) type EventTuple =
     (&'static str, Option<Term>, Option<(&'static str, Option<String>)>, Option<LeaderTuple>);
 
-/// Converts an event, and holds its term where it is won.
+/// Converts an event, and holds its term if it is won.
 pub(crate) fn held_event(held: Event) -> Item {
     let hold = match &held {
         Event::Won(term) => Some(Hold::from(incumbent_ffi::Hold::from(term.clone()))),

@@ -37,7 +37,7 @@ impl Mailbox {
     }
 }
 
-/// Checks whether an event loop runs. Only the loop keeps it alive: a loop that is closed is not watched any more.
+/// Checks whether an event loop runs. Only the loop keeps it alive: a closed loop is no longer watched.
 #[pyclass(frozen, weakref, module = "incumbent._incumbent")]
 pub struct LoopProbe {
     pub(crate) probe: incumbent_ffi::LoopProbe,

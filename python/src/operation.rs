@@ -46,12 +46,12 @@ impl Operation {
         waited(py, timeout, interruptible, |limit| self.operation.ready().wait(limit))
     }
 
-    /// Calls `callback`, on another thread, when the answer is there; returns False where it is there already.
+    /// Calls `callback`, on another thread, when the answer is there; returns False if it is there already.
     fn wake(&self, callback: Py<PyAny>) -> bool {
         self.operation.ready().wake(wake(callback))
     }
 
-    /// Puts `message` into `mailbox` when the answer is there; returns False where it is there already.
+    /// Puts `message` into `mailbox` when the answer is there; returns False if it is there already.
     fn post(&self, mailbox: &Bound<'_, Mailbox>, message: u64) -> bool {
         self.operation.ready().post(&mailbox.get().mailbox, message)
     }

@@ -12,7 +12,7 @@ use crate::mailbox::LoopProbe;
 use crate::operation::Operation;
 use crate::value::{self, DIALECT, Name, OrRaise, candidate, leader};
 
-/// A store that is open for elections. Python derives a class from it, which warns where no close was requested.
+/// A store that is open for elections. Python derives a class from it, which warns if no close was requested.
 #[pyclass(frozen, subclass, module = "incumbent._incumbent")]
 pub struct Store {
     store: incumbent_ffi::Store,
@@ -145,7 +145,7 @@ impl Store {
         })
     }
 
-    /// Answers with the candidates of that election; None where the store cannot find out.
+    /// Answers with the candidates of that election; None if the store cannot find out.
     fn candidates(&self, election: Name) -> Operation {
         Operation::new(self.store.candidates(election.0), |py, candidates| {
             let plain = candidates.map(|all| all.into_iter().map(candidate).collect::<Vec<_>>());

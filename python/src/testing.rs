@@ -13,7 +13,7 @@ use crate::value::OrRaise;
 use crate::value::{self, DIALECT};
 use crate::wait::limit;
 
-/// A clock that stands still until it is advanced.
+/// A clock that moves only when it is advanced.
 #[pyclass(frozen, module = "incumbent.testing")]
 pub struct ManualClock {
     clock: ffi::ManualClock,
@@ -128,7 +128,7 @@ impl Faults {
             "lose_answer" => ffi::WriteFault::LoseAnswer,
             "lose_request" => ffi::WriteFault::LoseRequest,
             "busy" => ffi::WriteFault::Busy,
-            _ => return Err(PyValueError::new_err(format!("{fault:?} is no fault of a write"))),
+            _ => return Err(PyValueError::new_err(format!("{fault:?} is not a fault of writes"))),
         };
         self.faults.writes(fault, count).or_raise(py)
     }

@@ -33,7 +33,7 @@ pub(crate) fn candidate(candidate: CandidateInfo) -> CandidateTuple {
 /// Returns the reason with that code.
 pub(crate) fn reason(code: &str) -> PyResult<Reason> {
     let found = Reason::ALL.into_iter().find(|reason| reason.code() == code);
-    found.ok_or_else(|| PyValueError::new_err(format!("{code:?} is no reason for which a term ends")))
+    found.ok_or_else(|| PyValueError::new_err(format!("{code:?} is not a reason for a term to end")))
 }
 
 /// A key, or the name of a candidate.
@@ -46,7 +46,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Name {
         let text = given.cast::<PyString>()?;
         let refused = |_| {
             let shown = text.repr().map_or_else(|_| String::new(), |shown| format!(" {shown}"));
-            let message = format!("the name{shown} is no Unicode: it has half of a surrogate pair");
+            let message = format!("the name{shown} is not Unicode: it has half of a surrogate pair");
             raised(given.py(), Error::new(ErrorKind::InvalidName, message))
         };
         Ok(Self(text.to_str().map_err(refused)?.to_owned()))
@@ -70,7 +70,7 @@ pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         // An integer too large for a float is outside of every range.
         return Ok(Value::Number(given.extract().unwrap_or(f64::INFINITY)));
     }
-    // A text that is no Unicode is of no kind that a setting may have: another character in its place would be another name.
+    // A text that is not Unicode is no setting: replacing the bad character would make it another name.
     if let Some(text) = given.cast::<PyString>().ok().and_then(|text| text.to_str().ok()) {
         return Ok(Value::Text(text.to_owned()));
     }
@@ -105,7 +105,7 @@ pub(crate) fn raised(py: Python<'_>, error: Error) -> PyErr {
         .and_then(|make| make.call1(py, (error.code.text(), error.message(DIALECT), error.causes, reason)));
     match made {
         Ok(exception) => PyErr::from_value(exception.into_bound(py)),
-        // An incomplete package: its own error is the more useful one.
+        // An incomplete package: its own error is more useful.
         Err(error) => error,
     }
 }

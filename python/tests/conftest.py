@@ -1,4 +1,4 @@
-"""Fixtures: a real nats-server with a bucket, the command line, processes that never outlive a test."""
+"""Fixtures: a real nats-server with a bucket, the command line, and processes that never outlive a test."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def python() -> Iterator[Callable[..., Process]]:
 def sqlite(cli: Path) -> Iterator[str]:
     """A file for one test, as a store's URL; declared new, so that its first leader need not wait.
 
-    It is in memory where there is such a folder: a busy disk would hold up a process that ends.
+    It is in memory if the system has a folder for that: a busy disk would hold up a process that
+    ends.
     """
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:

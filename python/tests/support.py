@@ -119,7 +119,7 @@ class Process:
 
 
 def without_short_lease(errors: str) -> str:
-    """Leaves out the warning that the leases of the tests' buckets are short, which they are on purpose."""
+    """Leaves out the warning that the leases of the tests' buckets are short: they are short on purpose."""
     lines = errors.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("a leader loses its term when the store is silent"))
 
@@ -159,8 +159,8 @@ _PORTS: list[IO[bytes]] = []
 def free_port() -> int:
     """Returns a port on which no process listens, for this process alone until it ends.
 
-    It lies below the range that the system gives to outgoing connections, and beside the one of the Rust tests:
-    otherwise a client that dials a server that is down would now and then get that very port.
+    It is below the system's range for outgoing connections, and outside the range of the Rust
+    tests: otherwise a client that dials a stopped server would sometimes get that very port.
     """
     folder = Path(tempfile.gettempdir()) / "incumbent-test-ports"
     folder.mkdir(exist_ok=True)

@@ -13,7 +13,7 @@ import incumbent
 from incumbent import Draining, LeaderChanged, Lost, Reason, State, StateChanged, TermEnded, Warning, Won
 
 
-async def test_the_one_that_is_there_wins_and_leads(candidate):
+async def test_a_lone_candidate_wins_and_leads(candidate):
     assert (candidate.name, candidate.election) == ("a", "jobs")
     term = await soon(candidate.next_term())
     assert candidate.is_leader and term.is_current() and candidate.term == term
@@ -159,7 +159,8 @@ async def test_a_drain_waits_for_the_body_and_the_lease_is_held_meanwhile(candid
     async with term:
         resigning = asyncio.create_task(candidate.resign())
         await soon(term.draining())
-        # The task was created inside of the body, so it waits for the drain to begin and not for its end.
+        # The task was created inside of the body, so it waits for the drain to begin, and not for
+        # its end.
         await soon(resigning)
         assert candidate.is_leader and term.is_draining
     assert await soon(term.ended()) is Reason.RESIGNED
@@ -274,7 +275,7 @@ async def test_a_drain_handler_that_comes_too_late_is_not_called(store):
         resigning = asyncio.create_task(candidate.resign())
         await asyncio.sleep(0)
         # The loop is blocked during the whole drain.
-        until(lambda: not term.is_current(), "it drains for ever")
+        until(lambda: not term.is_current(), "it never stops draining")
         await soon(resigning)
     assert drained == []
 
@@ -297,7 +298,7 @@ async def test_a_drain_handler_that_raises_is_reported_and_ends_the_term_where_a
     assert reported[0].object is drain
 
 
-async def test_the_seat_is_handed_to_the_one_that_is_named(store):
+async def test_leadership_is_handed_to_the_named_candidate(store):
     async with store.campaign("jobs", name="a", **FAST) as first:
         await soon(first.next_term())
         async with store.campaign("jobs", name="b", **FAST) as second:
@@ -335,7 +336,7 @@ async def test_failed_work_ends_the_term_at_once(candidate):
     assert ended.value.reason is Reason.HANDLER_FAILED
 
 
-async def test_a_candidate_that_is_dropped_gives_its_seat_back(store):
+async def test_a_dropped_candidate_releases_its_lease(store):
     first = await store.campaign("jobs", name="a", **FAST)
     await soon(first.next_term())
     with pytest.warns(ResourceWarning, match="unclosed candidate 'a' for 'jobs'"):
@@ -367,7 +368,7 @@ async def test_the_candidates_of_an_election_are_listed_the_longest_standing_fir
     assert not await store.candidates("others")
 
 
-async def test_what_the_leader_publishes_is_seen(store):
+async def test_the_leaders_metadata_is_seen(store):
     metadata = {"address": "10.0.0.7:8080"}
     async with store.campaign("jobs", metadata=metadata, **FAST) as candidate:
         await soon(candidate.next_term())
@@ -389,7 +390,7 @@ async def test_the_event_loop_blocked_beyond_the_lease_knows_at_the_next_line(sc
     election.acquire(lease=3)
     term = election.candidate.term
     assert election.candidate.is_leader
-    until(lambda: not election.candidate.is_leader, "it leads for ever")
+    until(lambda: not election.candidate.is_leader, "it never stops leading")
     assert not term.is_current() and term.reason is Reason.EXPIRED
 
 
@@ -398,7 +399,7 @@ async def test_a_store_that_is_cut_off_ends_the_term_while_the_loop_is_blocked(f
     candidate = await store.campaign("jobs", **SHORT)
     term = await soon(candidate.next_term())
     faults.partition()
-    # The loop does not run from here on.
+    # From here on the loop does not run.
     time.sleep(0.9)
     assert not candidate.is_leader and not term.is_current()
     with pytest.raises(TermEnded):

@@ -55,8 +55,8 @@ async def test_a_close_that_is_cancelled_while_it_drains(store, with_handler):
     assert sorted(stopped) == expected
 
 
-async def test_one_whose_work_goes_on_does_not_let_another_lead_before_it_has_ended(store):
-    """Work that is not cancelled, like that of another thread, is waited for."""
+async def test_no_other_candidate_leads_before_the_work_of_a_dropped_one_has_ended(store):
+    """Waits for work that is not cancelled, like the work of another thread."""
     candidate = await store.campaign("jobs", name="dropped", drain=3600, **LONG)
     term = await soon(candidate.next_term())
     hold = term._native.hold()
@@ -77,7 +77,7 @@ async def test_one_whose_work_goes_on_does_not_let_another_lead_before_it_has_en
 
 def test_for_threads_a_close_that_is_out_of_time():
     def leads(store, has_begun):
-        """Starts a leader whose work goes on as long as its term does; its candidate is dropped when this returns."""
+        """Starts a leader whose work lasts as long as its term; its candidate is dropped when this returns."""
         candidate = store.campaign("jobs", name="dropped", drain=3600, **LONG)
 
         def work():

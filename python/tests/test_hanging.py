@@ -25,12 +25,12 @@ url, hang, watched = sys.argv[1], sys.argv[2], eval(sys.argv[3])
 candidate = None
 
 def looks():
-    # Beside the event loop, as long as what hangs leaves the interpreter's lock to others.
+    # Runs next to the event loop, unless the code that hangs keeps the interpreter's lock.
     while not candidate.is_leader:
         time.sleep(0.001)
     last = None
     while True:
-        # Before the answer: however late this thread goes on, it led at that time or later.
+        # Before the answer: however late this thread resumes, it led at that time or later.
         asks = time.monotonic()
         if not candidate.is_leader:
             break
@@ -48,7 +48,7 @@ def hangs():
 async def main():
     global candidate
     async with await incumbent.connect(url) as store:
-        # Before the win, from which on the loop is asked.
+        # Before the win: from then on the loop is asked.
         print("campaigns", time.monotonic(), flush=True)
         given = {} if watched is None else {"watch_loop": watched}
         async with store.campaign("jobs", name="hangs", preset="fast", splay=0, drain=0.5, **given) as candidate:
@@ -134,7 +134,8 @@ def test_a_process_that_is_stopped_for_longer_than_the_limit_and_not_the_lease_l
         os.kill(worker.pid, signal.SIGSTOP)
         time.sleep(6)
         os.kill(worker.pid, signal.SIGCONT)
-        # Longer than a quarter of the loop's limit: it would be noticed by then, had the stop been counted.
+        # Longer than a quarter of the loop's limit: if the stop were counted, it would be noticed
+        # by then.
         time.sleep(2)
         worker.say("?")
         assert worker.expect("leads") == "True"
@@ -186,7 +187,7 @@ def test_a_loop_that_was_closed_is_watched_no_more():
     ("limit", "says"),
     [(0.05, "at least 100 ms"), ("often", "true for the lease"), (-1, "at least 100 ms"), ([1], "watch_loop is a list")],
 )
-async def test_a_limit_that_cannot_be_is_refused_where_it_is_written(store, limit, says):
+async def test_an_impossible_limit_is_refused_at_the_call(store, limit, says):
     with pytest.raises(incumbent.InvalidSettingError, match=says):
         store.campaign("jobs", watch_loop=limit)
 

@@ -31,7 +31,7 @@ async def test_a_bucket_is_made_and_then_found_as_it_is(nats_url):
         await incumbent.connect(url)
     made = await incumbent.init(url, lease="5s", new=True)
     assert (made.created, made.never_used, made.lease) == (True, True, 5.0)
-    # What is not asked for stays as it is.
+    # A setting that is not given stays as it is.
     assert await incumbent.init(url) == incumbent.InitReport(False, False, True, 5.0, None, ())
     async with await incumbent.connect(url) as store:
         async with store.campaign("jobs", splay=0) as candidate:
@@ -65,7 +65,7 @@ def test_a_bucket_that_differs_is_an_error_and_is_changed_only_when_asked_to(nat
         ("nats://127.0.0.1:1/B", {"new": "yes"}, 'new is "yes", and must be true or false'),
     ],
 )
-def test_what_does_not_fit_is_refused_by_the_name_of_the_setting(tmp_path, url, settings, message):
+def test_a_wrong_setting_is_refused_by_its_name(tmp_path, url, settings, message):
     with pytest.raises(incumbent.InvalidSettingError) as refused:
         incumbent.sync.init(url.replace("FILE", str(tmp_path / "e.db")), **settings)
     assert message in str(refused.value)

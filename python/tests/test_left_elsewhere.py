@@ -1,4 +1,4 @@
-"""A task or thread other than the one that entered can leave a term, and releases it."""
+"""Another task or thread than the one inside can leave a term, and so releases it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_a_generator_that_another_task_closes_releases_the_term(candidate)
     assert await resigns_at_once(candidate)
 
 
-async def test_of_several_bodies_the_one_whose_task_has_ended_is_left_first(candidate):
+async def test_the_body_whose_task_has_ended_is_left_first(candidate):
     term = await soon(candidate.next_term())
 
     async def works():
@@ -108,7 +108,7 @@ async def test_a_term_that_ended_before_another_task_leaves_it_harms_neither(can
         assert asyncio.current_task().cancelling() == 0
 
 
-async def test_one_that_was_never_entered_says_so(candidate):
+async def test_leaving_a_term_more_often_than_it_was_entered_is_an_error(candidate):
     term = await soon(candidate.next_term())
     async with term:
         pass
@@ -171,7 +171,7 @@ def test_a_generator_that_another_thread_closes_releases_the_term(leading):
     leading.resign(30)
 
 
-def test_for_threads_one_that_was_never_entered_says_so(leading):
+def test_for_threads_leaving_a_term_more_often_than_it_was_entered_is_an_error(leading):
     term = leading.next_term(TIMEOUT)
     with term:
         pass
@@ -194,7 +194,7 @@ def test_terms_are_asked_for_by_one_thread_at_a_time():
 
             for _ in range(2):
                 threading.Thread(target=asks, daemon=True).start()
-            # The one of the two that came second.
+            # The second of the two.
             assert "already" in str(outcomes.get(timeout=TIMEOUT))
             first.close(TIMEOUT)
             assert outcomes.get(timeout=TIMEOUT).is_current()
@@ -211,7 +211,7 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
         candidate.next_term(TIMEOUT)
 
         def in_threads():
-            # Its beginning and its end run in threads of a pool, seldom in the same one.
+            # Its beginning and its end run in threads of a pool, seldom in the same thread.
             with candidate.term as term:
                 yield term
 

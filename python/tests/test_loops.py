@@ -58,7 +58,7 @@ def test_a_cancel_scope_of_anyio_around_the_body_and_inside(scripted_election):
     async def main():
         election = scripted_election()
         election.acquire()
-        # The scope ends first: the term goes on.
+        # The scope ends first: the term continues.
         with anyio.move_on_after(0.01) as scope:
             async with election.candidate.term:
                 await anyio.sleep(30)

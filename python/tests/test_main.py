@@ -1,4 +1,4 @@
-"""`python -m incumbent` runs the command line, and says how to install it where it is missing."""
+"""`python -m incumbent` runs the command line, and says how to install it if it is missing."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def expires_and_leads_again(candidate, go, come):
     assert candidate.next_term(TIMEOUT).token > term.token
 
 
-def test_a_server_that_stalls_ends_the_term_and_one_that_goes_on_is_found(away):
+def test_a_server_that_stalls_ends_the_term_and_is_found_when_it_resumes(away):
     server, bucket = away
     with sync.connect(bucket) as store, store.campaign("jobs", name="a", preset="fast", splay=0) as candidate:
         expires_and_leads_again(
@@ -167,13 +167,13 @@ def test_a_server_that_stalls_ends_the_term_and_one_that_goes_on_is_found(away):
         )
 
 
-def test_a_server_that_is_killed_ends_the_term_and_one_that_is_started_again_is_found(away):
+def test_a_server_that_is_killed_ends_the_term_and_is_found_when_it_restarts(away):
     server, bucket = away
     with sync.connect(bucket) as store, store.campaign("jobs", name="a", preset="fast", splay=0) as candidate:
         expires_and_leads_again(candidate, server.kill, server.start)
 
 
-async def test_a_body_is_cancelled_and_events_go_on_when_the_server_is_killed_under_asyncio(away):
+async def test_a_body_is_cancelled_and_events_continue_when_the_server_is_killed_under_asyncio(away):
     server, bucket = away
     async with await incumbent.connect(bucket) as store:
         async with store.campaign("jobs", name="a", preset="fast", splay=0) as candidate:

@@ -60,7 +60,7 @@ def test_the_first_page_leads_at_once_in_a_store_that_its_command_made(nats_url,
     assert python(shlex.split(once)[2]).ended() == (0, "", "")
     begin = time.monotonic()
     python(worker).expect("leading with token")
-    # Half of the lease of a new bucket: without the command's statement it would be one lease.
+    # Half of the lease of a new bucket: without the command it would take a whole lease.
     assert time.monotonic() - begin < 15
 
 
@@ -128,7 +128,7 @@ def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
 
 
 def asked(port):
-    """Returns the answer of one of the workers; None where none answers."""
+    """Returns the answer of one of the workers; None if none answers."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
             return json.load(answer)
@@ -151,7 +151,7 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
         return asked(port)
 
     def leader(*before):
-        """Returns the worker that answers that it leads, and is none of those before."""
+        """Returns the worker that says it leads, if it is not one of those before."""
         answer = said()
         return answer["pid"] if answer and answer["me"] and answer["pid"] not in before else None
 
@@ -159,13 +159,13 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
         first = until(leader, "no worker leads")
         workers = {}
 
-        def every_worker_said_so():
+        def every_worker_sees_the_leader():
             answer = said()
             if answer and answer["leader"]:
                 workers[answer["pid"]] = (answer["me"], answer["leader"].endswith(f"-{first}"))
             return len(workers) == 3
 
-        until(every_worker_said_so, "not all workers see who leads")
+        until(every_worker_sees_the_leader, "not all workers see who leads")
         assert master.pid not in workers
         assert workers == {pid: (pid == first, True) for pid in workers}
         os.kill(first, signal.SIGKILL)

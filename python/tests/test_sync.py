@@ -29,7 +29,7 @@ def candidate(threads_store):
         yield candidate
 
 
-def beside(work):
+def on_a_thread(work):
     """Runs work on another thread; returns a queue with its outcome."""
     outcome = queue.Queue()
 
@@ -43,7 +43,7 @@ def beside(work):
     return outcome
 
 
-def test_the_one_that_is_there_wins_and_leads_until_it_resigns(candidate):
+def test_a_lone_candidate_wins_and_leads_until_it_resigns(candidate):
     term = candidate.next_term(TIMEOUT)
     assert candidate.is_leader and candidate.term == term and term.is_current()
     term.check()
@@ -93,7 +93,7 @@ def test_work_of_lead_that_raises_ends_the_term_and_is_reported(candidate, monke
     def work(term):
         raise RuntimeError("not today")
 
-    ended = beside(lambda: candidate.lead(work))
+    ended = on_a_thread(lambda: candidate.lead(work))
     lost = next(one for one in events if isinstance(one, Lost))
     assert lost.reason is Reason.HANDLER_FAILED
     assert str(reported.get(timeout=TIMEOUT)) == "not today"
@@ -101,7 +101,7 @@ def test_work_of_lead_that_raises_ends_the_term_and_is_reported(candidate, monke
     assert ended.get(timeout=TIMEOUT) is None
 
 
-def test_what_is_no_exception_leaves_lead_and_resigns(candidate):
+def test_an_interrupt_leaves_lead_and_resigns(candidate):
     events = candidate.events(TIMEOUT)
 
     def work(term):
@@ -122,7 +122,7 @@ def test_a_resignation_waits_for_the_work_of_another_thread(candidate):
             term.draining(TIMEOUT)
             order.append("worked")
 
-    outcome = beside(work)
+    outcome = on_a_thread(work)
     assert inside.wait(TIMEOUT)
     candidate.resign(TIMEOUT)
     order.append("resigned")
@@ -140,7 +140,7 @@ def test_events_are_an_iterator(candidate):
     assert kinds.index(Draining) < kinds.index(Lost)
 
 
-def test_nothing_within_the_time_given_is_an_error_and_the_iterator_goes_on(candidate):
+def test_nothing_within_the_time_given_is_an_error_and_the_iterator_continues(candidate):
     candidate.next_term(TIMEOUT)
     events = candidate.events(timeout=0.05)
     with pytest.raises(incumbent.TimedOutError) as timed_out:
@@ -183,7 +183,7 @@ def test_a_drain_waits_for_its_callback_which_has_the_time_that_is_left(threads_
         won = threading.Event()
         candidate.attach(on_won=lambda term: won.set(), on_draining=drain)
         assert won.wait(TIMEOUT)
-        resigned = beside(candidate.resign)
+        resigned = on_a_thread(candidate.resign)
         seconds, was_leader = drained.get(timeout=TIMEOUT)
         assert 30 < seconds <= 60 and was_leader
         assert candidate.is_leader and resigned.empty()
@@ -208,7 +208,7 @@ def test_a_drain_waits_for_its_callback_though_the_leader_leaves_before_any_call
     assert election.candidate.is_leader
     go_on.set()
     assert drained.get(timeout=TIMEOUT) is True
-    until(lambda: not election.candidate.is_leader, "it drains for ever")
+    until(lambda: not election.candidate.is_leader, "it never stops draining")
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -312,14 +312,14 @@ def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
     with sync.connect("memory:") as other, other.campaign("jobs", **FAST) as leader:
         leader.next_term(TIMEOUT)
         with other.campaign("jobs", name="b", **FAST) as follower:
-            waiting = beside(follower.next_term)
+            waiting = on_a_thread(follower.next_term)
             # This thread still runs, so the wait has released the interpreter's lock.
             assert candidate.is_leader
             follower.close(TIMEOUT)
             assert isinstance(waiting.get(timeout=TIMEOUT), incumbent.ClosedError)
 
 
-def test_a_candidate_that_is_dropped_gives_its_seat_back(threads_store):
+def test_a_dropped_candidate_releases_its_lease(threads_store):
     first = threads_store.campaign("jobs", name="a", **FAST)
     first.next_term(TIMEOUT)
     with pytest.warns(ResourceWarning, match="unclosed candidate 'a' for 'jobs'"):

@@ -37,7 +37,7 @@ async def test_the_body_is_cancelled_the_moment_the_term_ends_and_the_reason_is_
     assert isinstance(raised.value.__cause__, asyncio.CancelledError)
 
 
-async def test_a_body_that_ends_by_itself_raises_nothing_and_the_term_goes_on(election):
+async def test_a_body_that_ends_by_itself_raises_nothing_and_the_term_continues(election):
     election.acquire()
     term = election.candidate.term
     async with term as entered:
@@ -62,7 +62,7 @@ async def test_an_exception_of_the_body_is_not_replaced(election):
             raise KeyError
 
 
-async def test_a_cancellation_from_outside_stays_one_and_the_term_goes_on(election):
+async def test_a_cancellation_from_outside_stays_one_and_the_term_continues(election):
     election.acquire()
     term = election.candidate.term
     entered = asyncio.Event()
@@ -220,7 +220,7 @@ async def test_terms_are_equal_where_they_are_the_same(election):
     assert "current" in repr(election.candidate.term) and "USURPED" in repr(one)
 
 
-async def test_outside_of_a_task_it_says_so(election):
+async def test_entering_a_term_outside_of_a_task_is_an_error(election):
     election.acquire()
     loop, said = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
 

@@ -85,5 +85,5 @@ def test_a_reason_that_does_not_exist_is_refused():
     from incumbent import _incumbent
 
     script = _incumbent.Script("a", "b", None)
-    with pytest.raises(ValueError, match="is no reason"):
+    with pytest.raises(ValueError, match="is not a reason"):
         script.revoke("BORED")

@@ -30,7 +30,7 @@ def checked(*command: str, cwd: Path) -> None:
 @pytest.mark.timeout(300)
 def test_the_stubs_are_what_the_compiled_module_is(tmp_path):
     allowed = tmp_path / "allowed"
-    # Names of types, which exist for type checkers only; the base of generic classes; the order of the names.
+    # Names of types that exist for type checkers only, and the base of generic classes.
     names = ["T_co", "(Candidate|Leader|Event|HeldEvent|Init|Observed)Tuple", "(Feed|Operation).__class_getitem__"]
     allowed.write_text("".join(f"incumbent._incumbent.{name}\n" for name in names))
     checked("mypy.stubtest", "incumbent._incumbent", "--allowlist", str(allowed), "--ignore-unused-allowlist", cwd=tmp_path)

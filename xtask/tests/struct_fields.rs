@@ -1,5 +1,5 @@
-//! The structs of the core are small: one with more than 15 fields has parts with rules of their own, and each such part is
-//! a type. No struct is exempt: a user's settings have fewer, too.
+//! The structs of the core are small: more than 15 fields have parts with rules of their own, and each such part should
+//! be a type. No struct is exempt: a user's settings have fewer, too.
 
 #![allow(clippy::expect_used, reason = "a test may panic; it says why")]
 
@@ -9,14 +9,14 @@ use std::path::Path;
 /// The most fields of a struct.
 const MOST: usize = 15;
 
-/// The structs with named fields in a source, and the number of those of each.
+/// The structs with named fields in a source, and the number of each one's fields.
 fn structs(source: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     let mut lines = source.lines();
     while let Some(line) = lines.next() {
         let indent = line.len() - line.trim_start().len();
         let Some(name) = named(line) else { continue };
-        // What precedes the fields may take lines of its own, as `where` does. One without a brace has no named fields.
+        // Lines such as `where` may precede the fields. A struct without a brace has no named fields.
         let mut opening = Some(line);
         while opening.is_some_and(|line| !line.ends_with(['{', ';', '}'])) {
             opening = lines.next();
@@ -36,7 +36,7 @@ fn named(line: &str) -> Option<&str> {
     declared.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
-/// Whether a line with this indent declares a field.
+/// Returns true if a line with this indent declares a field.
 fn is_field(line: &str, indent: usize) -> bool {
     let code = line.trim_start();
     let name = without_visibility(code).split(':').next().unwrap_or_default();

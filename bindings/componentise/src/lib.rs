@@ -1,4 +1,4 @@
-//! Makes components of core modules, composes them, and lists their imports and exports.
+//! Makes components from core modules, composes them, and lists their imports and exports.
 //!
 //! A crate apart from `xtask`, because its dependencies are large and `xtask` has to build in seconds.
 
@@ -11,18 +11,19 @@ use wasmparser::{BinaryReader, BinaryReaderError, Parser, Payload, Validator, Wa
 use wit_component::ComponentEncoder;
 use wit_parser::Resolve;
 
-/// Makes a component of a core module that contains the bindings of a guest; adds nothing to it.
+/// Makes a component from a core module that contains the bindings of a guest; adds nothing to it.
 ///
 /// # Errors
 /// The module is not valid, or its imports and exports do not fit.
 pub fn componentise(module: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = ComponentEncoder::default();
-    encoder.validate(true).module(module).context("it is no module of a component")?;
+    encoder.validate(true).module(module).context("it is not the core module of a component")?;
     let component = encoder.encode().context("it cannot be encoded")?;
     without_names(&component).context("the encoder's component cannot be read")
 }
 
-/// The custom section with the names of a component's parts, which debuggers show and nothing else reads: a thirtieth of ours.
+/// The custom section with the names of a component's parts. Only debuggers read it, and it is a thirtieth of our
+/// component.
 const NAMES: &str = "component-name";
 
 fn without_names(component: &[u8]) -> Result<Vec<u8>, BinaryReaderError> {

@@ -15,7 +15,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Make a component of a core module
+    /// Make a component from a core module
     Make {
         /// The core module
         module: PathBuf,

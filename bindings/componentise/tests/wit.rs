@@ -26,7 +26,7 @@ fn printed(resolve: &Resolve, package: PackageId) -> String {
     printer.output.to_string()
 }
 
-/// Every item that needs docs and a version: its name, its docs, and its version where it has one of its own.
+/// Every item that needs docs and a version: its name, its docs, and its own version if it has one.
 fn items(resolve: &Resolve, package: PackageId) -> Vec<(String, Docs, Option<Stability>)> {
     let mut items = Vec::new();
     for (name, world) in &resolve.packages[package].worlds {
@@ -119,8 +119,8 @@ fn nothing_is_lost_when_it_travels_as_a_package_in_wasm() {
     }
 }
 
-/// Checks for what `wkg` refuses to publish or publishes wrongly: nothing is left to resolve, and the name and the
-/// version are those of the release.
+/// Checks for everything that `wkg` refuses to publish or publishes wrongly: nothing is left to resolve, and the name
+/// and the version are those of the release.
 #[test]
 fn the_package_can_be_published_by_itself() {
     let (resolve, package) = parsed();

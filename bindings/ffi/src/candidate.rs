@@ -64,8 +64,8 @@ impl Candidate {
         self.inner.get("candidate").ok()?.term().map(Term::from)
     }
 
-    /// Returns the events from now on, beginning with the current state, each as what `convert` makes of it. Where a
-    /// [`Term`] is made of the event's, the event does not hold it.
+    /// Returns the events from now on, beginning with the current state, each converted by `convert`. An event's term
+    /// that is converted to a [`Term`] is not held.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -73,8 +73,8 @@ impl Candidate {
         Feed::new(self.inner.get("candidate")?.events(), convert)
     }
 
-    /// Returns the same events, and holds each term from the moment it is won, for the code that finishes the work when
-    /// the term drains: `convert` may make a [`Hold`] of the term of `Won`.
+    /// Returns the same events, and holds each term from the moment it is won, for code that finishes the work when the
+    /// term drains: `convert` may turn the term of `Won` into a [`Hold`].
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -85,8 +85,8 @@ impl Candidate {
         Feed::new(self.inner.get("candidate")?.holding_events(), convert)
     }
 
-    /// Returns the health questions of a candidate that is to be [asked](crate::settings::Campaign::ask_health); the
-    /// first call only. From then on each question needs an answer, or the candidate counts as unwell.
+    /// Returns the health questions of a candidate that is [asked](crate::settings::Campaign::ask_health); only the
+    /// first call returns them. From then on each question needs an answer, or the candidate counts as unwell.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -99,8 +99,8 @@ impl Candidate {
         questions.map(|questions| Feed::new(questions, convert)).transpose()
     }
 
-    /// Answers with the current or the next term, held; with the one after `after` where that is given. `None` once the
-    /// campaign is over.
+    /// Answers with the current or the next term, held; if `after` is given, with the next term after it. `None` once
+    /// the campaign is over.
     pub fn next_term(&self, after: Option<Term>) -> Operation<Option<Hold>> {
         let candidate = match self.inner.get("candidate") {
             Ok(candidate) => candidate.clone(),
@@ -118,8 +118,8 @@ impl Candidate {
         })
     }
 
-    /// Leaves in that way. The request is sent now, on the caller's thread, before anything that the language does next.
-    /// Answers once the key is released; with `inside`, from code that the drain waits for, once the drain has begun.
+    /// Leaves as `how` says. Sends the request now, on the caller's thread, before the language does anything else.
+    /// Answers once the key is released; with `inside`, for code that the drain waits for, once the drain has begun.
     pub fn leave(&self, how: Leave<'_>, inside: bool) -> Operation<()> {
         let candidate = match self.inner.get("candidate") {
             Ok(candidate) => candidate,
@@ -169,7 +169,7 @@ impl Candidate {
 /// A way to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave<'a> {
-    /// To give up leadership, if this candidate leads, and campaign on behind the other candidates.
+    /// To give up leadership, if this candidate leads, and keep campaigning, behind the other candidates.
     Resign,
     /// To hand leadership over to the candidate of this name.
     HandOver(&'a str),
@@ -188,8 +188,8 @@ pub(crate) fn leaving(leaving: LeaveRequest, inside: bool) -> Operation<()> {
     })
 }
 
-/// The question "Are you healthy?", asked at each interval. Dropping it counts as a no, and so does an answer after the
-/// next one is due.
+/// The question "Are you healthy?", asked at each interval. Dropping it counts as a no, and so does an answer that
+/// comes after the next question is due.
 #[derive(Debug)]
 pub struct Question {
     reply: oneshot::Sender<bool>,
@@ -227,7 +227,7 @@ impl Stream for Questions {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Question>> {
         loop {
             match self.asked.poll_recv(cx) {
-                // The candidate waits no more for its answer.
+                // The candidate no longer waits for its answer.
                 Poll::Ready(Some(question)) if question.reply.is_closed() => {}
                 other => return other,
             }

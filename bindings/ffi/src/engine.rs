@@ -21,7 +21,7 @@ pub(crate) struct Engine {
     pub(crate) wakes: WakeThread,
     /// A thread of its own: slow logging must not delay an event loop.
     logs: OnceLock<Option<WakeThread>>,
-    /// Records that are not taken yet, where a language takes them.
+    /// Records that are not taken yet, for a language that takes them.
     pub(crate) records: Records,
     /// Open stores and candidates, which are closed before the process ends.
     open: Mutex<Open>,
@@ -59,7 +59,7 @@ impl Engine {
         Self::in_this_process(ENGINE.load(Ordering::Acquire))
     }
 
-    #[allow(unsafe_code, reason = "what is stored is never freed, so it can be borrowed for any time")]
+    #[allow(unsafe_code, reason = "a stored engine is never freed, so the borrow never dangles")]
     fn in_this_process(present: *mut Self) -> Option<&'static Self> {
         // SAFETY: null, or made by `get` from a leaked box, and never freed once it is stored.
         let engine = unsafe { present.as_ref() }?;
@@ -91,12 +91,12 @@ impl Engine {
         &self.runtime
     }
 
-    /// Returns the thread that hands on log records; `None` where the operating system refuses a thread.
+    /// Returns the thread that hands on log records; `None` if the operating system refuses a thread.
     pub(crate) fn logs(&self) -> Option<&WakeThread> {
         self.logs.get_or_init(|| WakeThread::start("incumbent-log").ok()).as_ref()
     }
 
-    /// Stops the calling of wakes. After it returns no wake is called, unless one is still running after `limit`.
+    /// Stops calling wakes. After it returns none runs, except a wake that took longer than `limit`.
     pub(crate) fn stop(&self, limit: Duration) {
         self.wakes.stop(limit);
         if let Some(logs) = self.logs.get().and_then(Option::as_ref) {
@@ -148,7 +148,7 @@ pub fn is_running() -> bool {
 /// Releases every key that this process holds, and stops calling wakes. The last call of a language before it exits.
 ///
 /// Does not wait for drains, since the code that would finish the work no longer runs. Returns once the keys are
-/// released, or after `limit`; at once where nothing was ever opened, and in a forked child.
+/// released, or after `limit`; at once if nothing was ever opened, and in a forked child.
 pub fn shut_down(limit: Duration) {
     let Some(engine) = Engine::running() else { return };
     let until = Instant::now() + limit;

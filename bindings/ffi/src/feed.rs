@@ -40,7 +40,7 @@ impl<S: Source, T, F: FnMut(S::Item) -> T + Send> Converted<T> for Map<S, F> {
 
 /// A stream of items, in order; each item goes to one taker.
 ///
-/// The protocol is that of an [`Operation`](crate::Operation): take; where nothing is there, wait until it is
+/// The protocol is the same as for an [`Operation`](crate::Operation): take; if there is nothing, wait until it is
 /// [ready](Self::ready), or register a wake there; then repeat.
 pub struct Feed<T> {
     source: ProcessBound<Mutex<Option<Box<dyn Converted<T>>>>>,
@@ -59,7 +59,7 @@ pub enum NextItem<T> {
 }
 
 impl<T: 'static> Feed<T> {
-    /// `convert` makes the language's value of an item when it is taken.
+    /// `convert` turns an item into the language's value when it is taken.
     pub(crate) fn new<S: Source>(
         source: S,
         convert: impl FnMut(S::Item) -> T + Send + 'static,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_that_asks_for_it_is_called_where_the_news_is_and_one_that_panics_harms_nothing() {
+    fn an_inline_wake_is_called_on_the_notifying_thread_and_a_panic_in_it_harms_nothing() {
         let (sender, feed) = feed();
         assert_eq!(feed.take(), Ok(NextItem::Pending));
         let (woke, woken) = mpsc::channel();

@@ -17,13 +17,12 @@
 //!
 //! - The [engine] is created by the first call that needs it, once in each process. A forked child that opens a store
 //!   gets an engine of its own.
-//! - A handle that was made before a fork reports that it does not lead, and fails with [`ErrorKind::Forked`]. Dropping it
-//!   touches nothing of the parent's.
+//! - A handle that was made before a fork reports that it does not lead, and fails with [`ErrorKind::Forked`]. Dropping
+//!   it touches nothing of the parent's.
 //! - Whatever takes time is an [`Operation`], and a stream of items a [`Feed`]. A caller polls them without waiting
 //!   ([`take`](Operation::take)), waits on its own thread ([`Ready::wait`]), or is notified by a [`Wake`] or a message
 //!   in a [`Mailbox`].
-//! - Values are the runtime's own, such as [`Event`] and [`Leader`]; a binding translates them, and nothing does so
-//!   before it.
+//! - Values are the runtime's own, such as [`Event`] and [`Leader`]; only a binding translates them.
 //! - Wakes are called on one thread, the wake thread.
 //! - Every error has a [`Code`], from one list for all languages.
 //! - Settings are plain [maps](settings). An error about one gives the field's name and what the field accepts.

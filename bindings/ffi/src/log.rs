@@ -80,8 +80,8 @@ pub fn keep() -> Result<bool> {
     Ok(!std::mem::replace(&mut Engine::get()?.records.lock().has_taker, true))
 }
 
-/// Waits for records and takes them. Returns none once the engine was [shut down](crate::shut_down), or where there is
-/// no engine.
+/// Waits for records and takes them. Returns none once the engine was [shut down](crate::shut_down), or if there is no
+/// engine.
 pub fn take() -> Vec<Record> {
     Engine::running().map_or_else(Vec::new, |engine| engine.records.take())
 }

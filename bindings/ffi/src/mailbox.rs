@@ -33,7 +33,7 @@ impl Mailbox {
     /// Creates an empty mailbox.
     ///
     /// # Errors
-    /// `Broken` where the operating system refuses a file descriptor, or has no kind that an event loop could watch.
+    /// `Broken` if the operating system refuses a file descriptor, or has no kind that an event loop could watch.
     pub fn new() -> Result<Arc<Self>> {
         let refused = |error: io::Error| Error {
             causes: vec![error.to_string()],
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_wakes_the_loop_once_and_is_taken_in_order() {
+    fn messages_wake_the_loop_once_and_are_taken_in_order() {
         let mailbox = Mailbox::new().unwrap();
         assert!(!is_readable(&mailbox));
         for message in [3, 1, 2] {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn taking_what_is_in_it_says_that_the_loop_turns_and_shows_nothing_of_it() {
+    fn taking_the_messages_answers_the_probe_and_does_not_return_it() {
         let mailbox = Mailbox::new().unwrap();
         let probe = mailbox.probe();
         let answers = |count: u32| format!("{probe:?}").contains(&format!("answers: {count},"));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_between_one_that_puts_and_one_that_takes() {
+    fn no_message_is_lost_between_the_thread_that_puts_and_the_loop_that_takes() {
         const COUNT: u64 = 20_000;
         let mailbox = Mailbox::new().unwrap();
         let putting = Arc::clone(&mailbox);

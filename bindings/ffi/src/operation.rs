@@ -14,7 +14,7 @@ use crate::{Code, Error, Result};
 
 /// A call that takes time and has one answer. It runs on the engine from its creation.
 ///
-/// The protocol for a language: [`take`](Self::take); where there is no answer yet, wait on a thread until it is
+/// The protocol for a language: [`take`](Self::take); if there is no answer yet, wait on a thread until it is
 /// [ready](Self::ready), or register a wake there; then repeat. Dropping it cancels the call as far as possible: a
 /// request that was sent stays sent.
 pub struct Operation<T> {
@@ -26,8 +26,8 @@ pub struct Operation<T> {
 enum Answer<T> {
     Awaited,
     There(Result<T>),
-    /// Not to be kept: a task that is just finishing cannot be aborted, and its answer must not stay with a handle that
-    /// is still referenced, by a traceback for example.
+    /// To be dropped when it comes: a task that is just finishing cannot be aborted, and a handle that is still
+    /// referenced, for example by a traceback, must not keep its answer.
     Unwanted,
 }
 
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_comes_as_it_is_given_up_is_dropped_though_the_operation_is_kept() {
+    fn an_answer_that_comes_during_cancellation_is_dropped_though_the_operation_is_kept() {
         let (began, beginning) = mpsc::channel();
         let (go_on, going_on) = mpsc::channel::<()>();
         let (answer, dropped) = mpsc::channel::<()>();

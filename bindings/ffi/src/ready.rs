@@ -8,10 +8,10 @@ use crate::engine::Engine;
 use crate::mailbox::Mailbox;
 use crate::wake_thread::Wake;
 
-/// A signal that there may be something to take, with the waiters for it. It is a waker: waking it notifies them, and never
-/// waits for one.
+/// A signal that there may be something to take, with the waiters for it. It is a waker: waking it notifies them, and
+/// never waits for one.
 pub struct Ready {
-    /// The engine that calls the wakes; `None` where it was ready from the start.
+    /// The engine that calls the wakes; `None` if it was ready from the start.
     engine: Option<&'static Engine>,
     state: Mutex<State>,
     changed: Condvar,
@@ -38,7 +38,7 @@ impl Ready {
         Arc::new(Self { engine: Some(engine), state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Returns one that is ready, for good.
+    /// Returns a signal that is always ready.
     pub(crate) fn already() -> Arc<Self> {
         let state = State { is_ready: true, waiters: Vec::new() };
         Arc::new(Self { engine: None, state: Mutex::new(state), changed: Condvar::new() })
@@ -49,7 +49,7 @@ impl Ready {
         self.engine.is_some_and(Engine::is_forked)
     }
 
-    /// Forgets that it was woken; the caller looks afterwards.
+    /// Forgets that it was woken; the caller then checks.
     pub(crate) fn reset(&self) {
         self.lock().is_ready = false;
     }
@@ -83,14 +83,14 @@ impl Ready {
         true
     }
 
-    /// Calls `wake`, on the wake thread, when there may be something to take. Where there may be already, drops `wake`
-    /// and returns false: the caller takes.
+    /// Calls `wake`, on the wake thread, when there may be something to take. If there may be already, drops `wake` and
+    /// returns false: the caller takes.
     pub fn wake(&self, wake: Wake) -> bool {
         self.add(Waiter::Called(wake))
     }
 
-    /// Like [`wake`](Self::wake), and sooner by a change of threads: calls `wake` on the notifying thread, possibly the
-    /// one that renews leases. `wake` must not wait for anything, nor run application code.
+    /// Like [`wake`](Self::wake), without the change of threads: calls `wake` on the notifying thread, possibly the one
+    /// that renews leases. `wake` must not wait for anything, nor run application code.
     pub fn wake_inline(&self, wake: Wake) -> bool {
         self.add(Waiter::CalledInline(wake))
     }

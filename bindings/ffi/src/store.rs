@@ -81,7 +81,7 @@ impl Store {
         self.ask(|store| async move { Ok(store.list().await?) })
     }
 
-    /// Answers with the candidates of that election on all connections, the longest-standing first; `None` where the store
+    /// Answers with the candidates of that election on all connections, the longest-standing first; `None` if the store
     /// cannot find out.
     pub fn candidates(&self, election: String) -> Operation<Option<Vec<CandidateInfo>>> {
         self.ask(|store| async move { Ok(store.candidates(&election).await?) })
@@ -127,7 +127,8 @@ pub fn init(init: Init) -> Operation<InitReport> {
     })
 }
 
-/// Runs `work` on a thread with a runtime of its own, because the engine's has no I/O. Ends it where its caller is gone.
+/// Runs `work` on a thread with a runtime of its own, because the engine's has no I/O. Stops it once its caller is
+/// gone.
 async fn on_own_thread<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
     let refused = |error: std::io::Error| {
         let message =

@@ -12,14 +12,14 @@ use crate::engine::ProcessBound;
 use crate::settings::Opening;
 use crate::{Candidate, Operation, Result, Store};
 
-/// A clock that stands still until it is advanced.
+/// A clock that moves only when it is advanced.
 #[derive(Clone, Debug)]
 pub struct ManualClock {
     clock: Clock,
 }
 
 impl ManualClock {
-    /// A clock that shows one hour, so that there is a past.
+    /// Creates a clock that shows one hour, so that there is a past.
     pub fn new() -> Self {
         Self { clock: Clock::manual(Instant::ZERO + Duration::from_secs(3600)) }
     }
@@ -46,7 +46,7 @@ impl Script {
     /// Creates an election and its only candidate, which does not lead.
     ///
     /// # Errors
-    /// `Broken` where the operating system refuses a thread.
+    /// `Broken` if the operating system refuses a thread.
     pub fn new(election: &str, candidate: &str, clock: Option<&ManualClock>) -> Result<(Self, Candidate)> {
         let clock = clock.map_or_else(Clock::system, |manual| manual.clock.clone());
         let (script, candidate) = incumbent::testing::ScriptedElection::new(election, candidate, clock);

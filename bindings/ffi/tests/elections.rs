@@ -87,7 +87,7 @@ fn a_resignation_from_inside_of_the_work_answers_once_the_drain_has_begun() {
 
 #[test]
 fn a_closing_from_inside_of_the_work_answers_once_the_drain_was_reported() {
-    // Repeated, since the order of the two was a matter of chance.
+    // Repeated, because the order of the two once depended on chance.
     for _ in 0..50 {
         let store = store();
         let candidate = candidate(&store, "a");
@@ -144,7 +144,7 @@ fn an_observer_reads_the_leader() {
 }
 
 #[test]
-fn a_candidate_that_is_dropped_leaves_the_seat_to_the_next() {
+fn a_dropped_candidate_lets_the_next_one_lead() {
     let store = store();
     let first = candidate(&store, "a");
     drop(answer(&first.next_term(None)).unwrap());
@@ -155,7 +155,7 @@ fn a_candidate_that_is_dropped_leaves_the_seat_to_the_next() {
 }
 
 #[test]
-fn what_is_refused_below_has_its_code() {
+fn a_refusal_of_the_runtime_keeps_its_code() {
     let settings = vec![("lease".to_owned(), Value::Number(0.01))];
     let asked = store().campaign("jobs".into(), campaign(settings, DIALECT).unwrap());
     let error = answer(&asked).unwrap_err();

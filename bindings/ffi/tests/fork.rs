@@ -105,7 +105,7 @@ fn a_child_is_refused_everything_by_handles_of_its_parent_who_leads_on() {
 }
 
 #[test]
-fn a_child_may_drop_what_is_its_parents_and_shut_down_and_the_parent_leads_on() {
+fn a_child_may_drop_its_parents_handles_and_shut_down_and_the_parent_keeps_leading() {
     let parent = Parent::leading();
     let code = in_a_child(|| {
         // SAFETY: dropped once in this process, which leaves by `_exit`.

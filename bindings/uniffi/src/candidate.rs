@@ -20,7 +20,7 @@ impl Candidate {
 
 #[uniffi::export]
 impl Candidate {
-    /// Whether this candidate leads now, by the clock.
+    /// True if this candidate leads now, by the clock.
     pub fn is_leader(&self) -> bool {
         self.0.is_leader()
     }
@@ -67,7 +67,7 @@ impl Candidate {
         Ok(Arc::new(HoldingEvents(self.0.holding_events(held)?)))
     }
 
-    /// The health questions of a candidate that has a health interval; the first call only.
+    /// The health questions of a candidate that has a health interval; only the first call returns them.
     pub fn questions(&self) -> Result<Option<Arc<Questions>>, Failure> {
         let questions = self.0.questions(Question::of)?;
         Ok(questions.map(|feed| Arc::new(Questions(feed))))
@@ -79,8 +79,8 @@ impl Candidate {
         Arc::new(waiting.map(|hold| hold.map(Hold::of)).into())
     }
 
-    /// Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. With `inside`, from code
-    /// that the drain waits for, it is answered once the drain has begun.
+    /// Gives up leadership, if this candidate leads, and keeps campaigning, behind the other candidates. With `inside`,
+    /// for code that the drain waits for, answers once the drain has begun.
     pub fn resign(&self, inside: bool) -> Arc<PendingEnd> {
         Arc::new(self.0.leave(Leave::Resign, inside).into())
     }
@@ -127,7 +127,7 @@ impl Events {
         self.0.missed()
     }
 
-    /// Ends the reading: a caller that waits gets nothing.
+    /// Stops reading: a waiting caller gets nothing.
     pub fn stop(&self) {
         self.0.close();
     }
@@ -153,7 +153,7 @@ impl HoldingEvents {
         next(&self.0).await
     }
 
-    /// Ends the reading: a caller that waits gets nothing.
+    /// Stops reading: a waiting caller gets nothing.
     pub fn stop(&self) {
         self.0.close();
     }
@@ -170,7 +170,7 @@ impl Questions {
         next(&self.0).await
     }
 
-    /// Ends the reading: from now on every question counts as answered with no.
+    /// Stops reading: from now on every question counts as answered with no.
     pub fn stop(&self) {
         self.0.close();
     }

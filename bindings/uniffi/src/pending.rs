@@ -67,7 +67,7 @@ pub(crate) async fn next<T: 'static>(feed: &Feed<T>) -> Result<Option<T>, Failur
                 Ok(NextItem::Ready(item)) => return Poll::Ready(Ok(Some(item))),
                 Ok(NextItem::End) => return Poll::Ready(Ok(None)),
                 Err(error) => return Poll::Ready(Err(error.into())),
-                // The feed was not ready when it was looked into: where it is now, there is more to see.
+                // The feed was not ready when it was polled; if it is ready by now, it has to be polled again.
                 Ok(NextItem::Pending) if wake(feed.ready(), cx) => return Poll::Pending,
                 Ok(NextItem::Pending) => {}
             }
@@ -76,7 +76,7 @@ pub(crate) async fn next<T: 'static>(feed: &Feed<T>) -> Result<Option<T>, Failur
     .await
 }
 
-/// Wakes the task when there may be something to take. Returns false where there may be already.
+/// Wakes the task when there may be something to take. Returns false if there may be already.
 fn wake(ready: &Ready, cx: &Context<'_>) -> bool {
     let waker = cx.waker().clone();
     // The language's executor takes locks of its own, so not on the thread that renews leases.
@@ -91,7 +91,7 @@ macro_rules! pending {
 
         #[uniffi::export]
         impl $name {
-            /// Waits for the answer, and takes it. `Cancelled` where it was taken before, or the call was cancelled.
+            /// Waits for the answer, and takes it. `Cancelled` if it was taken before, or the call was cancelled.
             pub async fn answer(&self) -> Result<$answer, Failure> {
                 self.0.answer().await
             }
@@ -102,13 +102,13 @@ macro_rules! pending {
                 self.0.ready().await
             }
 
-            /// Takes the answer, once it is ready. `Cancelled` where it was taken before, or the call was cancelled.
+            /// Takes the answer, once it is ready. `Cancelled` if it was taken before, or the call was cancelled.
             pub fn take(&self) -> Result<$answer, Failure> {
                 self.0.take()
             }
 
-            /// Waits on this thread until the answer is there, up to `limit`. Returns whether it is; it is then taken with
-            /// `answer`, without a wait.
+            /// Waits on this thread until the answer is there, up to `limit`. Returns whether it is; it is then taken
+            /// with `answer`, without a wait.
             pub fn wait(&self, limit: Option<Duration>) -> bool {
                 self.0.wait(limit)
             }
@@ -146,7 +146,7 @@ pending! {
     PendingReason: Reason;
     /// A question for the leader of an election.
     PendingLeader: Option<Leader>;
-    /// A question for the candidates of an election; nothing where the store cannot find out.
+    /// A question for the candidates of an election; nothing if the store cannot find out.
     PendingParticipants: Option<Vec<Participant>>;
     /// A question for all elections of a store.
     PendingElections: Vec<Election>;

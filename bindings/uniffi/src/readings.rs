@@ -1,16 +1,16 @@
-//! What a program may read at every turn of a loop, as plain C functions: without an allocation on either side.
+//! Readings for every turn of a loop, as plain C functions that allocate on neither side.
 //!
 //! A generated call allocates in the virtual machine, and natively for the status of the call, which is freed later by a
 //! thread that all such calls share. These functions take and return one number each. They are for Kotlin; a generated
 //! call in Swift costs little.
 //!
-//! An object is named by its [address](Candidate::address). The rule that keeps this sound: **the address is used only
-//! while the generated object that gave it out exists.** That object owns the memory, so nothing is to be freed for the
-//! address itself, and closing a candidate or ending a term frees nothing: a reading at that moment is answered. The
-//! library for Kotlin keeps the generated object and the address in one object, never destroys a candidate's or a term's
+//! An object is named by its [address](Candidate::address). One rule keeps this sound: **the address is used only while
+//! the generated object that gave it out exists.** That object owns the memory, so the address itself needs no freeing.
+//! Closing a candidate or ending a term frees nothing either: a reading at that moment is answered. The library for
+//! Kotlin keeps the generated object and the address in one object, never destroys the object of a candidate or a term
 //! by hand, and keeps it reachable until the call has returned.
 //!
-//! A panic counts as an answer that lets no work go on: it must not cross into C.
+//! A panic must not cross into C. It counts as the answer that lets no work continue.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -88,7 +88,7 @@ fn address<T>(object: &T) -> u64 {
     std::ptr::from_ref(object).expose_provenance() as u64
 }
 
-/// Reads the object at that address; `otherwise` where reading panics.
+/// Reads the object at that address; returns `otherwise` if reading panics.
 ///
 /// # Safety
 /// It is the address of a `T` that exists until this returns.

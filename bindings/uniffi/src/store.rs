@@ -47,7 +47,7 @@ pub fn init_store(url: &str, settings: HashMap<String, Setting>) -> Result<Arc<P
     Ok(Arc::new(incumbent_ffi::init(init).map(InitReport::from).into()))
 }
 
-/// Closes every store and candidate of this process, within `limit`; for a hook at its end.
+/// Closes every store and candidate of this process, within `limit`; for an exit hook.
 #[uniffi::export]
 pub fn shut_down(limit: Duration) {
     incumbent_ffi::shut_down(limit);
@@ -55,9 +55,9 @@ pub fn shut_down(limit: Duration) {
 
 #[uniffi::export]
 impl Store {
-    /// Campaigns in the election of that key. A health interval enables the health questions, and `executor` the watch on
-    /// an executor of the language, whose limit is the setting `watch_loop`. Checks the settings at once, as far as possible
-    /// without the store.
+    /// Campaigns in the election of that key. A health interval enables the health questions, and `executor` the watch
+    /// on an executor of the language, whose limit is the setting `watch_loop`. Checks the settings at once, as far as
+    /// possible without the store.
     pub fn campaign(
         &self,
         election: String,
@@ -97,7 +97,7 @@ impl Store {
         Arc::new(self.0.list().map(|all| all.into_iter().map(Election::from).collect::<Vec<_>>()).into())
     }
 
-    /// Asks for the candidates of that election; nothing where the store cannot find out.
+    /// Asks for the candidates of that election; nothing if the store cannot find out.
     pub fn candidates(&self, election: String) -> Arc<PendingParticipants> {
         let plain = |all: Vec<_>| all.into_iter().map(Participant::from).collect::<Vec<_>>();
         Arc::new(self.0.candidates(election).map(move |all| all.map(plain)).into())
@@ -120,7 +120,7 @@ impl Observations {
         next(&self.0).await
     }
 
-    /// Ends the reading: a caller that waits gets nothing.
+    /// Stops reading: a waiting caller gets nothing.
     pub fn stop(&self) {
         self.0.close();
     }
@@ -159,7 +159,7 @@ impl ExecutorProbe {
         self.probe.answered();
     }
 
-    /// Ends the asking: a caller that waits returns. For a language that cannot abandon the wait.
+    /// Stops asking: a waiting caller returns. For a language that cannot abandon the wait.
     pub fn stop(&self) {
         self.probe.stop();
         self.question.notify_one();

@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::term::TokenParts;
 use crate::value::{DIALECT, Failure, Reason, Setting};
 
-/// A clock that stands still until it is advanced.
+/// A clock that moves only when it is advanced.
 #[derive(uniffi::Object)]
 pub struct ManualClock(ffi::ManualClock);
 
@@ -31,7 +31,7 @@ impl ManualClock {
     }
 }
 
-/// A scripted election, whose only candidate leads when the test says so.
+/// A scripted election, whose only candidate leads when the test makes it lead.
 #[derive(uniffi::Object)]
 pub struct Script {
     script: ffi::Script,

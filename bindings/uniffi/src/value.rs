@@ -1,4 +1,4 @@
-//! Values, each written down once for both languages.
+//! Values, each declared once for both languages.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub enum Failure {
         text: String,
         /// The causes, the nearest first.
         causes: Vec<String>,
-        /// The reason of a term that ended, where that is the error.
+        /// The reason of a term that ended, if that is the error.
         reason: Option<Reason>,
     },
     /// The caller cancelled it.
@@ -119,7 +119,7 @@ same_names! {
 }
 // end of states
 
-/// Whether the work of a term that ends for this reason may be finished while the lease is still held.
+/// True if the work of a term that ends for this reason may be finished while the lease is still held.
 #[uniffi::export]
 pub fn may_drain(reason: Reason) -> bool {
     incumbent_ffi::Reason::from(reason).may_drain()
@@ -183,7 +183,7 @@ pub struct Participant {
     pub election: String,
     /// The name of the candidate.
     pub name: String,
-    /// The nonce of its campaign, which distinguishes candidates of one name; nothing where it is not reported.
+    /// The nonce of its campaign, which distinguishes candidates of one name; nothing if it is not reported.
     pub nonce: Option<String>,
     /// The time for which it has been a candidate without a break.
     pub standing_for: Duration,
@@ -268,7 +268,7 @@ pub enum Happening {
         /// The reason for which it leaves.
         reason: Reason,
     },
-    /// This candidate leads no more. Emitted exactly once for every `Won`.
+    /// This candidate no longer leads. Emitted exactly once for every `Won`.
     Lost {
         /// The term that ended.
         term: std::sync::Arc<Term>,

@@ -3,11 +3,11 @@
 //! One module for each world, behind a feature of the same name, so that a component has exactly one world:
 //!
 //! - `engine`: [`incumbent_core::campaign::Campaign`] itself. It imports nothing.
-//! - `campaigner`: [`incumbent_core::session::Session`] with one campaign, driven on a store, a clock and random numbers
-//!   that the host provides.
+//! - `campaigner`: [`incumbent_core::session::Session`] with one campaign, driven on a store, a clock and random
+//!   numbers that the host provides.
 //!
-//! No rule of an election is here. `convert`, which both worlds share with the host's crate, converts between the types
-//! of `wit/` and the core's.
+//! It holds no rule of an election. `convert`, which both worlds share with the host's crate, converts between the
+//! types of `wit/` and the core's.
 //!
 //! `cargo xtask package component` builds both and writes them to `target/components`.
 

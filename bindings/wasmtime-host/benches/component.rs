@@ -1,6 +1,6 @@
 //! Measures the cost of a campaign in a component to its host. With the argument `languages`, the calls that
-//! `cargo xtask bench languages` compares with those of other languages: the same as `runtime/benches/languages.rs`, as far
-//! as a component has them. It delivers no events: a step returns them.
+//! `cargo xtask bench languages` compares with those of other languages: the same as `runtime/benches/languages.rs`, as
+//! far as a component has them. A component delivers no events: a step returns them.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot run says why")]
 
@@ -78,13 +78,13 @@ impl Guest {
         elections.call_is_leader(&mut self.store, self.election).await.expect("no trap")
     }
 
-    /// Steps until it leads and nothing is left to do.
+    /// Steps until the candidate leads and nothing is left to do.
     async fn settle(&mut self, clock: &Clock) {
         let mut leads = false;
         loop {
             let result = self.step().await;
             leads |= result.events.iter().any(|event| matches!(event, Event::Won(_)));
-            let wake = incumbent::Instant::from_nanos(result.wake_at.expect("the campaign goes on"));
+            let wake = incumbent::Instant::from_nanos(result.wake_at.expect("the campaign continues"));
             let idle = wake.since(clock.now());
             if leads && idle > Duration::from_secs(1) {
                 return;

@@ -17,7 +17,7 @@ pub(crate) struct Shared {
     pub(crate) adapter: Arc<dyn Adapter>,
     pub(crate) clock: Clock,
     feed: Feed,
-    /// The time of the current connection, where it is not the first.
+    /// When the current connection was made; `None` for the first one.
     connected: Mutex<Option<Instant>>,
 }
 
@@ -129,7 +129,8 @@ impl Bucket {
     }
 }
 
-/// Refuses a write larger than any campaign's; the store would keep the data of a guest that is no campaigner.
+/// Refuses a write larger than any campaign's: otherwise the store would keep the data of a guest that is no
+/// campaigner.
 fn too_long(action: &Action) -> Option<Fault> {
     let (value, headers) = match action {
         Action::Acquire(put) | Action::Renew(put) => (put.value.len(), &put.headers),

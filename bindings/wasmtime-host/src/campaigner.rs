@@ -32,19 +32,19 @@ impl Campaigner {
     /// Compiles the bytes of `incumbent-campaigner.wasm`.
     ///
     /// # Errors
-    /// `Component`: it is no campaigner, or belongs to another version.
+    /// `Component`: it is not a campaigner, or belongs to another version.
     pub fn new(host: &Host, bytes: &[u8]) -> Result<Self> {
         let component = Component::new(host.engine(), bytes)
-            .map_err(|cause| Error::of(ErrorKind::Component, "it is no component", cause))?;
+            .map_err(|cause| Error::of(ErrorKind::Component, "it is not a component", cause))?;
         Self::from_component(host, &component)
     }
 
     /// Uses a component that is compiled already.
     ///
     /// # Errors
-    /// `Component`: it is no campaigner, or belongs to another version.
+    /// `Component`: it is not a campaigner, or belongs to another version.
     pub fn from_component(host: &Host, component: &Component) -> Result<Self> {
-        let failed = |cause| Error::of(ErrorKind::Component, "it is no campaigner of this version", cause);
+        let failed = |cause| Error::of(ErrorKind::Component, "it is not a campaigner of this version", cause);
         let mut linker = Linker::new(host.engine());
         add_to_linker(&mut linker).map_err(failed)?;
         let pre = linker.instantiate_pre(component).and_then(CampaignerPre::new).map_err(failed)?;
@@ -63,8 +63,8 @@ impl Campaigner {
     /// It runs as a task of the tokio runtime of this call. It waits for a store that does not answer.
     ///
     /// # Errors
-    /// `Refused` for settings that do not fit together or do not fit the store; `Store` where a person has to act
-    /// first; `Guest` when the component fails.
+    /// `Refused` for settings that do not fit together or do not fit the store; `Store` if a person has to act first;
+    /// `Guest` when the component fails.
     pub async fn campaign(
         &self,
         stores: &Stores,

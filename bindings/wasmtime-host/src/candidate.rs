@@ -32,7 +32,7 @@ struct Shared {
     clock: Clock,
     lease: Mutex<Option<Lease>>,
     observed: Mutex<Observed>,
-    /// The error that ended the campaign, where the component failed.
+    /// The error that ended the campaign, if the component failed.
     failure: Mutex<Option<Error>>,
 }
 
@@ -60,12 +60,12 @@ impl Candidate {
         self.lease().is_some()
     }
 
-    /// The fencing token of the current term; `None` where this candidate does not lead.
+    /// The fencing token of the current term; `None` while this candidate does not lead.
     pub fn token(&self) -> Option<Token> {
         self.lease().map(|lease| lease.token)
     }
 
-    /// The proven right to lead; `None` where this candidate does not lead.
+    /// The proven right to lead; `None` while this candidate does not lead.
     pub fn lease(&self) -> Option<Lease> {
         let lease = *lock(&self.shared.lease);
         lease.filter(|lease| self.shared.clock.now() < lease.deadline)
@@ -76,18 +76,18 @@ impl Candidate {
         lock(&self.shared.observed).state
     }
 
-    /// The leader, as far as this candidate has observed; `None` where there is none, or none was observed yet.
+    /// The leader, as far as this candidate has observed; `None` if there is none, or none was observed yet.
     pub fn leader(&self) -> Option<Leader> {
         lock(&self.shared.observed).leader.clone()
     }
 
-    /// Waits for the next event; `None` when the campaign is over. Where several callers wait, each event goes to one
-    /// of them. Cancel-safe.
+    /// Waits for the next event; `None` when the campaign is over. If several callers wait, each event goes to one of
+    /// them. Cancel-safe.
     pub async fn next(&self) -> Option<Event> {
         self.events.lock().await.recv().await
     }
 
-    /// Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. `Draining` is
+    /// Gives up leadership, if this candidate leads, and keeps campaigning, behind the other candidates. `Draining` is
     /// emitted first; call [`drained`](Self::drained) as soon as the work is done.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Candidate {
         answer.await.map_err(|_| closed())?
     }
 
-    /// Reports that the work of the term has ended. Nothing is released before this call: where the drain's time is up
+    /// Reports that the work of the term has ended. Nothing is released before this call: if the drain's time is up
     /// first, the term is lost, and its lease runs out.
     pub fn drained(&self) {
         self.send(Command::Drained);
@@ -128,8 +128,9 @@ impl Candidate {
         self.send(Command::Accept);
     }
 
-    /// Gives up leadership and ends the campaign. This takes the drain, which [`drained`](Self::drained) ends, and 2 s
-    /// at most. [`next`](Self::next) still returns events, and [`ended`](Self::ended) waits for the end.
+    /// Gives up leadership and ends the campaign. This takes as long as the drain, which [`drained`](Self::drained)
+    /// ends, and 2 s more at most. [`next`](Self::next) still returns events, and [`ended`](Self::ended) waits for the
+    /// end.
     pub fn close(&self) {
         self.send(Command::Close);
     }
@@ -224,7 +225,7 @@ impl Task {
         }
     }
 
-    /// Steps the guest; returns the time of the next step, or `None` where the campaign is over.
+    /// Steps the guest; returns the time of the next step, or `None` once the campaign is over.
     async fn step(&mut self) -> wasmtime::Result<Option<Instant>> {
         let Guest { store, computed, instance, resource, .. } = &mut self.guest;
         let candidate = instance.incumbent_election_elections().candidate();

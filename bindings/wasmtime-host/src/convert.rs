@@ -1,11 +1,11 @@
 //! Conversion between the types of `wit/` and the core's, in both directions.
 //!
-//! The types of `wit/` are generated for each world of each crate, so this one file is compiled where they are
-//! generated: here, in the guest once for each of its worlds, and in the tests. It finds them in `super::wit`, and the
-//! core in `super::incumbent_core`.
+//! The types of `wit/` are generated for each world of each crate, so this one file is compiled wherever they are:
+//! here, in the guest once for each of its worlds, and in the tests. It finds them in `super::wit`, and the core in
+//! `super::incumbent_core`.
 //!
-//! What a host passes in is always accepted: the core itself refuses settings that are incoherent. What has no
-//! counterpart in the other direction is an error.
+//! Anything that a host passes in is accepted: the core itself refuses incoherent settings. In the other direction, a
+//! value without a counterpart is an error.
 
 #![allow(dead_code, reason = "each crate needs some of the functions")]
 
@@ -147,7 +147,7 @@ impl TryFrom<Settings> for settings::CampaignSettings {
             Preset::Fast => settings::Preset::Fast,
             Preset::GoCompatible => settings::Preset::GoCompatible,
             #[allow(unreachable_patterns, reason = "a preset for tests, behind a feature of the core")]
-            _ => return Err("a component knows no preset for tests; use `Fast`"),
+            _ => return Err("a component has no preset for tests; use `Fast`"),
         };
         let win_delay = match settings.win_delay {
             WinDelay::Automatic => settings::WinDelay::Automatic,
@@ -217,7 +217,7 @@ impl From<stores::Capabilities> for Capabilities {
             granularity: Duration::from_nanos(store.granularity),
             expiry_pushed: store.expiry_pushed,
             incarnation_acked: store.incarnation_acked,
-            // A guest's watch does not say so.
+            // A guest's watch does not report this.
             watch_shows_all: false,
             window: 256,
             fail_over: Duration::from_nanos(store.fail_over),

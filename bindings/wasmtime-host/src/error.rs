@@ -10,7 +10,7 @@ pub enum ErrorKind {
     Refused,
     /// The store cannot be used, and a person has to act.
     Store,
-    /// The component is not one of this project, or does not fit this version.
+    /// The component is not from this project, or does not fit this version.
     Component,
     /// The guest trapped, or ran for longer than its limit, and was stopped.
     Guest,
@@ -43,7 +43,7 @@ impl Error {
         Self { kind: ErrorKind::Refused, message, setting: Some(setting), source: None }
     }
 
-    /// The setting that a component refuses: `lease`, or `name` where it is the candidate's name.
+    /// The setting that a component refuses: `lease`, or `name` for the candidate's name.
     pub fn setting(&self) -> Option<&str> {
         self.setting.as_deref()
     }

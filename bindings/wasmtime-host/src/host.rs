@@ -1,4 +1,4 @@
-//! The engine, and the limits of the guests in it: their computing time is measured in ticks of the engine.
+//! The engine, and the limits of its guests, whose computing time is measured in ticks of the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -36,7 +36,7 @@ impl Host {
     /// `Component`: the configuration does not fit this machine, or the machine refuses a thread.
     pub fn with_config(mut config: Config) -> Result<Self> {
         config.wasm_component_model(true).epoch_interruption(true);
-        let failed = |cause| Error::of(ErrorKind::Component, "there is no engine to be had", cause);
+        let failed = |cause| Error::of(ErrorKind::Component, "the engine cannot be created", cause);
         let engine = Engine::new(&config).map_err(failed)?;
         let ticking = engine.weak();
         let ticker = thread::Builder::new().name("incumbent-epochs".into()).spawn(move || {
@@ -74,9 +74,8 @@ pub struct Bounded<T> {
     memory: StoreLimits,
 }
 
-/// Creates a Wasmtime store in which a guest yields every 10 ms. The guest is stopped when it computes for too long
-/// since [`Computed::begin`] or its last request to a store, or when it holds too much memory; the provision has both
-/// limits.
+/// Creates a Wasmtime store in which a guest yields every 10 ms. The guest is stopped if it computes for too long after
+/// [`Computed::begin`] or its last request to a store, or holds too much memory; the provision has both limits.
 pub fn interruptible<T: Provides + 'static>(engine: &Engine, mut data: T) -> Store<Bounded<T>> {
     let (limits, count) = (data.provision().limits(), data.provision().computed());
     let memory = StoreLimitsBuilder::new().memory_size(limits.memory).build();
@@ -102,8 +101,8 @@ pub struct Limits {
     /// The longest time that one call of the guest to the store may wait, whatever limit the guest passes. 5 s by
     /// default.
     pub call: Duration,
-    /// The longest time that the guest may compute between two requests to a store, or until an export of it returns;
-    /// counted in steps of 10 ms. 1 s by default. A guest that computes for longer is stopped for good.
+    /// The longest time that the guest may compute between two requests to a store, or until one of its exports
+    /// returns; counted in steps of 10 ms. 1 s by default. A guest that computes for longer is stopped for good.
     pub compute: Duration,
     /// The largest memory of the guest, in bytes. 16 MiB by default.
     pub memory: usize,

@@ -29,7 +29,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Creates an empty set. `clock` is the one that the stores were opened with.
+    /// Creates an empty set. `clock` is the clock that the stores were opened with.
     pub fn new(clock: Clock) -> Self {
         Self { clock, buckets: BTreeMap::new() }
     }

@@ -1,4 +1,4 @@
-//! One watch of a store, shared by all guests that watch a key of it.
+//! One watch of a store, shared by all guests that watch one of its keys.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,7 +14,7 @@ use incumbent::store::{Adapter, WatchEvent, Watched};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// The watch of a store. It begins when the first guest requests it, and ends when the store ends it or has a new
+/// The watch of a store. It begins when the first guest requests it, and ends when the store closes it or has a new
 /// incarnation. The next request begins it again.
 #[derive(Default)]
 pub(crate) struct Feed {
@@ -27,7 +27,7 @@ pub(crate) struct Feed {
 struct Present {
     /// The incarnation of the store at its latest inspection.
     incarnation: Option<Incarnation>,
-    /// Counts the watches; an outdated number marks one of an old incarnation, whose entries are ignored.
+    /// Counts the watches; a watch with an outdated number belongs to an old incarnation, and its entries are ignored.
     number: u64,
     stream: Option<Stream>,
 }
@@ -47,7 +47,7 @@ impl Drop for Stream {
 }
 
 impl Feed {
-    /// Records the incarnation from an inspection. Ends a watch of another one.
+    /// Records the incarnation from an inspection. Ends a watch of another incarnation.
     pub(crate) fn inspected(&self, incarnation: Incarnation) {
         let mut present = lock(&self.present);
         if present.incarnation.replace(incarnation).is_some_and(|known| known != incarnation) {
@@ -150,7 +150,7 @@ impl Unread {
         self.news.notify_one();
     }
 
-    /// Takes an entry, or the end of the watch; `None` where there is nothing new.
+    /// Takes an entry, or the end of the watch; `None` if there is nothing new.
     fn take(&self) -> Option<Result<Entry, Fault>> {
         let mut state = lock(&self.state);
         match state.entry.take() {

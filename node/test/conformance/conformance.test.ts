@@ -12,7 +12,7 @@ const scenarios = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as Scenario);
 
-/** The shortest lease of a candidate, where a store has one: three times the shortest that an etcd server grants by default. */
+/** The shortest lease of a candidate, if the store has one: three times the shortest that an etcd server grants by default. */
 const LEAST_LEASE_MS: Record<string, number> = { etcd: 6_000 };
 
 async function on(store: string, file: Scenario, context?: TestContext): Promise<void> {

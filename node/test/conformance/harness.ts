@@ -9,7 +9,7 @@ import { HARNESS, tool } from '../tools.js';
 /** Longer than any expectation and any answer of the harness takes. */
 const LIMIT_MS = 70_000;
 
-/** The result of a promise; an error that names what did not come where it takes too long. */
+/** Returns the result of a promise, or throws an error that names what did not come in time. */
 export async function inTime<T>(what: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

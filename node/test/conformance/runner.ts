@@ -187,7 +187,7 @@ class ScenarioRun {
       case 'expect_still_leads': {
         const { term } = this.#candidate(step);
         const actor = this.#actor(step);
-        return this.#during(step.leases!, 'it leads on', () => {
+        return this.#during(step.leases!, 'it keeps leading', () => {
           const isSame = actor.candidate?.term?.token === term?.token;
           return term !== null && actor.leads && isSame && actor.log.length === actor.read;
         });
@@ -288,7 +288,7 @@ class ScenarioRun {
     const end = performance.now() + leases * this.scenario.lease_ms;
     do {
       if (!isSo()) {
-        throw new Error(`it is not so that ${what}`);
+        throw new Error(`this does not hold: ${what}`);
       }
       await pause();
     } while (performance.now() < end);
@@ -350,7 +350,7 @@ class ScenarioRun {
     this.check();
   }
 
-  /** Closes the stores. One that is left would go on dialling a port that another scenario may get, and campaign there. */
+  /** Closes the stores. A store that is left open would keep dialling a port that another scenario may get, and campaign there. */
   async close(): Promise<void> {
     for (const store of this.#stores.values()) {
       await this.#soon(store.close());
@@ -367,7 +367,7 @@ class ScenarioRun {
     }
   }
 
-  /** What was reported, in order, and the candidates as they are now. */
+  /** The reports so far, in order, and the present state of the candidates. */
   story(): string {
     const actors = [...new Set(this.#actors.values())];
     const reported = actors

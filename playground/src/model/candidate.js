@@ -10,19 +10,19 @@ export class Candidate {
   process = undefined;
   isAlive = false;
   isPaused = false;
-  /** The moment at which its `is-leader` turns false unless it renews; none where it does not lead. */
+  /** The moment at which its `is-leader` turns false unless it renews; none while it does not lead. */
   leadsUntil = undefined;
-  /** The time at which the oldest unanswered renewal was sent; none where all are answered. */
+  /** The time at which the oldest unanswered renewal was sent; none if all are answered. */
   unanswered = undefined;
   /** The answer to a renewal is so late that something must be wrong. */
   isDoubting = false;
   /** The time at which it first saw the present entry of the key. */
   sawAt = undefined;
-  /** Its clock when it last saw that another party had deleted the record; none where that never happened. */
+  /** Its clock when it last saw that another party had deleted the record; none if that never happened. */
   sawDeletion = undefined;
   #world;
   #life = 0;
-  #watch = { number: 0, stands: false };
+  #watch = { number: 0, isOpen: false };
   #connecting = false;
   #inbox = [];
   #renewals = new Set();
@@ -42,7 +42,7 @@ export class Candidate {
     return this.#world.network.isCut(this.name);
   }
 
-  /** Whether it holds something that could make it lead. */
+  /** True if it holds something that could make it lead. */
   get holdsLease() {
     return this.process?.held !== undefined;
   }
@@ -60,11 +60,11 @@ export class Candidate {
     this.sawDeletion = undefined;
     this.#inbox = [];
     this.#connecting = false;
-    this.#watch = { number: this.#watch.number, stands: false };
+    this.#watch = { number: this.#watch.number, isOpen: false };
     this.#askToBegin(this.#life);
   }
 
-  /** Ends the process, and with it all that it believed. */
+  /** Ends the process, and everything that it believed. */
   die() {
     this.#life += 1;
     this.isAlive = false;
@@ -74,7 +74,7 @@ export class Candidate {
     this.#settled();
   }
 
-  /** Leaves in order and at once: a last message gives back the lease. */
+  /** Leaves cleanly and at once: a last message releases the lease. */
   leave() {
     if (this.process && !this.isPaused) {
       this.#give({ tag: 'close' });
@@ -87,7 +87,7 @@ export class Candidate {
     this.isPaused = true;
   }
 
-  /** Goes on: looks at its clock before it reads the messages that came meanwhile. Returns whether it still leads. */
+  /** Resumes: reads its clock before the messages that came meanwhile. Returns whether it still leads. */
   resume() {
     this.isPaused = false;
     const leads = this.isLeader();
@@ -98,9 +98,9 @@ export class Candidate {
     return leads;
   }
 
-  /** The candidate's line is whole again, so its client reconnects. */
+  /** The candidate's line works again, so its client reconnects. */
   reconnectLater() {
-    this.#watch = { number: this.#watch.number + 1, stands: false };
+    this.#watch = { number: this.#watch.number + 1, isOpen: false };
     const life = this.#life;
     this.#world.after(50 * MILLISECOND, () => {
       if (this.#lives(life)) this.#connect(life);
@@ -117,7 +117,7 @@ export class Candidate {
     if (this.process && !this.isPaused) this.#give({ tag: 'resign' });
   }
 
-  /** Whether `life` is the number of the running process, and the line to the store is still its own. */
+  /** True if `life` is the number of the running process, and the line to the store is still its own. */
   #lives(life) {
     return this.isAlive && this.#life === life;
   }
@@ -145,15 +145,15 @@ export class Candidate {
   /** Asks for a watch over a new connection, until one is ready. */
   #connect(life) {
     if (!this.#lives(life) || !this.process) return;
-    this.#watch = { number: this.#watch.number + 1, stands: false };
+    this.#watch = { number: this.#watch.number + 1, isOpen: false };
     const { number } = this.#watch;
-    this.#ask((store) => ({ stands: number, message: store.message }));
+    this.#ask((store) => ({ isOpen: number, message: store.message }));
     this.#world.after(SECOND, () => {
-      if (this.#watch.number === number && !this.#watch.stands) this.#connect(life);
+      if (this.#watch.number === number && !this.#watch.isOpen) this.#connect(life);
     });
   }
 
-  /** Takes in a change that the store sends to its watchers. */
+  /** Receives a change that the store sends to its watchers. */
   tell(message) {
     const { number } = this.#watch;
     if (this.process) this.#answer(this.#life, { watched: number, message });
@@ -177,18 +177,18 @@ export class Candidate {
       this.#inbox.push(hears);
     } else if (hears.begin) {
       this.#begin(hears.begin);
-    } else if (hears.stands !== undefined) {
-      this.#stands(hears);
+    } else if (hears.isOpen !== undefined) {
+      this.#opened(hears);
     } else if (hears.watched !== undefined) {
-      if (hears.watched === this.#watch.number && this.#watch.stands) this.#watched(hears.message);
+      if (hears.watched === this.#watch.number && this.#watch.isOpen) this.#watched(hears.message);
     } else {
       this.#give(hears.input);
     }
   }
 
-  #stands({ stands, message }) {
-    if (stands !== this.#watch.number || this.#watch.stands) return;
-    this.#watch.stands = true;
+  #opened({ isOpen, message }) {
+    if (isOpen !== this.#watch.number || this.#watch.isOpen) return;
+    this.#watch.isOpen = true;
     if (this.#connecting) {
       this.#connecting = false;
       this.#give({ tag: 'reconnected' });
@@ -217,14 +217,14 @@ export class Candidate {
     this.#world.tell({ kind: 'state', who: this.name, state, before, until: this.holdsUntil });
   }
 
-  /** The end of a holder's win delay, which it owes to a deletion that it saw; none where it saw none. */
+  /** The end of a holder's win delay, which it owes to a deletion that it saw; none if it saw none. */
   get holdsUntil() {
     if (this.sawDeletion === undefined) return undefined;
     const until = this.clock.when(this.sawDeletion + this.process.lease);
     return until > this.#world.now ? until : undefined;
   }
 
-  /** The time and the timer of the engine's next wake-up; none where there is none, or nothing runs. */
+  /** The time and the timer of the engine's next wake-up; none if there is none, or nothing runs. */
   get wakesAt() {
     const wake = this.process?.wake;
     return wake && { at: this.clock.when(wake.at), timer: wake.timer };
@@ -237,8 +237,8 @@ export class Candidate {
     const { process } = this;
     const due = process.wake;
     this.#world.at(wake.at, () => {
-      const stands = this.#lives(life) && !this.isPaused && process.wake === due;
-      if (stands && this.reading >= due.at) this.#give({ tag: 'tick' });
+      const isOpen = this.#lives(life) && !this.isPaused && process.wake === due;
+      if (isOpen && this.reading >= due.at) this.#give({ tag: 'tick' });
     });
   }
 
@@ -319,7 +319,7 @@ export class Candidate {
     const end = this.reading + WORK;
     const finish = () => {
       if (this.process !== process || !this.isAlive) return;
-      // A frozen process does not finish anything.
+      // A frozen process finishes nothing.
       if (this.isPaused || this.reading < end) this.#world.after(100 * MILLISECOND, finish);
       else if (['draining', 'releasing'].includes(process.state)) this.#give({ tag: 'drained' });
     };

@@ -1,4 +1,4 @@
-"""Marks, and the instants a number of leases after them. All instants are those of ``time.monotonic``."""
+"""Marks, and instants a number of leases after them. All instants are those of ``time.monotonic``."""
 
 from __future__ import annotations
 

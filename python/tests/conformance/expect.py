@@ -1,4 +1,4 @@
-"""Expectations: each waits until it is met, or certainly cannot be."""
+"""Expectations: each waits until it is met, or can no longer be met."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ async def returned(participants: Participants, actor: Actor, error: str | None) 
 
 async def _still_leads(participants: Participants, who: str, leases: float) -> None:
     actor, candidate = participants.actor(who), participants.candidate(who)
-    what = f"{who} to lead on in the same term for {leases:g} leases"
+    what = f"{who} to keep leading in the same term for {leases:g} leases"
     term = candidate.term
     first = None if term is None else term.token
 
@@ -187,7 +187,7 @@ async def _stored(
         except asyncio.TimeoutError:
             seen = "no answer"
         if is_last:
-            what = f"the store to say that {name!r} leads {election!r}"
+            what = f"the store to show {name!r} as the leader of {election!r}"
             raise Missed(what, f"{seen}, after {participants.timeout:g} s")
         await asyncio.sleep(ASK)
 
@@ -209,7 +209,7 @@ async def _observed(participants: Participants, observer: str, name: str | None,
 
 
 def _fits(leader: Leader | None, name: str | None, metadata: Mapping[str, str] | None = None) -> bool:
-    """Whether the leader has that name and at least that metadata; without a name, whether there is no leader."""
+    """True if the leader has that name and at least that metadata; without a name, if there is no leader."""
     if leader is None or name is None:
         return leader is None and name is None and not metadata
     return leader.name == name and leader.metadata.items() >= (metadata or {}).items()

@@ -1,4 +1,4 @@
-"""Polls all candidates for whether they lead: no two of an election may say so at once."""
+"""Asks all candidates repeatedly whether they lead: no two of an election may say yes at once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LeaderCheck:
 
 
 def two_lead(asked: Sequence[Asked], now: Callable[[], float] = time.monotonic) -> str | None:
-    """Finds two that certainly led at once: the first said so before and after the second did."""
+    """Finds two that certainly led at once: the first said yes before and after the second did."""
     for one in asked:
         before = now()
         if not one.leads():

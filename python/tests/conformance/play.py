@@ -81,7 +81,7 @@ async def _caught_up(participants: Participants, actor: Actor) -> None:
         term = candidate.term
         return None if term is None else (term.token, term.drain_remaining is not None)
 
-    what = f"the log of {actor.who} to say what it says itself"
+    what = f"the log of {actor.who} to agree with its own answers"
     await participants.wait(what, lambda: present() == actor.log.present or None, lambda: participants.stand(actor))
 
 
@@ -89,7 +89,7 @@ async def _end(participants: Participants, fixture: Fixture) -> Exception | None
     """Closes every store, and so ends all reading from them."""
     try:
         for actor in participants.actors.values():
-            # A closing store waits for work, and no step finishes this any more.
+            # A closing store waits for work, and no further step finishes it.
             work, actor.log.held = actor.log.held, None
             if work is not None:
                 await asyncio.wait_for(work.finish(), participants.timeout)

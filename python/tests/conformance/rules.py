@@ -16,7 +16,7 @@ def check(actors: Iterable[Actor], two_leaders: str | None) -> None:
         raise Missed("at most one leader at any time", two_leaders)
     for actor in actors:
         if actor.log.broken is not None:
-            raise Missed("Won, then Draining where there is one, then Lost, each once a term", actor.log.broken)
+            raise Missed("Won, then perhaps Draining, then Lost, each once a term", actor.log.broken)
     seen = disorder(_wins(actors))
     if seen is not None:
         raise Missed("a larger token for every later term of an election", seen)
@@ -26,7 +26,7 @@ def check_unasked(actors: Iterable[Actor]) -> None:
     """Raises if there is an event about a term that no step has read."""
     for actor in actors:
         for received in actor.log.unread()[:1]:
-            raise Missed("nothing that no step asks for", f"{actor.who} received {received}")
+            raise Missed("no event that no step expects", f"{actor.who} received {received}")
 
 
 class Win(NamedTuple):
@@ -48,7 +48,7 @@ def _wins(actors: Iterable[Actor]) -> list[Win]:
 
 
 def disorder(wins: Iterable[Win]) -> str | None:
-    """Finds two terms of one election where the later has no larger token."""
+    """Finds two terms of one election whose later one has no larger token."""
     largest: dict[str, Win] = {}
     for later in sorted(wins, key=lambda win: win.at):
         earlier = largest.get(later.election)

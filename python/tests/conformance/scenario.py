@@ -20,16 +20,16 @@ PRESETS: dict[str, Literal["standard", "fast", "go_compatible"]] = {
 }
 WIN_DELAYS: dict[str, Literal["automatic", "cautious"]] = {"automatic": "automatic", "cautious": "cautious"}
 LEAST_LEASE_MS = {"etcd": 6000.0}
-"""The shortest lease of a candidate, where a store has one: three times the shortest that an etcd server grants by default."""
+"""The shortest lease of a candidate, if the store has one: three times the shortest that an etcd server grants by default."""
 _REQUIRED = object()
 
 
 class Fields:
-    """An object of a file. Each of its fields has to be read: an unread one is not understood."""
+    """An object of a file. Each of its fields has to be read: an unread field was not understood."""
 
     def __init__(self, raw: object, what: str) -> None:
         if not isinstance(raw, dict):
-            raise ValueError(f"{what} is no object: {raw!r}")
+            raise ValueError(f"{what} is not an object: {raw!r}")
         self._raw: dict[str, object] = raw
         self._what = what
         self._asked: set[str] = set()
@@ -50,7 +50,7 @@ class Fields:
     def text(self, name: str, default: object = _REQUIRED) -> str:
         value = self.value(name, default)
         if not isinstance(value, str):
-            raise ValueError(f"{name!r} of {self._what} is no text: {value!r}")
+            raise ValueError(f"{name!r} of {self._what} is not a text: {value!r}")
         return value
 
     def perhaps_text(self, name: str) -> str | None:
@@ -68,13 +68,13 @@ class Fields:
     def number(self, name: str) -> float:
         value = self.value(name)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ValueError(f"{name!r} of {self._what} is no number: {value!r}")
+            raise ValueError(f"{name!r} of {self._what} is not a number: {value!r}")
         return value
 
     def texts(self, name: str, default: object = _REQUIRED) -> Sequence[str]:
         value = self.value(name, default)
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise ValueError(f"{name!r} of {self._what} is no list of texts: {value!r}")
+            raise ValueError(f"{name!r} of {self._what} is not a list of texts: {value!r}")
         return value
 
     def fields(self, name: str) -> Fields:
@@ -155,7 +155,7 @@ def parse(text: str, least_lease_ms: float = 0.0) -> Scenario:
     lease = max(raw.number("lease_ms"), least_lease_ms)
     steps = raw.value("steps")
     if not isinstance(steps, list):
-        raise ValueError(f"the steps are no list: {steps!r}")
+        raise ValueError(f"the steps are not a list: {steps!r}")
     scenario = Scenario(
         name=raw.text("name"),
         needs=raw.texts("needs", []),

@@ -17,8 +17,9 @@ ALL = "memory,sqlite,nats,etcd" + (",kafka" if "INCUMBENT_KAFKA" in os.environ e
 STORES = os.environ.get("INCUMBENT_STORES", ALL).split(",")
 """The stores to play on; by default all, and Kafka where ``INCUMBENT_KAFKA`` has the address of a broker."""
 SERVERS = ("nats", "etcd")
-"""The stores on a server, which offers all that a scenario needs."""
-# On Kafka a first win waits for a lease, so one API plays there: what differs between the two, no store decides.
+"""The stores on a server, which offers everything that a scenario needs."""
+# On Kafka a first win waits for a lease, so one API plays there: no difference between the two
+# depends on the store.
 PLAYS = [
     pytest.param((scenario, store, face), id=f"{scenario.name}-{store}-{face.name}")
     for face in (Asyncio(), Threads())

@@ -91,24 +91,24 @@ WRONG = [
         "a is DRAINING, leads, received Draining for RESIGNED, after 4 s",
     ),
     Wrong(
-        "what_comes_too_early",
+        "an_event_that_comes_too_early",
         [*FAILED, do("expect_lost", "a", reason="HANDLER_FAILED", not_before={"mark": "failed", "leases": 2})],
         7,
         "a to receive Lost for HANDLER_FAILED not before 2 leases (10 s) after 'failed'",
         "it was 0.",
     ),
     Wrong(
-        "what_comes_too_late",
+        "an_event_that_comes_too_late",
         [*FAILED, do("expect_lost", "a", reason="HANDLER_FAILED", before={"mark": "failed", "leases": 0})],
         7,
         "a to receive Lost for HANDLER_FAILED before 0 leases (0 s) after 'failed'",
         "it was 0.",
     ),
     Wrong(
-        "what_no_step_asks_for",
+        "an_event_that_no_step_expects",
         [*FAILED, do("expect_won", "b")],
         None,
-        "nothing that no step asks for",
+        "no event that no step expects",
         "a received Lost for HANDLER_FAILED, without a drain",
     ),
     Wrong(
@@ -184,7 +184,7 @@ WRONG = [
             do("expect_still_leads", "a", leases=1),
         ],
         10,
-        "a to lead on in the same term for 1 leases",
+        "a to keep leading in the same term for 1 leases",
         "a is WAITING, does not lead",
     ),
     Wrong(
@@ -212,7 +212,7 @@ WRONG = [
         "another_leader_in_the_store",
         [do("expect_leader", leader="a", metadata={"address": "here"})],
         5,
-        "the store to say that 'a' leads 'jobs'",
+        "the store to show 'a' as the leader of 'jobs'",
         "'a' {}, after 4 s",
     ),
     Wrong(
@@ -292,7 +292,7 @@ REPORT = (scenario([do("expect_is_leader", "b", leads=True)], []), "memory", Asy
 def test_a_scenario_that_the_store_cannot_show_says_what_is_lacking(
     arguments: object, performance: Future[None]
 ) -> None:
-    with pytest.raises(Lacking, match=r"^needs server, which is not to be had on memory$"):
+    with pytest.raises(Lacking, match=r"^needs server, which memory lacks$"):
         performance.result()
 
 
@@ -315,7 +315,7 @@ def test_a_failure_reads_like_a_report(arguments: object, performance: Future[No
     ("text", "wrong"),
     [
         ('{"$schema": "", "purpose": "", "shows": []}', "the scenario has no 'lease_ms'"),
-        ("[]", "the scenario is no object"),
+        ("[]", "the scenario is not an object"),
     ],
 )
 def test_a_file_that_is_no_scenario_is_refused(text: str, wrong: str) -> None:

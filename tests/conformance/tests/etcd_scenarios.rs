@@ -1,4 +1,4 @@
-//! Every scenario that applies to it on a real etcd server.
+//! Every scenario that applies to etcd, on a real etcd server.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

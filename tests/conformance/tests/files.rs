@@ -1,4 +1,4 @@
-//! The files of the scenarios, as they are: the schema holds, and every rule and every store has its share.
+//! The files of the scenarios keep to the schema, and cover every rule and every store.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -47,7 +47,7 @@ impl Harness {
         assert!(reply["error"].as_str().unwrap().contains(why), "{reply}");
     }
 
-    /// The end of its requests is the end of it.
+    /// Ends its requests, and so ends it.
     fn end(mut self) {
         drop(self.requests);
         assert!(self.child.wait().unwrap().success());
@@ -66,9 +66,9 @@ fn a_store_in_memory_is_the_runners_own() {
     assert!(url.starts_with("memory:"), "{url}");
     let expected = json!({"ok": true, "offers": [], "url": url.clone(), "connections": {"a": url.clone(), "b": url.clone()}});
     assert_eq!(reply, expected);
-    harness.refuses(&json!({"do": "delete_key", "key": "jobs"}), "has not a way into the runner's memory");
-    harness.refuses(&json!({"do": "cut", "connection": "a"}), "has not a network");
-    harness.refuses(&json!({"do": "stop_server"}), "has not a server");
+    harness.refuses(&json!({"do": "delete_key", "key": "jobs"}), "lacks a way into the runner's memory");
+    harness.refuses(&json!({"do": "cut", "connection": "a"}), "lacks a network");
+    harness.refuses(&json!({"do": "stop_server"}), "lacks a server");
     assert_eq!(harness.ask(&json!({"do": "clean_up"})), json!({"ok": true}));
     assert_ne!(harness.ask(&prepare("memory"))["url"], url);
     harness.end();
@@ -84,14 +84,14 @@ fn a_file_takes_an_operator_and_goes_with_its_scenario() {
     assert!(file.exists());
     assert_eq!(harness.ask(&json!({"do": "put_key", "key": "jobs", "value": "x"})), json!({"ok": true}));
     assert_eq!(harness.ask(&json!({"do": "delete_key", "key": "jobs"})), json!({"ok": true}));
-    harness.refuses(&json!({"do": "reset_store"}), "has not a store that can be deleted and made again");
+    harness.refuses(&json!({"do": "reset_store"}), "lacks a store that can be deleted and made again");
     assert_eq!(harness.ask(&json!({"do": "clean_up"})), json!({"ok": true}));
     assert!(!file.exists());
     harness.end();
 }
 
 #[test]
-fn what_cannot_be_done_is_said_and_the_harness_goes_on() {
+fn an_impossible_request_is_refused_and_the_harness_continues() {
     let mut harness = Harness::start();
     harness.refuses(&json!({"do": "clean_up"}), "no store is prepared");
     harness.refuses(&json!({"do": "dance"}), "unknown variant `dance`");

@@ -1,4 +1,4 @@
-//! The program `incumbent-harness` on a real server: what it does is done to that server.
+//! The program `incumbent-harness` on a real server: its faults reach that server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Scenarios that are wrong on purpose: the runner must say at which step, what was expected and what was seen.
+//! Scenarios that are wrong on purpose: the runner must report the step, the expectation and the observation.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
 use std::path::Path;
@@ -108,7 +108,7 @@ fn a_loss_that_does_not_come() {
 }
 
 #[test]
-fn what_comes_too_early() {
+fn an_event_that_comes_too_early() {
     let failure = fails(
         "",
         r#"{"do": "mark", "mark": "failed"}, {"do": "fail_work", "candidate": "a"},
@@ -124,7 +124,7 @@ fn what_comes_too_early() {
 }
 
 #[test]
-fn what_comes_too_late() {
+fn an_event_that_comes_too_late() {
     let failure = fails(
         "",
         r#"{"do": "mark", "mark": "failed"}, {"do": "fail_work", "candidate": "a"},
@@ -136,11 +136,11 @@ fn what_comes_too_late() {
 }
 
 #[test]
-fn what_no_step_asks_for() {
+fn an_event_that_no_step_expects() {
     let failure =
         fails("", r#"{"do": "fail_work", "candidate": "a"}, {"do": "expect_won", "candidate": "b"}"#);
     assert_eq!((failure.step, &*failure.verb), (None, "after the last step"), "{failure}");
-    assert_eq!(failure.expected, "nothing that no step asks for");
+    assert_eq!(failure.expected, "no event that no step expects");
     assert_eq!(failure.seen, "a got Lost for HANDLER_FAILED, without a drain");
 }
 
@@ -213,20 +213,20 @@ fn a_wrong_answer_to_is_leader() {
 }
 
 #[test]
-fn a_leader_that_does_not_lead_on() {
+fn a_leader_that_does_not_keep_leading() {
     check(
         r#"{"do": "fail_work", "candidate": "a"},
            {"do": "expect_lost", "candidate": "a", "reason": "HANDLER_FAILED"}, {"do": "expect_won", "candidate": "b"},
            {"do": "expect_state", "candidate": "a", "state": "WAITING"},
            {"do": "expect_still_leads", "candidate": "a", "leases": 1}"#,
         9,
-        "a to lead on in the same term for 1 leases",
+        "a to keep leading in the same term for 1 leases",
         "a is WAITING, does not lead",
     );
 }
 
 #[test]
-fn a_leader_where_there_should_be_none() {
+fn a_leader_that_should_not_lead() {
     check(
         r#"{"do": "expect_nobody_leads", "leases": 1}"#,
         5,
@@ -260,7 +260,7 @@ fn another_leader_in_the_store() {
     check(
         r#"{"do": "expect_leader", "leader": "a", "metadata": {"address": "here"}}"#,
         5,
-        r#"the store to say that "a" leads "jobs""#,
+        r#"the store to show "a" as the leader of "jobs""#,
         r#""a" [], after 4s"#,
     );
 }
@@ -310,7 +310,7 @@ fn work_that_fails_after_its_term() {
 fn a_scenario_that_the_store_cannot_show() {
     let failure = fails(r#""server""#, r#"{"do": "stop_server"}"#);
     assert_eq!((failure.step, &*failure.verb), (None, "before the first step"));
-    assert_eq!(failure.seen, "the scenario needs server, which is not to be had on memory");
+    assert_eq!(failure.seen, "the scenario needs server, which memory lacks");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedN
 use tempfile::TempDir;
 
 /// `ca.pem`; `server.pem` and `server.key` of a server at 127.0.0.1; `client.pem` and `client.key` of a client with the
-/// name `worker-1`; `server.both` and `client.both`, key and certificate in one. The files are removed when it is dropped.
+/// name `worker-1`; `server.both` and `client.both`, key and certificate in one. The files are removed when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Certificates {
     folder: TempDir,
@@ -17,7 +18,7 @@ impl Certificates {
     /// A new authority, which trusts no other.
     ///
     /// # Panics
-    /// When a key cannot be made, or a file not written.
+    /// When a key cannot be made, or a file cannot be written.
     #[allow(clippy::new_without_default, reason = "each has new keys")]
     #[track_caller]
     pub fn new() -> Self {
@@ -37,12 +38,12 @@ impl Certificates {
         for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
             let key = KeyPair::generate()?;
             let mut params = CertificateParams::new(vec![name.to_owned()])?;
-            // OpenSSL takes a certificate with the authority's name for one that signed itself.
+            // OpenSSL takes a certificate with the authority's name for a self-signed one.
             params.distinguished_name = named(name);
             let certificate = params.signed_by(&key, &authority)?;
             fs::write(made.path(&format!("{file}.pem")), certificate.pem())?;
             fs::write(made.path(&format!("{file}.key")), key.serialize_pem())?;
-            // Java wants both in one file.
+            // Java needs both in one file.
             fs::write(made.path(&format!("{file}.both")), key.serialize_pem() + &certificate.pem())?;
         }
         Ok(made)
@@ -58,7 +59,8 @@ impl Certificates {
         self.path(file).display().to_string()
     }
 
-    /// The arguments of an etcd server with this certificate, which wants one of its clients where asked for.
+    /// The arguments of an etcd server with this certificate; with `client_certificates` it requires one of its
+    /// clients.
     pub fn of_etcd(&self, client_certificates: bool) -> Vec<String> {
         let option = |name: &str, file: &str| format!("--{name}={}", self.shown(file));
         let mut arguments = vec![option("cert-file", "server.pem"), option("key-file", "server.key")];

@@ -1,5 +1,5 @@
-//! The instructions of a session's steps, counted by callgrind. They are the same in every run, so a budget shows a change
-//! that a clock would not.
+//! The instructions of a session's steps, counted by callgrind. They are the same in every run, so a budget shows a
+//! change that a clock would not.
 
 use std::fs;
 
@@ -10,11 +10,11 @@ use super::tally::Report;
 use crate::shell::{self, say};
 use crate::tools::valgrind;
 
-/// The budgets: the steps of `core/tests/budgets/steps.rs`, and the instructions that were counted when the budget was set.
-/// The build is that of the tests, with the checks for overflows. Lower one when what it limits became less.
+/// The budgets: the steps of `core/tests/budgets/steps.rs`, and the instructions that were counted when the budget was
+/// set. The build is the tests' build, with its checks for overflows. Lower a budget when its step needs fewer.
 const BUDGETS: [(&str, u64); 3] = [("win", 39_900), ("renewal", 20_940), ("watched", 3_250)];
 
-/// The percentage of a budget that may be counted: compilers and allocators differ.
+/// The percentage of a budget that a count may reach: compilers and allocators differ.
 const ALLOWED: u64 = 115;
 
 /// The program that takes the steps, and the function whose instructions count.
@@ -45,7 +45,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The instructions in a file of callgrind; none where it has counted none.
+/// The instructions in a file of callgrind; none if it has counted none.
 fn total(file: &str) -> Option<u64> {
     let total = file.lines().find_map(|line| line.strip_prefix("totals: "))?;
     total.trim().parse().ok().filter(|count| *count > 0)

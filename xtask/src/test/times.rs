@@ -1,5 +1,5 @@
-//! The times of a run: its steps by the clock and by the processors, and the slowest tests. Beside other work only the
-//! processor time can be compared with another run's.
+//! The times of a run: its steps by the clock and by the processors, and the slowest tests. With other work on the
+//! machine only the processor time can be compared with another run's.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -33,8 +33,8 @@ impl Times {
         self.tests.extend(step.tests);
     }
 
-    /// The table for the end of a run, the slowest first. Steps run at the same time, so their seconds add up to more than
-    /// the run's.
+    /// The table for the end of a run, the slowest first. Steps run at the same time, so their seconds add up to more
+    /// than the run's.
     pub(crate) fn table(mut self) -> String {
         let mut table = format!("{:>7} {:>7}\n", "seconds", "cpu");
         self.steps.sort_by(|one, other| other.cmp(one));

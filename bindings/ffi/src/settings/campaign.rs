@@ -23,7 +23,7 @@ impl Campaign {
     /// healthy.
     ///
     /// # Errors
-    /// `InvalidSetting` for a value that is no length of time, and for a missing one or zero.
+    /// `InvalidSetting` for a value that is not a length of time, and for zero or no value.
     pub fn ask_health(mut self, interval: Value, dialect: Dialect) -> Result<Self> {
         const NAME: &str = "health_interval";
         let mut fields =
@@ -47,7 +47,7 @@ impl Campaign {
     }
 }
 
-/// The longest time that an event loop may hang while a candidate of it leads.
+/// The longest time that an event loop may hang while one of its candidates leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopWatch {
     /// Not watched: any time.
@@ -79,8 +79,8 @@ pub fn loop_watch(value: Value, dialect: Dialect) -> Result<LoopWatch> {
     }
 }
 
-/// Reads the settings of a candidate. The names in `metadata` are the caller's own. Of the settings that only this language
-/// has, `drain_time` may be among them.
+/// Reads the settings of a candidate. The names in `metadata` are the caller's own. `drain_time`, which only this
+/// language has, may be among the settings.
 ///
 /// # Errors
 /// `InvalidSetting`, with the field and the accepted values.

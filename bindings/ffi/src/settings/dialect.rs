@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use incumbent::text::Names;
 
-/// How a language writes settings. Its names are those in every message.
+/// How a language writes settings. Every message uses its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// The unit of a bare number.
     pub unit: Unit,
     /// The accepted lengths of time, for messages: `a number of seconds or a timedelta`.
     pub lengths: &'static str,
-    /// How the names of settings are written.
+    /// The form of the names of settings.
     pub names: Names,
     /// The settings of a campaign that only this language has.
     pub own: &'static [&'static str],
@@ -41,7 +41,7 @@ impl Dialect {
         names: Names::Camel,
         own: &[DRAIN_TIME, "error_ends_term", "watch_loop", "signal", "timeout"],
     };
-    /// That of Kotlin, Java and Swift. Times come as values with a unit, so no bare number is read.
+    /// Kotlin's, Java's and Swift's. Times come as values with a unit, so no bare number is read.
     pub const KOTLIN_AND_SWIFT: Self =
         Self { unit: Unit::Seconds, lengths: "a length of time", names: Names::Properties, own: &[] };
 

@@ -1,4 +1,4 @@
-//! What a caller gave, so that an error can show it as it was written.
+//! The values that a caller gave, so that an error can show them as they were written.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::Error;
 #[derive(Clone, Default)]
 pub(crate) struct Given {
     pub(super) values: Vec<(&'static str, Value)>,
-    /// The parameters that the URL holds, under the names that they have there.
+    /// The parameters in the URL, by the names that the URL uses.
     pub(super) in_url: Vec<&'static str>,
 }
 
@@ -26,8 +26,8 @@ impl Given {
         Self { in_url, ..self }
     }
 
-    /// The error as its caller should read it: with the value of a setting that is refused as it was given, and with
-    /// the names that the URL holds as they are there.
+    /// The error as its caller should read it: it shows the refused value as the caller wrote it, and names from the
+    /// URL as the URL spells them.
     pub(crate) fn shown_in(&self, error: incumbent::Error) -> Error {
         let as_given = error.refusal().and_then(|refusal| {
             let (_, value) = self.values.iter().find(|(name, _)| *name == refusal.setting)?;
@@ -49,7 +49,7 @@ impl Given {
     }
 }
 
-/// A value as the caller gave it, where that says more than what was read of it. A bare number has no unit.
+/// A value as the caller wrote it, if that says more than the parsed value. A bare number has no unit.
 fn as_given(value: &Value, read: &str) -> Option<String> {
     match value {
         Value::Text(_) => Some(shown(value)),

@@ -1,8 +1,8 @@
 //! Settings as plain maps, and the errors about them.
 //!
-//! A language hands over names and values as its users wrote them. An unknown name is refused with the one that was
-//! probably meant, and a value of the wrong kind with what the field accepts. The crate `incumbent` checks whether the
-//! values fit together and fit the store, for all languages.
+//! A language hands over names and values as its users wrote them. The error for an unknown name suggests the name that
+//! was probably meant; the error for a value of the wrong kind lists what the field accepts. The crate `incumbent`
+//! checks whether the values fit together and fit the store, for all languages.
 
 mod campaign;
 mod dialect;
@@ -34,7 +34,7 @@ pub enum Value {
     Number(f64),
     /// A text.
     Text(String),
-    /// A length of time, where the language has a type for it.
+    /// A length of time, if the language has a type for it.
     Time(Duration),
     /// A list of values.
     List(Vec<Value>),

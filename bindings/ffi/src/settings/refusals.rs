@@ -1,4 +1,4 @@
-//! What is refused of settings as a language hands them over, and why: from `bindings/schema/refusals.toml`.
+//! The refusals of settings that a language passes, with their texts: from `bindings/schema/refusals.toml`.
 
 use incumbent::text::Text;
 

@@ -21,8 +21,8 @@ pub(super) struct Driver {
     clock: Clock,
     key: Key,
     session: Session,
-    /// The requests of the session to the store that no step has carried out yet: at most one request of a kind, in the order
-    /// of their priority.
+    /// The session's requests to the store that no step has carried out yet: at most one request of a kind, in the
+    /// order of their priority.
     requests: Vec<Request>,
     /// The present watch and its number, once it has begun.
     watch: Option<(u64, Watch)>,
@@ -41,13 +41,13 @@ pub(super) struct Driver {
 /// An output of the session that calls the store.
 struct Request {
     output: Output,
-    /// When its answer can matter no more.
+    /// When its answer no longer matters.
     until: Instant,
 }
 
 impl Request {
-    /// The place of its kind in the order of requests. A renewal is never kept waiting, and what is asked after a
-    /// failure is asked over the new connection.
+    /// The place of its kind in the order of requests. A renewal never waits, and requests after a failure use the new
+    /// connection.
     fn priority(&self) -> u8 {
         match self.output {
             Output::Ask { request: campaign::Request::Write(_), .. } => 0,
@@ -60,7 +60,7 @@ impl Request {
 }
 
 impl Driver {
-    /// Enters a campaign, after one inspection of the store. Where the store does not answer, steps ask it again.
+    /// Enters a campaign, after one inspection of the store. If the store does not answer, steps ask it again.
     pub(super) fn enter(
         clock: Clock,
         key: Key,
@@ -89,7 +89,7 @@ impl Driver {
         driver.refusal.take().map_or(Ok(driver), Err)
     }
 
-    /// Does what is due, with one call to the store at most. Where nothing is due, waits for the watch up to `limit`.
+    /// Does what is due, with one call to the store at most. If nothing is due, waits for the watch up to `limit`.
     pub(super) fn step(&mut self, limit: Duration) {
         self.read_watch(Duration::ZERO);
         self.feed(Input::Tick);
@@ -106,7 +106,7 @@ impl Driver {
         }
     }
 
-    /// The time of the next step; `None` where the campaign is over.
+    /// The time of the next step; `None` once the campaign is over.
     pub(super) fn wake_at(&mut self) -> Option<Instant> {
         let now = self.clock.now();
         (!self.is_over()).then(|| self.next_step(now))
@@ -149,7 +149,7 @@ impl Driver {
         if self.requests.is_empty() { self.wake.unwrap_or(now + IDLE_STEP) } else { now }
     }
 
-    /// Gives an input to the session, after the write that no step has sent in time.
+    /// Gives an input to the session; before that, reports a write that no step sent in time.
     fn feed(&mut self, input: Input) {
         let now = self.clock.now();
         if let Some(Request {
@@ -203,7 +203,7 @@ impl Driver {
         self.events.push(event);
     }
 
-    /// The campaign is over. One that had not begun has reported nothing.
+    /// The campaign is over. If it had not begun, it has reported nothing.
     fn close(&mut self) {
         if !self.is_over() {
             self.report(Event::StateChanged(State::Closed));
@@ -212,7 +212,7 @@ impl Driver {
         self.watch = None;
     }
 
-    /// Keeps a request, in place of one of its kind that no step has carried out.
+    /// Keeps a request, in place of an earlier request of its kind that no step has carried out.
     fn request(&mut self, now: Instant, output: Output) {
         if matches!(output, Output::Watch { .. }) {
             self.watch = None;
@@ -285,8 +285,8 @@ impl Driver {
         }
     }
 
-    /// The time limit of a call that begins now: an attempt's. The call of a leader returns by its deadline, so that the
-    /// driver can end the term.
+    /// The time limit of a call that begins now: an attempt's. The call of a leader returns by its deadline, so that
+    /// the driver can end the term.
     fn limit(&self, now: Instant, output: &Output) -> Duration {
         let limit = match output {
             Output::Ask { limit, .. }

@@ -63,7 +63,7 @@ impl Key {
         Ok(self.bucket.reconnect(nanos(limit))?)
     }
 
-    /// Begins a watch of the key; `None` where the host offers none.
+    /// Begins a watch of the key; `None` if the host offers none.
     pub(super) fn watch(&self, limit: Duration) -> Result<Option<Watch>, Fault> {
         Ok(self.bucket.watch(&self.key, nanos(limit))?.map(Watch))
     }
@@ -73,7 +73,7 @@ impl Key {
 pub(super) struct Watch(kv::Watch);
 
 impl Watch {
-    /// Returns the entries that the watch shows, waiting up to `limit` for them; an error where it ended.
+    /// Returns the entries that the watch shows, waiting up to `limit` for them; an error once it has ended.
     pub(super) fn poll(&self, limit: Duration) -> Result<Vec<Entry>, Fault> {
         Ok(self.0.poll(nanos(limit))?.into_iter().map(entry).collect())
     }

@@ -11,9 +11,9 @@
 //! # Calls that block
 //!
 //! Each function of the host may block the instance up to its time limit, and nothing else runs meanwhile. So a step
-//! makes one such call at most. Its limit never passes the deadline of a leader, and writes go first: a renewal waits
-//! for one call that has begun, and for no more. The session reads the clock when it emits the write, before the call,
-//! so the wait shortens the lease and never extends it.
+//! makes at most one such call. Its limit never passes the deadline of a leader, and writes go first: a renewal waits
+//! for at most one call that has begun. The session reads the clock when it emits the write, before the call, so the
+//! wait shortens the lease and never extends it.
 
 mod candidate;
 mod driver;

@@ -1,4 +1,4 @@
-//! What a component refuses of its host, and why: from `bindings/schema/refusals.toml`.
+//! A component's refusals of its host, with their texts: from `bindings/schema/refusals.toml`.
 
 use incumbent_core::campaign::InvalidSettings;
 use incumbent_core::text::Text;

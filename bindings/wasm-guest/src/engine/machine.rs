@@ -1,5 +1,5 @@
-//! Conversion between the types that only world `engine` has and the core's, in both directions. As `convert`, which
-//! it needs beside it, it is compiled here and in the tests of the host.
+//! Conversion between the types that only world `engine` has and the core's, in both directions. Like `convert`, which
+//! it needs, it is compiled here and in the tests of the host.
 
 use super::convert::{self, carried, entry, message, same_variants, store_info};
 use super::incumbent_core::campaign::{Answer, Input, Misuse, Output, ReadId, Request, Timer, Wake};

@@ -1,4 +1,4 @@
-//! The limits of a guest: one that does not stop is stopped, and a value longer than its memory does not trap it.
+//! The limits of a guest: an endless one is stopped, and a value longer than its memory does not trap it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::support::*;
 const ENDLESS: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x07\x01\x03run\0\0\x0a\x09\x01\x07\0\x03\x40\x0c\0\x0b\x0b";
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_guest_that_computes_for_ever_lets_others_run_and_is_stopped() {
+async fn an_endless_guest_lets_others_run_and_is_stopped() {
     let host = Host::new().unwrap();
     let limits = Limits { compute: Duration::from_millis(200), ..Limits::default() };
     let provision = Provision::new(Stores::new(Clock::system()), limits);
@@ -25,10 +25,10 @@ async fn a_guest_that_computes_for_ever_lets_others_run_and_is_stopped() {
     computed.begin();
     let instance = Instance::new_async(&mut store, &module, &[]).await.unwrap();
     let run = instance.get_typed_func::<(), ()>(&mut store, "run").unwrap();
-    let beside = tokio::spawn(async {});
+    let other = tokio::spawn(async {});
     let stopped = run.call_async(&mut store, ()).await.unwrap_err();
     assert!(format!("{stopped:#}").contains("the guest has computed for more than 200ms"), "{stopped:#}");
-    assert!(beside.is_finished(), "on one thread, another task ran meanwhile");
+    assert!(other.is_finished(), "on one thread, another task ran meanwhile");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::compiled::compiled;
 
-/// A clock that stands still until it is advanced.
+/// A clock that moves only when it is advanced.
 pub(crate) fn manual_clock() -> Clock {
     Clock::manual(Instant::ZERO + Duration::from_secs(3_600))
 }
@@ -49,7 +49,7 @@ pub(crate) fn settings(name: &str) -> Settings {
 pub(crate) async fn until<T>(election: &mut Candidate, pick: impl Fn(&Event) -> Option<T>) -> T {
     let wait = async {
         loop {
-            let event = election.next().await.expect("the campaign goes on");
+            let event = election.next().await.expect("the campaign continues");
             if let Some(picked) = pick(&event) {
                 return picked;
             }

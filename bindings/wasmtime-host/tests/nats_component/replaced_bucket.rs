@@ -14,7 +14,7 @@ use crate::{make_bucket, server};
 async fn until<T>(election: &mut Candidate, pick: impl Fn(Event) -> Option<T>) -> T {
     let wait = async {
         loop {
-            if let Some(picked) = pick(election.next().await.expect("the campaign goes on")) {
+            if let Some(picked) = pick(election.next().await.expect("the campaign continues")) {
                 return picked;
             }
         }

@@ -176,7 +176,7 @@ impl CandidateHandle for Guest {
 /// Waits until a campaign that is closed is over.
 async fn closed(election: Arc<Candidate>) {
     election.close();
-    // A campaign that failed is over, too; the host logs why.
+    // A failed campaign is over, too; the host logs why.
     let _ = election.ended().await;
 }
 

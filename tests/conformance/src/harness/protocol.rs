@@ -31,8 +31,8 @@ impl StoreKind {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Memory, Self::Sqlite, Self::Nats, Self::Etcd, Self::Kafka];
 
-    /// The lease for a scenario that asks for this one. Three times the shortest lease that an etcd server grants by default
-    /// is the shortest that a candidate takes.
+    /// The lease for a scenario that asks for this one. The shortest that a candidate takes is three times the shortest
+    /// that an etcd server grants by default.
     pub fn lease(self, asked: Duration) -> Duration {
         match self {
             Self::Etcd => asked.max(Duration::from_secs(6)),
@@ -40,9 +40,9 @@ impl StoreKind {
         }
     }
 
-    /// The faults that a harness can make in it. The memory of another process is out of its reach; nothing that an operator
-    /// writes to Kafka moves a group's partition, and a broker, which takes longer to start than most leases last, is never
-    /// stopped: other harnesses may use it.
+    /// The faults that a harness can make in it. It cannot reach the memory of another process. Nothing that an
+    /// operator writes to Kafka moves a group's partition. A broker is never stopped: other harnesses may use it, and
+    /// it takes longer to start than most leases last.
     pub fn offers(self) -> BTreeSet<Need> {
         match self {
             Self::Memory => BTreeSet::new(),

@@ -12,10 +12,10 @@ use super::server::Server;
 use super::store::ScenarioStore;
 use super::{Hello, PROTOCOL, Prepared, Reply, Request, StoreKind};
 
-/// Serves requests until there are no more; then every server it started is gone.
+/// Serves requests until there are no more, and then ends every server that it started.
 ///
 /// # Errors
-/// Where the lines cannot be read or written.
+/// The lines cannot be read or written.
 pub fn serve(requests: impl BufRead, mut replies: impl Write) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let mut harness = Harness {
@@ -33,7 +33,7 @@ pub fn serve(requests: impl BufRead, mut replies: impl Write) -> io::Result<()> 
         if line.trim().is_empty() {
             continue;
         }
-        // The test kit panics where it cannot go on; the runner gets that as an error reply.
+        // The test kit panics if it cannot continue; the runner gets that as an error reply.
         let done = catch_unwind(AssertUnwindSafe(|| harness.answer(&line)));
         let reply = done.unwrap_or_else(|panic| Err(format!("the harness failed: {}", message(&*panic))));
         say(&mut replies, &Reply::from(reply))?;
@@ -115,7 +115,7 @@ impl Harness {
         Ok(None)
     }
 
-    /// Ensures that the server of that kind of store runs, where it has one, also where the scenario before has left its own
+    /// Ensures that the server of that kind of store runs, if it has one, even if the previous scenario left it
     /// stopped.
     fn serve_store(&mut self, kind: StoreKind) {
         if std::mem::take(&mut self.is_stopped)

@@ -9,7 +9,8 @@ use incumbent_testkit::{etcd, nats};
 
 use super::StoreKind;
 
-/// The variable with the address of a Kafka broker that harnesses share: one takes longer to start than most scenarios take.
+/// The variable with the address of a Kafka broker that harnesses share: a broker takes longer to start than most
+/// scenarios take.
 pub(crate) const BROKER: &str = "INCUMBENT_KAFKA";
 
 /// A running server, or one that a scenario has stopped.
@@ -18,7 +19,7 @@ pub(super) enum Server {
     Etcd(Box<EtcdServer>),
     Kafka {
         address: String,
-        /// Where it is this harness's, it ends with it.
+        /// A broker that this harness started, which ends with it.
         _own: Option<Box<Kafka>>,
     },
 }

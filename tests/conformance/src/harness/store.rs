@@ -50,7 +50,7 @@ struct Line {
 }
 
 impl ScenarioStore {
-    /// Makes a store; `number` makes its name unique, and `server` is set where the store needs one.
+    /// Makes a store; `number` makes its name unique, and `server` is set if the store needs one.
     pub(super) async fn prepare(
         kind: StoreKind,
         lease: Duration,
@@ -166,7 +166,7 @@ impl ScenarioStore {
     pub(super) fn heal(&mut self, connection: &str) -> Result<(), String> {
         let line = self.line(connection)?;
         if line.is_dead {
-            return Err(format!("the connection {connection:?} was killed, and the dead do not come back"));
+            return Err(format!("the connection {connection:?} was killed, and cannot be healed"));
         }
         line.proxy.heal();
         Ok(())
@@ -181,7 +181,7 @@ impl ScenarioStore {
         Ok(())
     }
 
-    /// Fails where it has no server.
+    /// Fails if it has no server.
     pub(super) fn has_server(&self) -> Result<(), String> {
         match self.store {
             Store::Nats { .. } | Store::Etcd { .. } => Ok(()),
@@ -228,7 +228,7 @@ impl ScenarioStore {
     }
 
     fn offers_no(&self, what: &str) -> String {
-        format!("the store {} has not {what}", self.url(None))
+        format!("the store {} lacks {what}", self.url(None))
     }
 }
 
@@ -238,7 +238,7 @@ fn lines(server: &Server, connections: &BTreeSet<String>) -> BTreeMap<String, Li
     connections.iter().map(line).collect()
 }
 
-/// The key of an election's first place, where there is one.
+/// The key of an election's first place, if it has one.
 fn first_place(server: &EtcdServer, prefix: &str, election: &str) -> Result<Option<String>, String> {
     let range = format!("{prefix}/{election}/");
     let order = ["--sort-by", "CREATE", "--order", "ASCEND", "--limit", "1", "--keys-only"];

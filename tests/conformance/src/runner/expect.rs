@@ -73,7 +73,7 @@ impl Play {
         }
     }
 
-    /// Waits until `probe` returns a result; `seen` describes the state where it never does.
+    /// Waits until `probe` returns a result; `seen` describes the state if it never does.
     async fn wait<T>(
         &self,
         expected: impl Into<String>,
@@ -94,7 +94,7 @@ impl Play {
         }
     }
 
-    /// The first of the candidates to win; one with another event about a term meanwhile does not count.
+    /// The first of the candidates to win. A candidate that first gets another event about a term does not count.
     async fn won(
         &self,
         who: &[usize],
@@ -191,7 +191,7 @@ impl Play {
 
     async fn still_leads(&self, id: &str, leases: f64) -> Result<(), Missed> {
         let (participant, candidate) = (self.participant(id)?, self.candidate(id)?);
-        let what = format!("{id} to lead on in the same term for {leases} leases");
+        let what = format!("{id} to keep leading in the same term for {leases} leases");
         let token = || candidate.lease().map(|lease| lease.token);
         let first: Option<Token> = token();
         self.throughout(leases, || {
@@ -247,7 +247,7 @@ impl Play {
             };
             if is_last {
                 let who = name.unwrap_or("no candidate");
-                let expected = format!("the store to say that {who:?} leads {election:?}");
+                let expected = format!("the store to show {who:?} as the leader of {election:?}");
                 return Err(Missed::new(expected, format!("{seen}, after {:?}", self.timeout)));
             }
             tokio::time::sleep(ASK).await;

@@ -1,4 +1,4 @@
-//! The runner's access to the store and to the network: through the harness, or its own where the harness has none.
+//! The runner's access to the store and to the network: through the harness, or its own if the harness has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ struct Connection {
 impl Fixture {
     pub(super) async fn new(setup: &Setup, kind: StoreKind, scenario: &Scenario) -> Result<Self, String> {
         if let Some(lacking) = scenario.lacks(&offers(kind)) {
-            return Err(format!("the scenario {lacking}, which is not to be had on {kind}"));
+            return Err(format!("the scenario {lacking}, which {kind} lacks"));
         }
         if let Some(why) = scenario.not_on.get(&kind) {
             return Err(format!("the scenario does not apply to {kind}: {why}"));
@@ -157,7 +157,7 @@ impl Fixture {
         self.ask(&Request::StartServer {}).await
     }
 
-    /// Ends everything, whatever came before.
+    /// Ends everything, even after errors.
     pub(super) async fn end(mut self, timeout: Duration) -> Result<(), String> {
         let mut result = Ok(());
         let connections = std::mem::take(&mut self.connections);
@@ -178,7 +178,7 @@ impl Fixture {
         self.harness.ask(request).await.map(drop)
     }
 
-    /// The store in this process, where the scenario has one: the harness has no access to it.
+    /// The store in this process, if the scenario has one: the harness has no access to it.
     fn own_memory(&self) -> Result<Option<Memory>, String> {
         match self.prepared.url.parse().map_err(text)? {
             StoreSettings::Memory(settings) => {

@@ -49,7 +49,7 @@ impl Harness {
         let reply: Reply = self.hear().await?;
         match reply.error {
             None if reply.ok => Ok(reply.prepared),
-            error => Err(error.unwrap_or_else(|| "the harness says no, and not why".into())),
+            error => Err(error.unwrap_or_else(|| "the harness refused, and gave no reason".into())),
         }
     }
 
@@ -59,7 +59,7 @@ impl Harness {
         match tokio::time::timeout(TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err(format!("the harness ended with {status}")),
-            Ok(Err(error)) => Err(format!("the harness cannot be waited for: {error}")),
+            Ok(Err(error)) => Err(format!("cannot wait for the harness: {error}")),
             Err(_) => Err(format!("the harness did not end within {TIMEOUT:?}")),
         }
     }

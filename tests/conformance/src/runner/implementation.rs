@@ -27,7 +27,7 @@ pub trait Implementation: Send + Sync {
     /// The reason why it cannot.
     fn wrap(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn OpenStore>, String>;
 
-    /// The reason why these candidates cannot carry out a step, whatever the store; `None` where they can.
+    /// The reason why these candidates cannot carry out a step, whatever the store; `None` if they can.
     fn cannot(&self, step: &Step) -> Option<&'static str> {
         let _ = step;
         None
@@ -108,13 +108,13 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The end of the candidate's lease; long ago where it has none.
+/// The end of the candidate's lease; long ago if it has none.
 pub(super) fn deadline(handle: &dyn CandidateHandle) -> Instant {
     handle.lease().map_or(Instant::ZERO, |lease| lease.deadline)
 }
 
 impl Scenario {
-    /// The reason why candidates of this kind cannot play it; `None` where they can.
+    /// The reason why candidates of this kind cannot play it; `None` if they can.
     pub fn cannot(&self, implementation: &dyn Implementation) -> Option<&'static str> {
         self.steps.iter().find_map(|step| implementation.cannot(step))
     }

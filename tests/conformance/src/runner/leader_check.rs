@@ -63,12 +63,12 @@ impl LeaderCheck {
         Ok(Self { shared, _probe: probe })
     }
 
-    /// Asks this candidate from now on, and no longer the one that it replaces.
+    /// Asks this candidate from now on, instead of the candidate that it replaces.
     pub(super) fn ask(&self, election: &str, id: &str, handle: &Arc<dyn CandidateHandle>) {
         self.replace(election, id, Who::Alive(Arc::clone(handle)));
     }
 
-    /// Takes in that a candidate is dead: it counts as leader until its deadline.
+    /// Records that a candidate is dead: it counts as leader until its deadline.
     pub(super) fn died(&self, election: &str, id: &str, deadline: Instant) {
         self.replace(election, id, Who::Dead(deadline));
     }
@@ -93,7 +93,7 @@ impl LeaderCheck {
     }
 }
 
-/// Two that certainly led at once: the first said so before and after the second did.
+/// Finds two that certainly led at once: the first said yes before and after the second did.
 fn two_lead(asked: &[Asked], clock: &Clock) -> Option<String> {
     for (at, one) in asked.iter().enumerate() {
         let before = clock.now();

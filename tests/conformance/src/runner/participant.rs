@@ -55,7 +55,7 @@ impl Participant {
     pub(super) async fn catch_up(&mut self, clock: &Clock) {
         let (Some(reader), Some(candidate)) = (self.reader.take(), &self.candidate) else { return };
         reader.abort();
-        // It ends where it waits for an event, and takes none with it.
+        // It ends while it waits for an event, and takes none with it.
         let _ = reader.await;
         while let Ok(Some(next)) = timeout(Duration::ZERO, candidate.next()).await {
             self.log.take(next, clock.now());
@@ -226,8 +226,8 @@ impl Watcher {
     }
 }
 
-/// Returns true if a candidate of that name, publishing at least that, leads; or if there is a vacancy, where
-/// none is named.
+/// Returns true if a candidate of that name leads and publishes at least that metadata; without a name, if there is a
+/// vacancy.
 pub(super) fn fits<'a>(
     leader: Option<&Leader>,
     name: Option<&str>,

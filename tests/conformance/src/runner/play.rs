@@ -18,7 +18,7 @@ use super::time::Time;
 use crate::harness::StoreKind;
 use crate::scenario::{self, Scenario, Step};
 
-/// The settings of a runner besides the scenario.
+/// The settings of a runner, apart from the scenario.
 #[derive(Clone)]
 pub struct Setup {
     /// The candidates under test.

@@ -14,7 +14,7 @@ pub(super) fn broken(participants: &[Participant], leader_check: &LeaderCheck) -
     let reported = participants.iter().find_map(|participant| participant.log.entries().broken.clone());
     if let Some(reported) = reported {
         return Some(Missed::new(
-            "Won, then Draining where there is one, then Lost, each once a term",
+            "Won, then perhaps Draining, then Lost, each once a term",
             reported,
         ));
     }
@@ -22,12 +22,12 @@ pub(super) fn broken(participants: &[Participant], leader_check: &LeaderCheck) -
         .map(|seen| Missed::new("a larger token for every later term of an election", seen))
 }
 
-/// The events that no step has consumed. A drain needs no step where its loss has one.
+/// The events that no step has consumed. A drain needs no step if its loss has one.
 pub(super) fn unasked(participants: &[Participant]) -> Option<Missed> {
     participants.iter().find_map(|participant| {
         let entries = participant.log.entries();
         let event = entries.unread().first()?;
-        Some(Missed::new("nothing that no step asks for", format!("{} got {event}", participant.id)))
+        Some(Missed::new("no event that no step expects", format!("{} got {event}", participant.id)))
     })
 }
 

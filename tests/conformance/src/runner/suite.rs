@@ -1,4 +1,4 @@
-//! A test for each scenario and store, listed from the files, and the report of one that fails.
+//! A test for each scenario and store, listed from the files, and the report of a failure.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ use super::play::{Setup, play};
 use crate::harness::StoreKind;
 use crate::scenario::{Scenario, files};
 
-/// The time limit of an expectation, on however busy a machine.
+/// The time limit of an expectation, for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The scenarios that are played at a time on one broker; most of their time they wait.
+/// The scenarios that are played at a time on one broker; they mostly wait.
 const AT_A_TIME: usize = 8;
 
-/// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of the
-/// program `incumbent-harness`.
+/// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of
+/// the program `incumbent-harness`.
 ///
-/// On Kafka one test plays them all on one broker, several at a time: a broker takes longer to start than most scenarios
-/// take. Each can be played alone with `--ignored`.
+/// On Kafka one test plays them all on one broker, several at a time: a broker takes longer to start than most
+/// scenarios take. Each can be played alone with `--ignored`.
 pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, harness: PathBuf) -> ExitCode {
     let args = Arguments::from_args();
     let files = match files() {

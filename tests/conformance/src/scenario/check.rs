@@ -43,7 +43,7 @@ impl Scenario {
 /// The names that exist before a step.
 #[derive(Default)]
 struct Known<'a> {
-    /// Those of the scenario, and those that have won under another name since.
+    /// The names in the scenario, and the further names of winners so far.
     candidates: BTreeSet<&'a str>,
     campaigning: BTreeSet<&'a str>,
     dead: BTreeSet<&'a str>,
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_step_speaks_of_must_be_there() {
+    fn names_in_a_step_must_exist() {
         let campaign = r#"{"do": "campaign", "candidate": "a"}"#;
         for (steps, wrong) in [
             (r#"{"do": "campaign", "candidate": "c"}"#.to_string(), r#"there is no candidate "c""#),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_won_is_known_by_its_new_name() {
+    fn a_winner_is_known_by_its_new_name() {
         let steps = r#"{"do": "campaign", "candidate": "a"},
             {"do": "expect_any_won", "candidates": ["a"], "as": "next"}, {"do": "resign", "candidate": "next"}"#;
         assert!(scenario("", steps).is_ok());

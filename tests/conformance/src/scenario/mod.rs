@@ -50,11 +50,11 @@ pub struct Scenario {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
-    /// The name that other candidates see; by default the one that the steps use.
+    /// The name that other candidates see; by default the name in the steps.
     pub name: Option<String>,
     /// Its election; `jobs` by default.
     pub election: Option<String>,
-    /// Its connection to the store; by default one of its own.
+    /// Its connection to the store; by default its own.
     pub connection: Option<String>,
     /// True if it works in its terms until a step says that the work is done.
     #[serde(default)]
@@ -64,7 +64,7 @@ pub struct Candidate {
     pub options: Options,
 }
 
-/// The settings of a candidate, where they differ.
+/// The settings of a candidate that differ from every candidate's.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "they are those of `CampaignOptions`, with the unit in the name")]
@@ -137,7 +137,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Its lease on this kind of store, which may grant none as short as it asks for.
+    /// Its lease on this kind of store, which may not grant one that short.
     pub fn lease(&self, kind: StoreKind) -> Duration {
         kind.lease(Duration::from_millis(self.lease_ms))
     }

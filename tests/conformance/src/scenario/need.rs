@@ -57,7 +57,7 @@ impl Step {
 }
 
 impl Scenario {
-    /// The reason why it cannot be played with only `offered`; `None` where it can.
+    /// The reason why it cannot be played with only `offered`; `None` if it can.
     pub fn lacks(&self, offered: &BTreeSet<Need>) -> Option<String> {
         let lacking: Vec<_> = self.needs.difference(offered).map(|need| need.name()).collect();
         (!lacking.is_empty()).then(|| format!("needs {}", lacking.join(", ")))

@@ -54,7 +54,7 @@ impl bindings::Guest for Worker {
 fn message(error: Error) -> String {
     match error {
         Error::Refused(refused) => format!("{} is {}: {}", refused.setting, refused.value, refused.remedy),
-        Error::NotLeader => "it does not lead".into(),
+        Error::NotLeader => "this candidate does not lead".into(),
         Error::Store(fault) => format!("{fault:?}"),
         Error::Other(text) => text,
     }

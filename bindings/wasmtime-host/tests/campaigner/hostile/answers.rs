@@ -1,5 +1,5 @@
-//! Answers that are impossible, that belong to another request, or that are longer than a candidate's record; and the order
-//! of events and calls.
+//! Answers that are impossible, that belong to another request, or that are longer than a candidate's record; and the
+//! order of events and calls.
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -26,7 +26,7 @@ fn leader() -> Guest {
     guest
 }
 
-/// Answers writes with `answers`, and goes on until the end of the next term.
+/// Answers writes with `answers`, and steps until the next term ends.
 fn lost_after(guest: &mut Guest, answers: impl IntoIterator<Item = Outcome>) -> Reason {
     guest.store.data_mut().answers.extend(answers);
     for _ in 0..1_000 {

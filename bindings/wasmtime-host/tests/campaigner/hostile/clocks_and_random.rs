@@ -1,4 +1,4 @@
-//! Clocks that are unfit, stand still for too long, or go back; and random numbers that repeat.
+//! Clocks that are unfit, stop for too long, or go back; and random numbers that repeat.
 
 use super::guest::{Guest, compiled};
 use super::host::{Hostile, SECOND};
@@ -7,7 +7,7 @@ use crate::wit::events::{Event, WarningKind};
 
 /// Two candidates of one instance, the second with this name, on an honest store and one clock, with the same random
 /// numbers. Steps both until a lease and a half have passed; returns the events of the second.
-fn beside_each_other(second: &str) -> Vec<Event> {
+fn both_on_one_clock(second: &str) -> Vec<Event> {
     let mut host = Hostile::new(1, 0);
     host.random = Some([11, 22, 33]);
     let began = host.now;
@@ -53,7 +53,7 @@ fn a_host_whose_random_numbers_are_zero_or_equal_is_refused() {
 
 #[test]
 fn two_names_with_the_same_random_numbers_never_lead_at_once() {
-    let events = beside_each_other("b");
+    let events = both_on_one_clock("b");
     assert!(
         events.iter().any(|event| matches!(event, Event::LeaderChanged(Some(leader)) if leader.name == "a"))
     );
@@ -61,7 +61,7 @@ fn two_names_with_the_same_random_numbers_never_lead_at_once() {
 
 #[test]
 fn two_candidates_alike_in_everything_never_lead_at_once_and_it_is_reported() {
-    let events = beside_each_other("a");
+    let events = both_on_one_clock("a");
     let is_reported = events.iter().any(|event| {
         matches!(event, Event::Warning(warning) if matches!(&warning.kind, WarningKind::SameNonce(name) if name == "a"))
     });

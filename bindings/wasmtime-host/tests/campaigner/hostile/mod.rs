@@ -1,4 +1,5 @@
-//! Hosts that fail, lie and stall. They cause no trap, and no second term beside or below the first.
+//! Hosts that fail, lie and stall. They cause no trap, no second term at the same time, and no token that is not
+//! larger.
 
 mod answers;
 mod clocks_and_random;
@@ -15,7 +16,7 @@ fn a_hostile_host_makes_no_trap_and_no_second_term() {
     let mut terms = 0;
     for seed in 0..120 {
         let malice = [2, 5, 11, 30, 60][seed as usize % 5];
-        // A failure at the very beginning is returned as an error, and ends this run.
+        // A failure at the start is returned as an error, and ends this run.
         let Ok(mut guest) = Guest::campaign(&compiled, Hostile::new(seed, malice)) else { continue };
         let mut held = None;
         let mut last = (0, 0);

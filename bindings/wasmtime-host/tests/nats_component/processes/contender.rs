@@ -43,7 +43,7 @@ pub(crate) struct Contender {
 }
 
 impl Kind {
-    /// Returns all kinds, less those that the caller excludes.
+    /// Returns all kinds except those that the caller excludes.
     pub(crate) fn at_hand() -> Vec<Self> {
         let mut kinds = vec![Self::Component, Self::CommandLine];
         kinds.extend(named(PYTHON).map(|_| Self::Python));
@@ -58,7 +58,7 @@ impl Kind {
             Self::CommandLine => {
                 let mut command = Command::new(command_line());
                 command.args(["run", "--store", url, "--key", KEY, "--name", name, "--preset", "fast", "--"]);
-                let child = roles::command("work_that_goes_on_while_it_lives", &[]);
+                let child = roles::command("work_that_continues_while_it_lives", &[]);
                 command.arg(child.get_program()).args(child.get_args());
                 command.envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
                 command
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// Returns the value of a variable as a path; `None` where it is empty.
+/// Returns the value of a variable as a path; `None` if it is empty.
 fn named(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable);
     let value = value.unwrap_or_else(|| panic!("{variable} is not set; run `cargo xtask test component`"));

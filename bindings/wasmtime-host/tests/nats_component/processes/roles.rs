@@ -42,7 +42,7 @@ fn now() -> u64 {
 
 #[test]
 #[ignore = "it is the role of a child that another test starts"]
-fn work_that_goes_on_while_it_lives() {
+fn work_that_continues_while_it_lives() {
     if arguments().is_none() {
         return;
     }
