@@ -11,23 +11,34 @@ use super::backoff::FIRST;
 use super::event::Warning;
 use crate::candidacy::Candidacy;
 use crate::record::Entry;
-use crate::token::Token;
+use crate::token::{Revision, Token};
 
 /// The largest gap that acquires use up: as many writes as an election makes in two minutes at three renewals a second.
 /// A NATS server leaves writes unsynced for at most two minutes by default, so a larger gap is no power cut.
 const SMALL_GAP: u64 = 2 * 60 * 3;
 
 impl Candidacy<KeyLease> {
-    /// Observes the token in a foreign record of the known incarnation, however old the record is. A stale record's
-    /// token may still have been given.
+    /// Observes the largest token that may have been given before this entry was written, however old the entry is: a
+    /// stale entry's token may still have been given.
     ///
     /// A renewal states the token of its term, so losing renewals bars no candidate. A record without a token may be
-    /// the one that won its term. A token above the record's own revision belongs to no term.
+    /// the one that won its term. A token above the record's own revision belongs to no term. A removal states no
+    /// token, and this candidate may never have seen its term, but every term before it has a smaller token.
     pub(super) fn observe_token_in(&mut self, entry: &Entry) {
-        let Some(record) = entry.live().filter(|record| !self.is_ours(record)) else { return };
-        let own = Token { incarnation: self.own.store.incarnation(), sequence: record.revision };
-        let stated = record.term_info.map_or(own, |term_info| term_info.token);
-        self.own.store.observe_token(stated.min(own));
+        let incarnation = self.own.store.incarnation();
+        let at = |sequence: Revision| Token { incarnation, sequence };
+        let token = match entry {
+            Entry::Live(record) if !self.is_ours(record) => {
+                let own = at(record.revision);
+                record.term_info.map_or(own, |term_info| term_info.token.min(own))
+            }
+            Entry::Released(release) => {
+                at(release.revision).min(Token { incarnation: release.incarnation, ..at(release.revision) })
+            }
+            Entry::Deleted { revision, .. } | Entry::Expired { revision } => at(*revision),
+            Entry::Live(_) | Entry::Vacant => return,
+        };
+        self.own.store.observe_token(token);
     }
 
     /// Whether a term with this token must not be reported.

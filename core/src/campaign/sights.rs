@@ -33,7 +33,7 @@ pub struct EarlySights {
     newest: Option<Entry>,
     /// The lease of the last holder shown, as far as it is stated.
     holder: Option<Option<Duration>>,
-    /// The largest token shown, each at most as large as its record's own revision.
+    /// The largest token that may have been given before what was shown.
     token: Option<Token>,
 }
 
@@ -112,6 +112,9 @@ impl Early<Entry> for EarlySights {
                 let mut owed = Owed::default();
                 owed.add(now, Some(release.owed));
                 self.released = Some((release.incarnation, owed));
+                // Every term before the release has a smaller token.
+                let token = Token { incarnation: release.incarnation, sequence: release.revision };
+                self.token = self.token.max(Some(token));
             }
             Entry::Deleted { lease, .. } => self.owe_for_a_deletion(now, *lease),
             Entry::Expired { .. } | Entry::Vacant => {}

@@ -2,8 +2,8 @@
 //! stays out if many are missing.
 
 use incumbent_core::campaign::{Answer, Event, Input, Output, State, Warning};
-use incumbent_core::record::{Entry, Record, TermInfo};
-use incumbent_core::{Instant, Revision, Token};
+use incumbent_core::record::{Entry, Record, Release, TermInfo};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
 use std::time::Duration;
 
 use crate::harness::*;
@@ -134,6 +134,29 @@ fn a_token_in_a_record_that_is_read_below_the_mark_is_not_won_again() {
         bench.reconnected();
     });
     assert_eq!(won.as_deref(), Some("won 117"));
+}
+
+#[test]
+fn the_token_of_a_term_whose_removal_alone_was_seen_is_not_won_again() {
+    for removal in [released(70, Duration::ZERO), deleted(70), expired(70)] {
+        // Cut off since a term of token 10, it misses the next one, sees its end, and the store goes back.
+        let mut bench = Bench::candidate(of_term(60, 10));
+        let outputs = bench.watched(removal.clone());
+        let seen = goes_on(&mut bench, outputs, &mut 61, T * 4);
+        assert_eq!(seen.last().map(|(_, output)| output.as_str()), Some("won 72"), "{removal:?}");
+    }
+}
+
+#[test]
+fn a_release_of_a_former_incarnation_bars_nothing() {
+    let mut bench = Bench::candidate(of_term(60, 10));
+    let former = match released(5_000, Duration::ZERO) {
+        Entry::Released(release) => Entry::Released(Release { incarnation: Incarnation(999), ..release }),
+        other => other,
+    };
+    let outputs = bench.watched(former);
+    let seen = goes_on(&mut bench, outputs, &mut 60, T * 4);
+    assert_eq!(seen.last().map(|(_, output)| output.as_str()), Some("won 62"));
 }
 
 /// The warning about a store that goes back from this token to this revision.

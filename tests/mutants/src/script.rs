@@ -45,6 +45,7 @@ const SCRIPTS: &[Script] = &[
     ("terms lost again and again", terms_lost_again_and_again),
     ("a leader shown early", a_leader_shown_early),
     ("a token in a stale record", a_token_in_a_stale_record),
+    ("a release of a term not seen", a_release_of_a_term_not_seen),
     ("late acknowledgements", late_acknowledgements),
     ("a watch that shows nothing", a_watch_that_shows_nothing),
     ("many faults", many_faults),
@@ -552,6 +553,13 @@ fn a_token_in_a_stale_record() -> bool {
         }
     }
     true
+}
+
+/// The release is far above the only token seen, and the store goes back below it.
+fn a_release_of_a_term_not_seen() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), live(60, 10));
+    bench.handle(Input::Watched(released(1_000, Duration::ZERO, None)));
+    barred(&bench.applied(1, 500)) == Some(true)
 }
 
 /// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is acknowledged: below what
