@@ -1,7 +1,7 @@
 //! A slice of `cargo xtask hunt` on fresh seeds, in the time that other steps leave.
 //!
 //! What it finds fails no test: it need not have to do with the change at hand. The end of the run names it, with the command
-//! that makes it again. What is filed in `sim/red/` does fail a test, `sim/tests/red.rs`.
+//! that makes it again. What is filed in `lab/sim/red/` does fail a test, `lab/sim/tests/red.rs`.
 
 use anyhow::Result;
 
