@@ -1,33 +1,28 @@
-//! The command line's files do not all know each other: a circle of modules that import from one another stays small.
-
-#![allow(clippy::expect_used, reason = "a test may panic; it says why")]
+//! Circles: sets of modules that all import from one another, so that none is understood without the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
-
-/// The files in the largest circle today.
-const LARGEST: usize = 4;
 
 /// A module by its path from the crate's root; the root's is empty.
 type Module = Vec<String>;
 
-/// The modules of a crate, each with its source without comments and tests.
-fn modules(folder: &Path, at: &Module, found: &mut BTreeMap<Module, String>) {
-    for entry in fs::read_dir(folder).expect("a folder of sources") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        let below = || at.iter().cloned().chain([name.clone()]).collect::<Module>();
-        if path.is_dir() {
-            modules(&path, &below(), found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let module = if ["main", "mod"].contains(&name.as_str()) { at.clone() } else { below() };
-            let source = fs::read_to_string(&path).expect("a source");
-            let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-            found.insert(module, lines.collect::<Vec<_>>().join("\n"));
-        }
+/// The circles of a crate of these sources, by their paths below its `src`. Each circle is the names of its modules.
+pub(super) fn circles(sources: &[(String, String)]) -> Vec<Vec<String>> {
+    circles_of(&sources.iter().map(|(path, source)| (module(path), code(source))).collect())
+}
+
+fn module(path: &str) -> Module {
+    let path = path.strip_suffix(".rs").unwrap_or(path);
+    let mut module: Module = path.split('/').map(str::to_owned).collect();
+    if module.last().is_some_and(|name| ["lib", "main", "mod"].contains(&name.as_str())) {
+        module.pop();
     }
+    module
+}
+
+/// A source without comments and tests.
+fn code(source: &str) -> String {
+    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 /// The paths that a source names: those of `use`, written out, and those that begin with `crate` or `super`.
@@ -108,8 +103,8 @@ fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>)
     all.get_key_value(&at).map(|(module, _)| module).filter(|module| *module != from)
 }
 
-/// The circles of a graph: sets of modules that all reach each other.
-fn circles<'a>(edges: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> BTreeSet<BTreeSet<&'a Module>> {
+/// The sets of modules that all reach each other.
+fn of_graph<'a>(edges: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> BTreeSet<BTreeSet<&'a Module>> {
     let reach = |from: &'a Module| {
         let mut reached = BTreeSet::new();
         let mut next = vec![from];
@@ -131,26 +126,34 @@ fn circles_of(all: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
     let targets = |from| paths(&all[from]).iter().filter_map(|path| target(path, from, all)).collect();
     let edges = all.keys().map(|from| (from, targets(from))).collect();
     let named = |circle: BTreeSet<&Module>| circle.iter().map(|module| module.join("::")).collect();
-    circles(&edges).into_iter().map(named).collect()
+    of_graph(&edges).into_iter().map(named).collect()
 }
 
-#[test]
-fn no_more_files_of_the_command_line_import_from_one_another_in_a_circle() {
-    let mut all = BTreeMap::new();
-    modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/src"), &Vec::new(), &mut all);
-    assert!(all.len() > 50, "{} files", all.len());
-    let too_large: Vec<_> = circles_of(&all).into_iter().filter(|circle| circle.len() > LARGEST).collect();
-    assert_eq!(too_large, Vec::<Vec<String>>::new(), "move what they share into a module of its own");
-}
+#[cfg(test)]
+mod tests {
+    use super::super::sources;
+    use super::*;
 
-#[test]
-fn a_circle_is_found_and_a_line_is_not() {
-    let module = |name: &str, code: &str| (vec![name.to_owned()], code.to_owned());
-    let line = [
-        module("a", "use crate::{\n    b::{self, B},\n    c::C as D,\n};"),
-        module("b", "fn f() { crate::c::g() }"),
-    ];
-    let all = |c: &str| line.clone().into_iter().chain([module("c", c)]).collect();
-    assert_eq!(circles_of(&all("use std::fmt;")), Vec::<Vec<String>>::new());
-    assert_eq!(circles_of(&all("use super::a::A;")), [["a", "b", "c"]]);
+    /// The files in the largest circle of the command line today.
+    const LARGEST: usize = 4;
+
+    #[test]
+    fn no_more_files_of_the_command_line_import_from_one_another_in_a_circle() {
+        let all = sources("cli/src").unwrap();
+        assert!(all.len() > 50, "{} files", all.len());
+        let too_large: Vec<_> = circles(&all).into_iter().filter(|circle| circle.len() > LARGEST).collect();
+        assert_eq!(too_large, Vec::<Vec<String>>::new(), "move what they share into a module of its own");
+    }
+
+    #[test]
+    fn a_circle_is_found_and_a_line_is_not() {
+        let module = |name: &str, code: &str| (vec![name.to_owned()], code.to_owned());
+        let line = [
+            module("a", "use crate::{\n    b::{self, B},\n    c::C as D,\n};"),
+            module("b", "fn f() { crate::c::g() }"),
+        ];
+        let all = |c: &str| line.clone().into_iter().chain([module("c", c)]).collect();
+        assert_eq!(circles_of(&all("use std::fmt;")), Vec::<Vec<String>>::new());
+        assert_eq!(circles_of(&all("use super::a::A;")), [["a", "b", "c"]]);
+    }
 }

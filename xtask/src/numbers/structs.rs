@@ -1,16 +1,8 @@
-//! The structs of the core are small: one with more than 15 fields has parts with rules of their own, and each such part is
+//! The fields of structs. In the core each has few: one with more than 15 has parts with rules of their own, and each such part is
 //! a type. No struct is exempt: a user's settings have fewer, too.
 
-#![allow(clippy::expect_used, reason = "a test may panic; it says why")]
-
-use std::fs;
-use std::path::Path;
-
-/// The most fields of a struct.
-const MOST: usize = 15;
-
 /// The structs with named fields in a source, and the number of those of each.
-fn structs(source: &str) -> Vec<(&str, usize)> {
+pub(super) fn structs(source: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     let mut lines = source.lines();
     while let Some(line) = lines.next() {
@@ -50,35 +42,29 @@ fn without_visibility(code: &str) -> &str {
     rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest).trim_start()
 }
 
-fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
-    for entry in fs::read_dir(folder).expect("a folder of sources") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let name = path.to_string_lossy().replace('\\', "/");
-            let name = name.split_once("../").map_or(name.clone(), |(_, name)| name.to_owned());
-            found.push((name, fs::read_to_string(&path).expect("a source")));
-        }
+#[cfg(test)]
+mod tests {
+    use super::super::sources;
+    use super::*;
+
+    /// The most fields of a struct of the core.
+    const MOST: usize = 15;
+
+    #[test]
+    fn no_struct_of_the_core_has_more_than_fifteen_fields() {
+        let all = sources("core/src").unwrap();
+        let counted = all.iter().flat_map(|(file, source)| {
+            structs(source).into_iter().map(move |(name, fields)| (format!("{file}: {name}"), fields))
+        });
+        let counted: Vec<_> = counted.collect();
+        assert!(counted.len() > 100, "{} structs", counted.len());
+        let too_large: Vec<_> = counted.into_iter().filter(|(_, fields)| *fields > MOST).collect();
+        assert_eq!(too_large, [], "give a part with rules of its own a type");
     }
-}
 
-#[test]
-fn no_struct_of_the_core_has_more_than_fifteen_fields() {
-    let mut all = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src"), &mut all);
-    let counted = all.iter().flat_map(|(file, source)| {
-        structs(source).into_iter().map(move |(name, fields)| (format!("{file}: {name}"), fields))
-    });
-    let counted: Vec<_> = counted.collect();
-    assert!(counted.len() > 100, "{} structs", counted.len());
-    let too_large: Vec<_> = counted.into_iter().filter(|(_, fields)| *fields > MOST).collect();
-    assert_eq!(too_large, [], "give a part with rules of its own a type");
-}
-
-#[test]
-fn the_fields_of_a_struct_are_counted_whatever_precedes_them() {
-    let source = "\
+    #[test]
+    fn the_fields_of_a_struct_are_counted_whatever_precedes_them() {
+        let source = "\
 pub(crate) struct Plain {
     /// Why: this is no field.
     #[serde(default)]
@@ -99,5 +85,6 @@ where
     only: T,
 }
 ";
-    assert_eq!(structs(source), [("Plain", 3), ("Bound", 1)]);
+        assert_eq!(structs(source), [("Plain", 3), ("Bound", 1)]);
+    }
 }
