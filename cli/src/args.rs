@@ -6,8 +6,6 @@ use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
 
 #[cfg(feature = "demo")]
 use crate::demo;
-#[cfg(feature = "sim")]
-use crate::sim;
 use crate::{doctor, exit, init, observe, operate, pages, permissions, run, status, top};
 
 /// Leader election on the infrastructure you already run
@@ -89,8 +87,6 @@ pub(crate) enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Permissions(permissions::Args),
-    #[cfg(feature = "sim")]
-    Sim(sim::Args),
     Completions(pages::CompletionsArgs),
     Man(pages::ManArgs),
     #[cfg(feature = "demo")]

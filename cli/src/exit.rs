@@ -42,8 +42,8 @@ Settings:
 
 Exit codes:
   0  done
-  1  failed; for demo: two leaders at once, or there was none; for sim: an
-     invariant does not hold; for hand-over: the successor does not lead
+  1  failed; for demo: two leaders at once, or there was none; for
+     hand-over: the successor does not lead
   2  the command line, a URL, a key or a name is invalid
   3  the store does not answer within 10 s; commands that run on wait for it,
      but for --fail-fast
@@ -135,7 +135,6 @@ pub(crate) fn page(command: &str) -> String {
         "doctor" => {
             (&[(0, "nothing is broken"), (4, "something is broken, or a setting is refused")], &OF_STORES)
         }
-        "sim" => (&[(0, "whatever happened, every invariant held"), (1, "one does not hold")], &OF_OTHERS),
         "permissions" | "completions" | "man" => (&[(0, "written"), (1, "it cannot be written")], &OF_OTHERS),
         _ => (&[(0, "done")], &OF_STORES),
     };

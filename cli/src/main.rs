@@ -19,8 +19,6 @@ mod permissions;
 mod run;
 mod screen;
 mod settings;
-#[cfg(feature = "sim")]
-mod sim;
 mod status;
 mod stderr;
 mod store;
@@ -77,8 +75,6 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::AcceptReset(args) => operate::accept_reset::run(&args, as_json).await.map(done),
             Command::Doctor(args) => doctor::run(&args, as_json).await.map(|exit| exit as u8),
             Command::Init(args) => init::run(&args, as_json).await.map(done),
-            #[cfg(feature = "sim")]
-            Command::Sim(args) => sim::run(&args, as_json).map(|exit| exit as u8),
             Command::Permissions(args) => permissions::run(&args, as_json).map(done),
             Command::Completions(args) => pages::completions(&args, &Cli::whole()).map(done),
             Command::Man(args) => pages::man(&args, &Cli::whole()).map(done),

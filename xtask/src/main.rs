@@ -1,4 +1,4 @@
-//! The project's tasks: `cargo xtask tools | test | hunt | check | generate | words | package | release | bench`.
+//! The project's tasks: `cargo xtask tools | test | hunt | check | generate | words | numbers | package | release | bench`.
 //!
 //! Each sets itself up, so a machine with Rust, and Go for the interop tests, is enough.
 
@@ -9,6 +9,7 @@ mod generate;
 mod hunt;
 mod kotlin;
 mod notices;
+mod numbers;
 mod package;
 mod playground;
 mod python;
@@ -47,6 +48,8 @@ enum Chore {
     Release(release::Args),
     /// Count the words that this project avoids, and lower their limits
     Words(test::words::Args),
+    /// Count the lines, the likenesses and the circles of the sources
+    Numbers(numbers::Args),
     /// Measure, and compare with the goals
     Bench(bench::Args),
 }
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Chore::Check(args) => check::run(&args),
         Chore::Generate(args) => generate::run(&args),
         Chore::Words(args) => test::words::chore(&args),
+        Chore::Numbers(args) => numbers::run(&args),
         Chore::Package(args) => package::run(&args),
         Chore::Release(args) => release::run(&args),
         Chore::Bench(args) => bench::run(&args),

@@ -76,7 +76,7 @@ fn check_reference(reference: &str) -> Result<(), String> {
 
 /// The chaos suite is a program, not a library: its kinds are read from their table.
 fn check_chaos(kind: &str) -> Result<(), String> {
-    let file = "tests/chaos/src/kind.rs";
+    let file = "lab/chaos/src/kind.rs";
     let source = fs::read_to_string(root().join(file)).map_err(|error| format!("{file}: {error}"))?;
     let (_, table) = source.split_once("\nkinds! {\n").ok_or_else(|| format!("{file} has no table"))?;
     let table = table.lines().take_while(|line| *line != "}");

@@ -234,11 +234,11 @@ fn errors_are_printed_as_json_where_that_is_asked_for() {
 fn help_says_what_the_exit_codes_mean_and_every_command_has_examples() {
     let help = ended(&["--help"]);
     assert_eq!(help.code, Some(0));
-    for part in ["Exit codes:", "demo", "run", "status", "observe", "hand-over", "evict", "init", "sim"] {
+    for part in ["Exit codes:", "demo", "run", "status", "observe", "hand-over", "evict", "init"] {
         assert!(help.stdout.contains(part), "{part:?} in {}", help.stdout);
     }
     assert!(!help.stdout.contains("run-guard"), "{}", help.stdout);
-    for command in ["demo", "run", "status", "observe", "hand-over", "evict", "init", "sim"] {
+    for command in ["demo", "run", "status", "observe", "hand-over", "evict", "init"] {
         let help = ended(&[command, "--help"]);
         assert!(help.stdout.contains("\nExamples:\n  "), "{}", help.stdout);
     }

@@ -4,7 +4,7 @@ use crate::snapshot;
 use crate::support::{Running, ended, incumbent};
 
 /// Every public command.
-pub(crate) const COMMANDS: [&str; 15] = [
+pub(crate) const COMMANDS: [&str; 14] = [
     "demo",
     "run",
     "status",
@@ -16,7 +16,6 @@ pub(crate) const COMMANDS: [&str; 15] = [
     "init",
     "doctor",
     "permissions",
-    "sim",
     "completions",
     "man",
     "help",

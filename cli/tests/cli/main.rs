@@ -44,7 +44,6 @@ mod run_waiting;
 mod screens;
 mod settings;
 mod sidecar;
-mod sim;
 mod snapshot;
 mod store_away;
 mod support;

@@ -166,14 +166,6 @@ fn the_demo_says_what_it_came_to() {
     snapshot::assert("demo", &text);
 }
 
-#[test]
-fn the_simulator_says_what_it_came_to() {
-    let text =
-        [&["sim", "--seeds", "3"][..], &["sim", "--seeds", "3", "--json"], &["sim", "--faults", "help"]]
-            .map(|words| cleaned(&words.join(" "), &ended(words), steady));
-    snapshot::assert("sim", &text.concat());
-}
-
 /// A term of a command, from its beginning to SIGTERM.
 fn a_term(store: &str, option: &str) -> String {
     let words = ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "30s", option];

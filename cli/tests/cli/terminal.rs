@@ -1,6 +1,6 @@
 //! A program on a pseudo-terminal, and the screen as an emulator shows it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
@@ -8,39 +8,12 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use incumbent_testkit::process::ChildGuard;
-use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
+pub(crate) use incumbent_testkit::terminal::{pieces, terminal};
+
 use crate::support::{LIMIT, incumbent};
-
-/// The two ends of a pseudo-terminal of 80 columns and 24 rows.
-pub(crate) fn terminal() -> (OwnedFd, File) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    // The terminal is gone once we close our end: the program has none of it.
-    fcntl_setfd(&ours, FdFlags::CLOEXEC).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
-    let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
-    tcsetwinsize(&ours, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-    (ours, theirs)
-}
-
-pub(crate) fn pieces(terminal: OwnedFd) -> Receiver<String> {
-    let (give, take) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut terminal = File::from(terminal);
-        let mut buffer = [0; 4096];
-        while let Ok(size) = terminal.read(&mut buffer) {
-            if size == 0 || give.send(String::from_utf8_lossy(&buffer[..size]).into_owned()).is_err() {
-                return;
-            }
-        }
-    });
-    take
-}
 
 /// The text on the terminal before the program; it must be there again afterwards.
 const BEFORE: &str = "$ what was typed before";

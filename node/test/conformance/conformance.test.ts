@@ -7,7 +7,7 @@ import { describe, expect, test, type TestContext } from 'vitest';
 import { play, type Scenario } from './runner.js';
 import { Harness } from './harness.js';
 
-const FOLDER = resolve(__dirname, '../../../tests/conformance/scenarios');
+const FOLDER = resolve(__dirname, '../../../lab/conformance/scenarios');
 const scenarios = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as Scenario);

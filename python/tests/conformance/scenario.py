@@ -1,4 +1,4 @@
-"""The files of ``tests/conformance/scenarios``."""
+"""The files of ``lab/conformance/scenarios``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from incumbent._settings import CampaignSettings
 
-FILES = Path(__file__).resolve().parents[3] / "tests/conformance/scenarios"
+FILES = Path(__file__).resolve().parents[3] / "lab/conformance/scenarios"
 """The folder of the scenarios."""
 
 PRESETS: dict[str, Literal["standard", "fast", "go_compatible"]] = {

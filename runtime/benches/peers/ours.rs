@@ -1,4 +1,4 @@
-//! A candidate of this library in a process of its own, which prints what happens as the programs of `tests/interop` do.
+//! A candidate of this library in a process of its own, which prints what happens as the programs of `lab/interop` do.
 
 use std::io::BufRead as _;
 use std::thread;

@@ -63,7 +63,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// A side that prints the events of `tests/interop/peers`, and renews three times in a lease.
+    /// A side that prints the events of `lab/interop/peers`, and renews three times in a lease.
     pub(crate) fn new(
         name: &str,
         server: String,

@@ -228,7 +228,7 @@ happens to it: this compares what a user waits for. All servers run on the same 
 default settings, and in addition a cluster of three NATS servers that keep a bucket together, and a ZooKeeper server \
 with a shorter tick. If candidates are started again and again, those in Java take their turn after the rest: the \
 start of one keeps a processor busy for half a second.\n\
-[The programs](../tests/interop/README.md) are the clients' own elections and locks, and do nothing else.\n\n";
+[The programs](../lab/interop/README.md) are the clients' own elections and locks, and do nothing else.\n\n";
 
 const HAND_OVER: &str = "\
 From the leader's request to leave to its successor's report that it leads. redsync has no queue and no watch: a \

@@ -1,4 +1,4 @@
-//! The Go programs of `tests/interop`, and the tests of `go` there: the official NATS client, on real servers.
+//! The Go programs of `lab/interop`, and the tests of `go` there: the official NATS client, on real servers.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::shell::{self, say};
 /// The variable with the servers for the Go tests: paths, separated as in `PATH`.
 const SERVERS: &str = "INCUMBENT_NATS_SERVERS";
 
-/// The modules of `tests/interop`; only the first has tests of its own.
+/// The modules of `lab/interop`; only the first has tests of its own.
 const MODULES: [&str; 4] = ["go", "etcd", "kafka", "peers"];
 
 /// One line of `go test -json` (`go doc cmd/test2json`).
@@ -29,7 +29,7 @@ struct Event {
 }
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
-    let programs = shell::root().join("tests/interop");
+    let programs = shell::root().join("lab/interop");
     let go = shell::on_path("go").context("Go is not on the path")?;
     for module in MODULES {
         shell::progress(format!("go vet ./... in {module}"));

@@ -1,7 +1,7 @@
 //! A slice of `cargo xtask hunt` on fresh seeds, in the time that other steps leave.
 //!
 //! A failing seed fails no test, because it may have nothing to do with the change at hand. The end of the run names
-//! it, with the command that repeats it. A seed that is filed in `sim/red/` does fail a test, `sim/tests/red.rs`.
+//! it, with the command that repeats it. A seed that is filed in `lab/sim/red/` does fail a test, `lab/sim/tests/red.rs`.
 
 use anyhow::Result;
 

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::schedule::{Lane, Step};
 use super::tally::Report;
 use super::{Part, TESTS, words};
+use crate::numbers;
 use crate::package::site;
 use crate::shell::{self, say};
 use crate::tools::{DENY, WASM, actionlint};
@@ -58,9 +59,14 @@ pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
     };
     let site = Step::new(Part::Lint, SITE, Lane::Compute, site).after(DOCUMENTATION);
     let words = Step::new(Part::Lint, "words", Lane::Compute, words::run);
+    let numbers = Step::new(Part::Lint, "numbers", Lane::Compute, |report| {
+        shell::progress("lint: numbers");
+        report.check(Part::Lint, "numbers", numbers::run(&numbers::Args::default())?);
+        Ok(())
+    });
     // Cargo compiles for one command at a time in a folder, and most other steps wait for the tests.
     let builds = builds.into_iter().map(check).map(|step| step.after(TESTS));
-    std::iter::once(words).chain(checks.into_iter().map(check)).chain(builds).chain([site]).collect()
+    [words, numbers].into_iter().chain(checks.into_iter().map(check)).chain(builds).chain([site]).collect()
 }
 
 /// Runs one check, and counts it.

@@ -50,7 +50,7 @@ const SMOKE: [&str; 7] = [
 const SMOKE_NEEDS: [&str; 3] = ["pytest", "fastapi", "httpx"];
 
 /// The tests that play the scenarios.
-const SCENARIOS: &str = "tests/conformance";
+const SCENARIOS: &str = "lab/conformance";
 
 /// The longest tests: each of these runs in a process of its own, and all other files in one more.
 const LONG: [&str; 3] = [SCENARIOS, "tests/test_types.py", "tests/test_hanging.py"];

@@ -55,7 +55,7 @@ const TARGETS: [&str; 21] = [
 
 /// The filter of nextest for those tests: all but the slowest, by measurement.
 const CHOSEN: &str = "all() - (binary_id(incumbent::store_sqlite) & test(/^(crowd|one_file)::/)) \
-    - (binary_id(incumbent-cli::cli) - test(/^(bad_input|console|help|reports|run|settings|sim|snapshot)::/))";
+    - (binary_id(incumbent-cli::cli) - test(/^(bad_input|console|help|reports|run|settings|snapshot)::/))";
 
 pub(super) fn run(begin: Instant) -> Result<bool> {
     shell::progress("tools");

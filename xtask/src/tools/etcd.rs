@@ -26,7 +26,7 @@ pub(super) fn provide(version: EtcdVersion) -> Result<(PathBuf, String)> {
     Ok((program, format!("etcd {version}")))
 }
 
-/// The server is a Go module whose replacements forbid `go install`: `tests/interop/etcd` has a `main` for it.
+/// The server is a Go module whose replacements forbid `go install`: `lab/interop/etcd` has a `main` for it.
 fn built_by_go(folder: &Path) -> Result<()> {
     let go = shell::on_path("go").context("install Go 1.26 or newer (https://go.dev/dl)")?;
     shell::progress("go build etcd");
@@ -37,7 +37,7 @@ fn built_by_go(folder: &Path) -> Result<()> {
             .arg("-o")
             .arg(program)
             .arg("./cmd/etcd")
-            .current_dir(shell::root().join("tests/interop/etcd")),
+            .current_dir(shell::root().join("lab/interop/etcd")),
     )
 }
 

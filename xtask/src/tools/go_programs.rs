@@ -1,4 +1,4 @@
-//! The programs of `tests/interop`'s `go`, `etcd`, `kafka` and `peers`, which the Rust side's tests and benchmarks run.
+//! The programs of `lab/interop`'s `go`, `etcd`, `kafka` and `peers`, which the Rust side's tests and benchmarks run.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,12 @@ type Build = (&'static str, &'static [&'static str]);
 
 /// The programs on the client of NATS.
 pub(super) fn nats() -> Result<(PathBuf, String)> {
-    provide("tests/interop/go", &[("", &["./cmd/..."])], tools::go_programs())
+    provide("lab/interop/go", &[("", &["./cmd/..."])], tools::go_programs())
 }
 
 /// The programs on the client of etcd. The server in the same module is a [tool](super::etcd) of its own.
 pub(super) fn etcd() -> Result<(PathBuf, String)> {
-    provide("tests/interop/etcd", &[("", &["./cmd/candidate", "./cmd/handover"])], tools::go_etcd_programs())
+    provide("lab/interop/etcd", &[("", &["./cmd/candidate", "./cmd/handover"])], tools::go_etcd_programs())
 }
 
 /// The programs on Kafka's clients: the candidate on two versions of one client, by two lists of modules.
@@ -27,12 +27,12 @@ pub(super) fn kafka() -> Result<(PathBuf, String)> {
         ("candidate-1.8", &["./cmd/candidate"]),
         ("candidate-1.4", &["-modfile=confluent-1.4.mod", "./cmd/candidate"]),
     ];
-    provide("tests/interop/kafka", &builds, tools::go_kafka_programs())
+    provide("lab/interop/kafka", &builds, tools::go_kafka_programs())
 }
 
 /// The programs on locks in Redis and PostgreSQL.
 pub(super) fn peers() -> Result<(PathBuf, String)> {
-    provide("tests/interop/peers", &[("", &["./cmd/..."])], tools::go_peer_programs())
+    provide("lab/interop/peers", &[("", &["./cmd/..."])], tools::go_peer_programs())
 }
 
 /// Builds them each time: Go knows what has changed, and is quick if nothing has.

@@ -26,7 +26,7 @@ fn install(version: KafkaVersion, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     shell::progress(format!("Kafka {version} from Maven Central"));
     let versions = [("kafka", version.number())];
-    maven::copy_jars("tests/interop/kafka/broker", &versions, &folder.join("jars"))?;
+    maven::copy_jars("lab/interop/kafka/broker", &versions, &folder.join("jars"))?;
     let files = KafkaFiles::find(version).map_err(anyhow::Error::msg)?;
     let java = || {
         let mut command = shell::command("java");

@@ -96,13 +96,13 @@ pub(crate) enum Tool {
     Actionlint,
     /// Rust's standard library for `wasm32-unknown-unknown`.
     Wasm,
-    /// The programs of `tests/interop/go`.
+    /// The programs of `lab/interop/go`.
     GoPrograms,
-    /// The programs of `tests/interop/etcd`.
+    /// The programs of `lab/interop/etcd`.
     GoEtcdPrograms,
-    /// The programs of `tests/interop/kafka`.
+    /// The programs of `lab/interop/kafka`.
     GoKafkaPrograms,
-    /// The programs of `tests/interop/peers`.
+    /// The programs of `lab/interop/peers`.
     GoPeerPrograms,
     /// The Redis server.
     Redis,
@@ -110,7 +110,7 @@ pub(crate) enum Tool {
     Postgres,
     /// The ZooKeeper server, and its client Curator.
     Zookeeper,
-    /// The program of `tests/interop/zookeeper`, after the jars that it is compiled with.
+    /// The program of `lab/interop/zookeeper`, after the jars that it is compiled with.
     CuratorCandidate,
     /// A JDK, Maven, and what it needs for the Kotlin library.
     Kotlin,

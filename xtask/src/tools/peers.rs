@@ -56,7 +56,7 @@ pub(super) fn zookeeper() -> Result<(PathBuf, String)> {
         // An interrupted copy is not taken for a complete one.
         let copied = jars.with_file_name("new");
         let _ = fs::remove_dir_all(&copied);
-        maven::copy_jars("tests/interop/zookeeper", &versions, &copied)?;
+        maven::copy_jars("lab/interop/zookeeper", &versions, &copied)?;
         let _ = fs::remove_dir_all(&jars);
         fs::rename(&copied, &jars).with_context(|| format!("cannot make {}", jars.display()))?;
     }
@@ -70,6 +70,6 @@ pub(super) fn curator() -> Result<(PathBuf, String)> {
     let classes = tools::curator_classes();
     let mut compile = shell::command(jdk.home.join("bin/javac"));
     compile.args(["-Xlint:all", "-Werror", "--release", "17", "-cp"]).arg(jars.join("*"));
-    shell::run(compile.arg("-d").arg(&classes).arg("tests/interop/zookeeper/Candidate.java"))?;
+    shell::run(compile.arg("-d").arg(&classes).arg("lab/interop/zookeeper/Candidate.java"))?;
     Ok((classes, format!("Curator {CURATOR}")))
 }

@@ -30,7 +30,7 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     /// Every scenario on every store on which it runs.
     static let all: [Case] = {
-        guard let folder = try? source("tests/conformance/scenarios"),
+        guard let folder = try? source("lab/conformance/scenarios"),
             let files = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
         else { return [] }
         let scenarios = files.filter { $0.hasSuffix(".json") }.sorted().compactMap { file in

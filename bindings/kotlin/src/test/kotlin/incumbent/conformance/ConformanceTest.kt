@@ -17,7 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.Arguments
 import org.junit.jupiter.params.provider.MethodSource
 
-private val SCENARIOS: List<JsonNode> = File("../../tests/conformance/scenarios").listFiles { file -> file.extension == "json" }!!
+private val SCENARIOS: List<JsonNode> = File("../../lab/conformance/scenarios").listFiles { file -> file.extension == "json" }!!
     .sorted().map { JSON.readTree(it) }
 
 /** The stores to run on; by default all, and Kafka if `INCUMBENT_KAFKA` has the address of a broker. */

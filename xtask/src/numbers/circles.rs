@@ -1,0 +1,159 @@
+//! Circles: sets of modules that all import from one another, so that none is understood without the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A module by its path from the crate's root; the root's is empty.
+type Module = Vec<String>;
+
+/// The circles of a crate of these sources, by their paths below its `src`. Each circle is the names of its modules.
+pub(super) fn circles(sources: &[(String, String)]) -> Vec<Vec<String>> {
+    circles_of(&sources.iter().map(|(path, source)| (module(path), code(source))).collect())
+}
+
+fn module(path: &str) -> Module {
+    let path = path.strip_suffix(".rs").unwrap_or(path);
+    let mut module: Module = path.split('/').map(str::to_owned).collect();
+    if module.last().is_some_and(|name| ["lib", "main", "mod"].contains(&name.as_str())) {
+        module.pop();
+    }
+    module
+}
+
+/// A source without comments and tests.
+fn code(source: &str) -> String {
+    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// The paths that a source names: those of `use`, written out, and those that begin with `crate` or `super`.
+fn paths(code: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut rest = code;
+    while let Some(at) = rest.find("use ") {
+        let begins_a_word = rest[..at].ends_with(['\n', ' ', ')']) || at == 0;
+        let tree = rest[at + 4..].split(';').next().unwrap_or_default();
+        if begins_a_word {
+            let tree: String =
+                tree.split_whitespace().map(|word| if word == "as" { "," } else { word }).collect();
+            write_out(&tree, &[], &mut found);
+        }
+        rest = &rest[at + 4..];
+    }
+    for head in ["crate::", "super::"] {
+        for (at, _) in code.match_indices(head) {
+            let path = code[at..].split(|c: char| !(c.is_alphanumeric() || "_:".contains(c))).next();
+            // What follows in braces was written out above.
+            if let Some(path) = path.filter(|path| !path.ends_with("::")) {
+                found.push(path.split("::").map(str::to_owned).collect());
+            }
+        }
+    }
+    found
+}
+
+/// Writes out `a::{b, c::d}` as `a::b` and `a::c::d`.
+fn write_out(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
+    let (mut depth, mut begin) = (0, 0);
+    let mut pieces = Vec::new();
+    for (at, c) in tree.char_indices().chain([(tree.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                pieces.push(&tree[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
+        let (path, inner) = piece.split_once('{').map_or((piece, None), |(path, inner)| (path, Some(inner)));
+        let segments = path.split("::").filter(|segment| !segment.is_empty()).map(str::to_owned);
+        let path: Vec<String> = before.iter().cloned().chain(segments).collect();
+        match inner {
+            Some(inner) => write_out(inner.strip_suffix('}').unwrap_or(inner), &path, found),
+            None => found.push(path),
+        }
+    }
+}
+
+/// The module that a path names a thing of, seen from another module; none where it is of another crate.
+fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>) -> Option<&'a Module> {
+    let mut at = from.clone();
+    let mut segments = path.iter().peekable();
+    match segments.peek()?.as_str() {
+        "crate" => at.clear(),
+        "super" | "self" => {}
+        child if all.contains_key(&[&from[..], &[child.to_owned()]].concat()) => {}
+        _ => return None,
+    }
+    for segment in segments {
+        match segment.as_str() {
+            "crate" | "self" => {}
+            "super" => _ = at.pop(),
+            name => {
+                at.push(name.to_owned());
+                if !all.contains_key(&at) {
+                    at.pop();
+                    break;
+                }
+            }
+        }
+    }
+    all.get_key_value(&at).map(|(module, _)| module).filter(|module| *module != from)
+}
+
+/// The sets of modules that all reach each other.
+fn of_graph<'a>(edges: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> BTreeSet<BTreeSet<&'a Module>> {
+    let reach = |from: &'a Module| {
+        let mut reached = BTreeSet::new();
+        let mut next = vec![from];
+        while let Some(module) = next.pop() {
+            let new = edges.get(module).into_iter().flatten().filter(|to| reached.insert(**to));
+            next.extend(new.copied().collect::<Vec<_>>());
+        }
+        reached
+    };
+    let reached: BTreeMap<_, _> = edges.keys().map(|module| (*module, reach(module))).collect();
+    let circle = |module: &&'a Module| {
+        let back = |other: &&&'a Module| reached.get(**other).is_some_and(|reached| reached.contains(module));
+        reached[module].iter().filter(back).copied().collect::<BTreeSet<_>>()
+    };
+    edges.keys().map(circle).filter(|circle| circle.len() > 1).collect()
+}
+
+fn circles_of(all: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
+    let targets = |from| paths(&all[from]).iter().filter_map(|path| target(path, from, all)).collect();
+    let edges = all.keys().map(|from| (from, targets(from))).collect();
+    let named = |circle: BTreeSet<&Module>| circle.iter().map(|module| module.join("::")).collect();
+    of_graph(&edges).into_iter().map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources;
+    use super::*;
+
+    /// The files in the largest circle of the command line today.
+    const LARGEST: usize = 4;
+
+    #[test]
+    fn no_more_files_of_the_command_line_import_from_one_another_in_a_circle() {
+        let all = sources("cli/src").unwrap();
+        assert!(all.len() > 50, "{} files", all.len());
+        let too_large: Vec<_> = circles(&all).into_iter().filter(|circle| circle.len() > LARGEST).collect();
+        assert_eq!(too_large, Vec::<Vec<String>>::new(), "move what they share into a module of its own");
+    }
+
+    #[test]
+    fn a_circle_is_found_and_a_line_is_not() {
+        let module = |name: &str, code: &str| (vec![name.to_owned()], code.to_owned());
+        let line = [
+            module("a", "use crate::{\n    b::{self, B},\n    c::C as D,\n};"),
+            module("b", "fn f() { crate::c::g() }"),
+        ];
+        let all = |c: &str| line.clone().into_iter().chain([module("c", c)]).collect();
+        assert_eq!(circles_of(&all("use std::fmt;")), Vec::<Vec<String>>::new());
+        assert_eq!(circles_of(&all("use super::a::A;")), [["a", "b", "c"]]);
+    }
+}

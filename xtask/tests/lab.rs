@@ -1,0 +1,50 @@
+//! The product needs nothing of the lab.
+
+#![allow(clippy::expect_used, reason = "a test may panic; it says why")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn metadata() -> Value {
+    let cargo = std::env::var_os("CARGO").expect("cargo runs the tests");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = Command::new(cargo);
+    command.current_dir(root).args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]);
+    let output = command.output().expect("cargo metadata");
+    serde_json::from_slice(&output.stdout).expect("its JSON")
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().expect("a list").iter()
+}
+
+fn folder(package: &Value) -> &str {
+    let manifest = package["manifest_path"].as_str().expect("a path");
+    manifest.strip_suffix("/Cargo.toml").expect("the path of a manifest")
+}
+
+#[test]
+fn no_package_of_the_product_needs_one_of_the_lab_but_for_its_tests() {
+    let metadata = metadata();
+    let lab = format!("{}/lab/", metadata["workspace_root"].as_str().expect("a path"));
+    let product: BTreeSet<&str> =
+        list(&metadata["workspace_default_members"]).map(|id| id.as_str().expect("an id")).collect();
+    let mut seen = 0;
+    for package in list(&metadata["packages"]) {
+        let (id, name) = (package["id"].as_str().expect("an id"), &package["name"]);
+        if !product.contains(id) {
+            continue;
+        }
+        seen += 1;
+        assert!(!folder(package).starts_with(&lab), "{name} is built by default");
+        for dependency in list(&package["dependencies"]) {
+            let path = dependency["path"].as_str().unwrap_or_default();
+            let is_for_tests = dependency["kind"] == "dev";
+            assert!(is_for_tests || !path.starts_with(&lab), "{name} needs {path}");
+        }
+    }
+    assert_eq!(seen, 11, "the product's packages");
+}
