@@ -1,9 +1,9 @@
-//! The budgets of what users install, in bytes. Unlike times they are the same on a busy machine.
+//! The budgets of the files that users install, in bytes. Unlike times they are the same on a busy machine.
 //!
 //! | checked by | what |
 //! |---|---|
 //! | `cargo xtask test component`, a part of the full run | the components, which have one kind of build |
-//! | `cargo xtask test packages` | what it builds: packages for x86-64, with less optimisation |
+//! | `cargo xtask test packages` | the packages that it builds, for x86-64, with less optimisation |
 //! | `cargo xtask package` | the same packages as they are released, or with `--trial` as above |
 //! | `cargo xtask bench sizes` | everything here, as released, for this machine |
 
@@ -27,7 +27,7 @@ pub(crate) enum Artefact {
     NodePackage,
     /// The compiled part of the Kotlin library.
     KotlinLibrary,
-    /// The compiled part of the Swift library: programs take of it what they call.
+    /// The compiled part of the Swift library: programs take from it only what they call.
     SwiftLibrary,
     /// `incumbent-engine.wasm`
     Engine,
@@ -40,7 +40,7 @@ pub(crate) enum Artefact {
 pub(crate) enum Made {
     /// As it is released.
     Released,
-    /// With less optimisation, as packages are tried.
+    /// With less optimisation, for trials of packages.
     Trial,
 }
 
@@ -70,7 +70,7 @@ impl Artefact {
         }
     }
 
-    /// The most bytes that it may have. Lower a budget when what it limits became less.
+    /// The most bytes that it may have. Lower a budget when its file has become smaller.
     pub(crate) fn budget(self, made: Made) -> u64 {
         let (released, trial) = match self {
             Self::CommandLine => (20_000_000, 60_000_000),
@@ -94,7 +94,7 @@ pub(crate) fn bytes(file: &Path) -> Result<u64> {
     Ok(fs::metadata(file).with_context(|| format!("there is no {}", file.display()))?.len())
 }
 
-/// Fails where a file has more bytes than its budget.
+/// Fails if a file has more bytes than its budget.
 pub(crate) fn check(artefact: Artefact, made: Made, file: &Path) -> Result<()> {
     let (name, bytes, budget) = (artefact.name(), bytes(file)?, artefact.budget(made));
     let shown = file.file_name().unwrap_or_default().to_string_lossy();

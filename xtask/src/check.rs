@@ -9,12 +9,12 @@ use crate::tools::{self, Tool, packaging};
 /// `cargo xtask check`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The platforms to check for; all where none is named
+    /// The platforms to check for; all if none is named
     #[arg(value_enum, value_name = "PLATFORM")]
     platforms: Vec<Platform>,
 }
 
-/// A platform that packages or crates are used on, and on which the tests do not run as a rule.
+/// A platform that packages or crates are used on, but on which the tests do not usually run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Platform {
     /// macOS on ARM
@@ -32,8 +32,8 @@ pub(crate) enum Platform {
 const LIBRARIES: [&str; 5] =
     ["incumbent-core", "incumbent", "incumbent-uniffi", "incumbent-python", "incumbent-wasmtime"];
 
-/// What runs on Unix alone: the command line and these tasks. The addon is checked beside them, because its build for
-/// Windows wants a library of Node's.
+/// The crates that run on Unix alone: the command line and these tasks. The addon is checked with them, because its
+/// build for Windows needs a library of Node's.
 const UNIX: [&str; 4] = ["incumbent-cli", "incumbent-rig", "incumbent-node", "xtask"];
 
 impl Platform {
@@ -57,8 +57,8 @@ impl Platform {
         }
     }
 
-    /// Checks the crates, with the features that they have by default: Kafka's client is built for no other system than
-    /// the machine's own. Returns whether they compile without a warning.
+    /// Checks the crates, with their default features: Kafka's client can be built only for the machine's own system.
+    /// Returns whether they compile without a warning.
     pub(crate) fn check(self) -> Result<bool> {
         shell::progress(format!("clippy for {}", self.triple()));
         let mut cargo = shell::cargo();

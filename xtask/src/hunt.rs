@@ -36,13 +36,13 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(program())
 }
 
-/// The exit code of a hunt that cannot be made; 1 is for one that found something.
+/// The exit code of a hunt that cannot run; 1 is for a hunt that found something.
 const NOT_MADE: u8 = 2;
 
-/// Hunts. Returns only where that cannot begin.
+/// Hunts. Returns only if that cannot begin.
 pub(crate) fn exit_code(args: &Args) -> ExitCode {
     let error = match build() {
-        // Its process is this one, so that signals and its exit code pass.
+        // It replaces this process, so signals and its exit code need no forwarding.
         Ok(program) => anyhow::Error::from(Command::new(program).args(&args.words).exec()),
         Err(error) => error,
     };

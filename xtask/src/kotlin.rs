@@ -43,7 +43,7 @@ pub(crate) struct Jdk {
     pub(crate) version: String,
 }
 
-/// Finds a JDK: that of `JAVA_HOME`, of the path, or one of Debian's. A `java` on the path may be without a compiler.
+/// Finds a JDK: in `JAVA_HOME`, on the path, or among Debian's. A `java` on the path may lack a compiler.
 pub(crate) fn jdk() -> Result<Jdk> {
     let mut homes: Vec<PathBuf> = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect();
     if let Some(javac) = shell::on_path("javac") {
@@ -55,7 +55,7 @@ pub(crate) fn jdk() -> Result<Jdk> {
         homes.extend(installed.flatten().map(|folder| folder.path()));
     }
     let found = homes.into_iter().find_map(|home| {
-        // On the standard output: `javac 17.0.15`. Java 8 writes it elsewhere.
+        // `javac 17.0.15`, on standard output; Java 8 writes it elsewhere.
         let reported = shell::output(shell::command(home.join("bin/javac")).arg("-version")).ok()?;
         let version = reported.trim().strip_prefix("javac ")?.to_owned();
         let release: u32 = version.split(['.', '-', '+']).next()?.parse().ok()?;
@@ -83,8 +83,8 @@ pub(crate) fn fetch() -> Result<()> {
         return Ok(());
     }
     shell::progress("fetch Kotlin's compiler and libraries");
-    // Running the goals is the only way to fetch all that they load, the test runner's parts among it. An empty project
-    // is enough for that.
+    // Running the goals is the only way to fetch everything that they load, including the test runner's parts. An empty
+    // project is enough.
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     fs::write(scratch.path().join("pom.xml"), &wanted).context("cannot write a pom.xml")?;
     for (name, text) in [
@@ -113,7 +113,7 @@ pub(crate) fn build(profile: Profile) -> Result<()> {
         shell::progress("build the compiled part of the Kotlin library");
         let mut build = shell::cargo();
         build.args(["build", "--quiet", "--release", "--package", CRATE]);
-        // The library calls nothing of the generator, so it contains nothing of it.
+        // The library calls nothing in the generator, so it contains none of it.
         shell::run(build.args(["--features", "bindgen"]).args(profile.features()))?;
     }
     let library = library(profile);
@@ -168,19 +168,19 @@ const LIBRARIES: [(&str, &str, &str); 3] = [
 
 fn property_of_the_project(name: &str) -> Result<String> {
     let pom = fs::read_to_string(folder().join("pom.xml")).context("cannot read the project file")?;
-    let document = roxmltree::Document::parse(&pom).context("the project file is no XML")?;
+    let document = roxmltree::Document::parse(&pom).context("the project file is not XML")?;
     let node = document.descendants().find(|node| node.has_tag_name(name));
     let text = node.and_then(|node| node.text()).with_context(|| format!("the project has no {name}"))?;
     Ok(text.to_owned())
 }
 
-/// Maven with a repository of its own, and everything that is built in that folder.
+/// Maven with its own repository, which builds everything in that folder.
 fn maven_with(built: &Path) -> Command {
     let mut command = shell::command("mvn");
     if let Ok(jdk) = jdk() {
         command.env("JAVA_HOME", jdk.home);
     }
-    // A build ends before the second compiler of the virtual machine has paid for itself: it doubles the processor time.
+    // The virtual machine's second compiler doubles the processor time, and a build ends before that pays.
     command.env("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m");
     command.current_dir(folder()).args(["--batch-mode", "--quiet", "--no-transfer-progress"]);
     command.arg(format!("-Dmaven.repo.local={}", repository().display()));
@@ -198,7 +198,7 @@ fn repository() -> PathBuf {
 pub(crate) fn library(profile: Profile) -> PathBuf {
     let name = format!("{}incumbent_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     shell::target().join(match profile {
-        // Where cargo leaves the library of a program.
+        // Cargo leaves the library of a program here.
         Profile::Dev => Path::new("debug/deps").join(name),
         Profile::Release { .. } => Path::new("release").join(name),
     })
@@ -225,23 +225,23 @@ fn platform() -> Result<String> {
 }
 
 /// Builds the artefacts of a release into `target/kotlin/release`, a Maven repository: the jar with the compiled part of
-/// every platform that is built, the jars of sources and documentation, and the POM. A project that has nothing else then
-/// tries them.
+/// every platform that is built, the jars of sources and documentation, and the POM. A project that has nothing else
+/// then uses them.
 ///
-/// The compiled parts of other platforms are taken from `target/kotlin/platforms`, a folder for each as in the jar, where
-/// each platform's own build has left them.
+/// The compiled parts of other platforms are taken from `target/kotlin/platforms`, a folder for each as in the jar,
+/// where the build on each platform has left them.
 pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     build(Profile::Release { kafka })?;
     let platforms = target().join("platforms");
     if platforms.is_dir() {
-        // Also that of this platform: it may be for an older C library than this machine's.
+        // This platform's too: it may be for an older C library than this machine's.
         for folder in fs::read_dir(&platforms)? {
             let folder = folder?;
             copy(&folder.path(), &target().join("native").join(folder.file_name()))?;
         }
     }
     shell::progress("mvn verify");
-    // Not with the classes and resources of an earlier build.
+    // Without the classes and resources of an earlier build.
     shell::fresh(&target().join("maven"))?;
     shell::run(maven().args(["--activate-profiles", "release", "-Dmaven.test.skip", "verify"]))?;
     let release = target().join("release");

@@ -1,6 +1,6 @@
 //! The project's tasks: `cargo xtask tools | test | hunt | check | generate | words | package | release | bench`.
 //!
-//! Each does its own set-up, so a machine with Rust, and Go for the interop tests, is enough.
+//! Each sets itself up, so a machine with Rust, and Go for the interop tests, is enough.
 
 mod bench;
 mod budgets;
@@ -39,13 +39,13 @@ enum Chore {
     Hunt(hunt::Args),
     /// Check that the code compiles for macOS and Windows, with clippy's lints
     Check(check::Args),
-    /// Write what is generated from `bindings/schema`: settings in every language, and the tables of the reference
+    /// Generate files from `bindings/schema`: settings in every language, and the tables of the reference
     Generate(generate::Args),
-    /// Build what is released, into `target`, and try it
+    /// Build the released packages into `target`, and try them
     Package(package::Args),
     /// Check that all parts have the version of a tag, and write its notes
     Release(release::Args),
-    /// Count the words that this project does without, and lower their limits
+    /// Count the words that this project avoids, and lower their limits
     Words(test::words::Args),
     /// Measure, and compare with the goals
     Bench(bench::Args),

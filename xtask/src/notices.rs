@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::shell;
 
-/// How the names of files with a licence, or with what it demands to be passed on, begin.
+/// The beginnings of the names of files with a licence, or with a notice that it demands to be passed on.
 const NAMES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
-/// A package of others.
+/// A third-party package.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Package {
     name: String,
@@ -21,8 +21,9 @@ struct Package {
     address: String,
 }
 
-/// Writes the project's licences into a folder, and `THIRD-PARTY-NOTICES`: the packages of others that a crate compiles in,
-/// each with its licence and the address of its source, and the text of every licence as those packages have it.
+/// Writes the project's licences into a folder, and `THIRD-PARTY-NOTICES`: the third-party packages that a crate
+/// compiles in, each with its licence and the address of its source, and the text of every licence as those packages
+/// have it.
 ///
 /// `features` are cargo's options for the features of that crate.
 pub(crate) fn write(of: &str, features: &[&str], folder: &Path) -> Result<()> {
@@ -56,8 +57,8 @@ pub(crate) fn write(of: &str, features: &[&str], folder: &Path) -> Result<()> {
     fs::write(folder.join("THIRD-PARTY-NOTICES"), notices).context("cannot write the notices")
 }
 
-/// Writes `SBOM.cdx.json` into a folder: the packages of others that a crate compiles in, in the format CycloneDX 1.5, which
-/// scanners for known defects read.
+/// Writes `SBOM.cdx.json` into a folder: the third-party packages that a crate compiles in, in the format CycloneDX
+/// 1.5, which scanners for known defects read.
 pub(crate) fn bill(of: &str, features: &[&str], folder: &Path) -> Result<()> {
     let component = |Package { name, version, licence, .. }: Package| {
         json!({
@@ -81,7 +82,7 @@ pub(crate) fn bill(of: &str, features: &[&str], folder: &Path) -> Result<()> {
     fs::write(folder.join("SBOM.cdx.json"), text + "\n").context("cannot write the list of parts")
 }
 
-/// The packages of others that a crate compiles in.
+/// The third-party packages that a crate compiles in.
 fn packages(of: &str, features: &[&str]) -> Result<BTreeSet<Package>> {
     let mut tree = shell::cargo();
     tree.args(["tree", "--package", of, "--edges", "normal", "--prefix", "none", "--no-dedupe"]);
@@ -89,7 +90,7 @@ fn packages(of: &str, features: &[&str]) -> Result<BTreeSet<Package>> {
     Ok(shell::output(&mut tree)?.lines().filter_map(package).collect())
 }
 
-/// The package of others in a line of cargo's tree.
+/// The third-party package in a line of cargo's tree.
 fn package(line: &str) -> Option<Package> {
     let mut columns = line.split('\t');
     let shown = columns.next()?.trim_end_matches(" (proc-macro)");

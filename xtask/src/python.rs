@@ -9,7 +9,7 @@ use crate::shell;
 
 /// The oldest CPython that the wheel supports.
 const OLDEST: (u32, u32) = (3, 10);
-/// The version that runs all tests, where it is installed.
+/// The version that runs all tests, if it is installed.
 const USUAL: (u32, u32) = (3, 11);
 
 /// A CPython on this machine.
@@ -27,13 +27,13 @@ pub(crate) struct Environment {
 /// The profile of a wheel's build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// As the Rust tests are.
+    /// Like the Rust tests.
     Dev,
-    /// As it is published.
+    /// For publishing.
     Release,
 }
 
-/// Every CPython on this machine that the wheel supports, one a version; first the one that runs all tests.
+/// Every CPython on this machine that the wheel supports, one a version; the one for all tests first.
 pub(crate) fn interpreters() -> Result<Vec<Interpreter>> {
     let mut found = Vec::<Interpreter>::new();
     for program in programs() {
@@ -46,7 +46,7 @@ pub(crate) fn interpreters() -> Result<Vec<Interpreter>> {
     }
     found.sort_by_key(|one| (one.version != USUAL, std::cmp::Reverse(one.version)));
     if found.is_empty() {
-        bail!("no CPython {}.{} or newer: install one, or say `--without python`", OLDEST.0, OLDEST.1);
+        bail!("no CPython {}.{} or newer: install one, or pass `--without python`", OLDEST.0, OLDEST.1);
     }
     Ok(found)
 }
@@ -118,7 +118,7 @@ impl Environment {
     /// A command of its Python.
     pub(crate) fn python(&self) -> std::process::Command {
         let mut command = shell::command(self.program("python"));
-        // Without the caller's own environment.
+        // Outside of the caller's own environment.
         command.env_remove("PYTHONPATH").env_remove("VIRTUAL_ENV").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
@@ -159,7 +159,7 @@ pub(crate) fn wheel(interpreter: &Interpreter, profile: Profile) -> Result<PathB
 }
 
 /// Cargo's options for a package of the tests: with Kafka, and with the library in C that the Rust tests' build has compiled.
-/// A package alone is built with other features of third-party crates, and would compile it once more.
+/// A package by itself is built with other features of third-party crates, and would compile that library again.
 pub(crate) fn with_kafka() -> Result<Vec<String>> {
     let mut options = vec!["--features".to_owned(), "kafka".into()];
     let builds = fs::read_dir(shell::target().join("debug/build")).context("nothing is built yet")?;
@@ -181,12 +181,12 @@ pub(crate) fn with_kafka() -> Result<Vec<String>> {
     Ok(options)
 }
 
-/// This machine as a target of cargo. npm's addon is always built for a named target: a wheel for the same one shares the
-/// build of all that is below them.
+/// This machine as a target of cargo. npm's addon is always built for a named target: a wheel for the same target
+/// shares the build of their dependencies.
 pub(crate) fn host() -> Result<String> {
     let version = shell::output(shell::command("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("rustc -vV says no host")
+    host.map(str::to_owned).context("rustc -vV names no host")
 }
 
 /// The pinned requirement of that name.

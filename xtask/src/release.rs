@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let stale = before_the_first_release()?;
     ensure!(
         stale.is_empty(),
-        "remove what is said of the time before the first release from {}",
+        "remove the passages about the time before the first release from {}",
         stale.join(", ")
     );
     let changes =
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(true)
 }
 
-/// The pages that still tell their readers to build what a release publishes.
+/// The pages that still ask their readers to build what a release publishes.
 fn before_the_first_release() -> Result<Vec<String>> {
     let listed = shell::output(shell::command("git").current_dir(shell::root()).args(["ls-files", "*.md"]))?;
     let mut stale = Vec::new();
@@ -53,7 +53,8 @@ fn before_the_first_release() -> Result<Vec<String>> {
     Ok(stale)
 }
 
-/// The versions that stand in files of their own, by file and name. A test in `kotlin.rs` compares that of the Maven project.
+/// The versions that are written in files of their own, by file and name. A test in `kotlin.rs` compares the version of
+/// the Maven project.
 fn versions() -> Result<Vec<(String, String)>> {
     let read = |file: &str| {
         fs::read_to_string(shell::root().join(file)).with_context(|| format!("cannot read {file}"))
@@ -71,7 +72,7 @@ fn versions() -> Result<Vec<(String, String)>> {
     for package in packages {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         found.push((text(&package["name"]), text(&package["version"])));
-        // A crate that is published names the oldest version that will do of each of ours.
+        // A published crate names the oldest version that it accepts of each of our crates.
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let wanted = text(&dependency["req"]);
             if dependency["path"].is_string() && wanted != "*" {

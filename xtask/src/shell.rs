@@ -22,7 +22,7 @@ use tempfile::TempDir;
 pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 
 thread_local! {
-    /// The output of this thread, and of the programs it runs; none is the standard output and error.
+    /// Receives the output of this thread, and of the programs that it runs; `None` for standard output and error.
     static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
     /// The processor time of the programs that this thread has run.
     static CPU: Cell<Duration> = const { Cell::new(Duration::ZERO) };
@@ -97,8 +97,8 @@ static TEMPORARY: OnceLock<PathBuf> = OnceLock::new();
 /// The space that the tests' stores and servers may need at most.
 const ROOM: u64 = 2 << 30;
 
-/// Keeps the temporary files of all commands in memory, where the system offers that, until the answer is dropped. The
-/// tests' servers and stores flush each write, and beside a build the disk takes seconds for that.
+/// Keeps the temporary files of all commands in memory, if the system offers that, until the result is dropped. The
+/// tests' servers and stores flush each write, which takes the disk seconds during a build.
 pub(crate) fn temporary_files_in_memory() -> Option<TempDir> {
     let memory = Path::new("/dev/shm");
     let free = rustix::fs::statvfs(memory).ok()?;
@@ -114,15 +114,16 @@ pub(crate) fn temporary_files_in_memory() -> Option<TempDir> {
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
-    // What `cargo run` sets for this program: build scripts that read it would run again after every cargo without it, and
-    // all that depends on them would be compiled again.
+    // `cargo run` sets these for this program. Build scripts that read them would run again after every cargo without
+    // them, and everything that depends on those scripts would be compiled again.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
             command.env_remove(&*name);
         }
     }
-    // It also lets this program find libraries in the target folder, where Java would load one of another build before its own.
+    // `cargo run` also lets this program find libraries in the target folder. Java would load a library of another
+    // build from there before its own.
     if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
         let target = target();
         let others = std::env::split_paths(&path).filter(|folder| !folder.starts_with(&target));
@@ -171,7 +172,7 @@ pub(crate) fn lines(command: &mut Command, mut line: impl FnMut(&str)) -> Result
     let mut running = Running::start(command, Output::Read)?;
     let stdout = running.child.stdout.take().context("the child has no standard output")?;
     for text in BufReader::new(stdout).lines() {
-        line(&text.with_context(|| format!("cannot read what {} says", shown(command)))?);
+        line(&text.with_context(|| format!("cannot read the output of {}", shown(command)))?);
     }
     Ok(running.end()?.success())
 }
@@ -219,7 +220,7 @@ impl Running {
         }
         let child = command.spawn().with_context(|| format!("cannot run {shown}"));
         if sink.is_some() {
-            // The command would keep its ends of the pipe open, and the output would never end.
+            // Otherwise the command would keep its ends of the pipe open, and the output would never end.
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         let drained = sink.zip(reader).map(|(sink, reader)| drain(reader, sink));
@@ -238,7 +239,8 @@ impl Running {
 /// Waits for a program. Adds its processor time, and that of the processes that it waited for, to this thread's.
 fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     static REAPING: Mutex<()> = Mutex::new(());
-    // The system counts a process when it is reaped: one at a time, so that the difference is this one's.
+    // The system counts a process when it is reaped. Processes are reaped one at a time, so the difference is this
+    // one's.
     let pid = WaitId::Pid(Pid::from_child(child));
     while matches!(waitid(pid.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT), Err(Errno::INTR)) {}
     let _alone = REAPING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,8 @@ use crate::{notices, shell};
 /// The name of the compiled part.
 const LIBRARY: &str = "libincumbent_uniffi.a";
 
-/// What the compiled part needs where Kafka is built in. Debian has them without the packages for developers.
+/// The libraries that the compiled part needs if Kafka is built in. Debian has them without the packages for
+/// developers.
 const KAFKA_NEEDS: [&str; 8] = [
     "-Xlinker",
     "--no-as-needed",
@@ -31,8 +32,8 @@ const KAFKA_NEEDS: [&str; 8] = [
     "-l:libz.so.1",
 ];
 
-/// Mounts what a command needs, in a namespace that ends with it, and runs it in Swift's system. The project is where it
-/// is outside.
+/// Mounts what a command needs, in a namespace that ends with it, and runs it in Swift's system. The project has the
+/// same path inside as outside.
 const ENTER: &str = r#"
 system=$1 project=$2 target=$3 folder=$4; shift 4
 mkdir -p "$system$project" "$system$target"
@@ -43,7 +44,7 @@ mount --bind "$target" "$system$target"
 exec chroot "$system" sh -ec 'cd "$0"; exec "$@"' "$folder" "$@"
 "#;
 
-/// The path on which Swift's system has its programs.
+/// The search path of Swift's system.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The folder of the package's sources.
@@ -61,7 +62,7 @@ pub(crate) fn system() -> PathBuf {
     incumbent_testkit::tools::folder().join("swift")
 }
 
-/// A command in the system that has Swift: a Mac itself, elsewhere the folder.
+/// A command in the system that has Swift: the machine itself on a Mac, elsewhere the folder.
 pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     if cfg!(target_os = "macos") {
         let mut command = shell::command(program);
@@ -77,7 +78,7 @@ pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// The same, with the standard error in the standard output: the compiler and the test runner write to either.
+/// The same, with standard error in standard output: the compiler and the test runner write to either.
 pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
     let mut command = inside(folder, "sh")?;
     command.args(["-c", r#"exec "$0" "$@" 2>&1"#, program]);
@@ -145,7 +146,7 @@ pub(crate) fn build_tests(tests: Tests) -> Result<()> {
     shell::progress("swift build");
     let mut build = inside_as_one(&package, "swift")?;
     build.args(["build", "--quiet", "--build-tests", "--scratch-path"]).arg(tests.folder());
-    // Swift's own, which needs a fifth of the time of GNU's for a library of this size.
+    // Swift's own linker needs a fifth of the time of GNU's for a library of this size.
     build.args(["-Xswiftc", "-use-ld=lld"]).args(KAFKA_NEEDS);
     if tests == Tests::Sanitized {
         build.arg("--sanitize=thread");
@@ -172,7 +173,7 @@ pub(crate) fn document() -> Result<()> {
         extract.arg("-Xcc").arg(format!("-fmodule-map-file={}", map.display()));
         shell::run(extract.arg("-output-dir").arg(&symbols))?;
         let graph = fs::read(symbols.join(format!("{module}.symbols.json"))).context("no symbols")?;
-        let bare = without_comment(&serde_json::from_slice(&graph).context("the symbols are no JSON")?);
+        let bare = without_comment(&serde_json::from_slice(&graph).context("the symbols are not JSON")?);
         ensure!(bare.is_empty(), "public symbols of {module} without a comment: {}", bare.join(", "));
         let mut convert = inside(&package, "/usr/libexec/swift/bin/docc")?;
         convert.args(["convert", "--warnings-as-errors", "--fallback-display-name", module]);
@@ -182,8 +183,8 @@ pub(crate) fn document() -> Result<()> {
     Ok(())
 }
 
-/// Lists the symbols of a graph that are written down without a comment. A symbol that fulfils a protocol of others has its
-/// comment there.
+/// Lists the symbols of a graph that are declared without a comment. A symbol that fulfils a third-party protocol has
+/// its comment there.
 fn without_comment(graph: &Value) -> Vec<String> {
     let list = |name: &str| graph[name].as_array().map(Vec::as_slice).unwrap_or_default();
     let elsewhere: HashSet<_> = list("relationships")
@@ -215,7 +216,7 @@ fn without_warnings(build: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Removes linked programs that are older than the compiled part: SwiftPM does not look at it.
+/// Removes linked programs that are older than the compiled part, which SwiftPM does not check.
 fn forget_older(built: &Path, compiled: &Path) -> Result<()> {
     let modified = |path: &Path| fs::metadata(path).and_then(|file| file.modified());
     let newest = modified(compiled).with_context(|| format!("there is no {}", compiled.display()))?;
@@ -259,7 +260,7 @@ fn assemble(profile: Profile, package: &Path) -> Result<()> {
         (folder().join("README.md"), "README.md"),
         (generated.join("IncumbentRaw.swift"), "Sources/IncumbentRaw/IncumbentRaw.swift"),
         (generated.join("IncumbentRawFFI.h"), "Sources/IncumbentRawFFI/IncumbentRawFFI.h"),
-        // The name that compilers look for.
+        // The name that compilers expect.
         (generated.join("IncumbentRawFFI.modulemap"), "Sources/IncumbentRawFFI/module.modulemap"),
     ] {
         write(
@@ -270,7 +271,7 @@ fn assemble(profile: Profile, package: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes one folder like another. Files that are the same stay as they are: what is newer is compiled again.
+/// Makes one folder like another. Equal files are left alone: a newer file is compiled again.
 fn mirror(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
     for file in fs::read_dir(to)? {
@@ -292,7 +293,7 @@ fn mirror(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file, unless it is the same.
+/// Writes a file, unless it already has this content.
 fn write(path: &Path, text: &[u8]) -> Result<()> {
     match fs::read(path) {
         Ok(before) if before == text => return Ok(()),
@@ -316,7 +317,7 @@ pub(crate) fn released_program(argument: &str) -> Result<Command> {
     assemble(profile, &package)?;
     mirror(&folder().join("Tests"), &package.join("Tests"))?;
     mirror(&shell::root().join("examples/swift/Sources"), &package.join("Examples"))?;
-    // Alone: a linker would prefer the shared library beside it.
+    // Alone in its folder: a linker would prefer a shared library next to it.
     let lib = shell::fresh(&target().join("lib-released"))?;
     symlink(released(), lib.join(LIBRARY)).context("cannot link the library")?;
     let built = package.join(".build/release");
@@ -332,7 +333,7 @@ pub(crate) fn released_program(argument: &str) -> Result<Command> {
     Ok(program)
 }
 
-/// Builds the compiled part as it is released, and the generator of the code between.
+/// Builds the compiled part as it is released, and the generator of the code between Swift and Rust.
 fn compile(profile: Profile) -> Result<()> {
     let mut build = shell::cargo();
     build.args(["build", "--quiet", "--release", "--package", CRATE, "--features", "bindgen"]);
@@ -376,7 +377,8 @@ const APPLE: [(&str, &[&str]); 3] = [
     ("ios-simulator", &["aarch64-apple-ios-sim", "x86_64-apple-ios"]),
 ];
 
-/// Builds the compiled part for Apple's platforms into the package. Needs Xcode; has never run, as no Mac was at hand.
+/// Builds the compiled part for Apple's platforms into the package. Needs Xcode. It has never run, because no Mac was
+/// at hand.
 fn xcframework(profile: Profile, package: &Path) -> Result<()> {
     let joined = shell::fresh(&target().join("apple"))?;
     let headers = package.join("Sources/IncumbentRawFFI");
@@ -447,9 +449,9 @@ fn try_out(package: &Path, kafka: bool) -> Result<()> {
     Ok(())
 }
 
-/// Runs the README's program until it prints its first line. Returns true if that says that it leads.
+/// Runs the README's program until it prints its first line. Returns true if that line reports that it leads.
 fn leads(project: &Path) -> Result<bool> {
-    // It prints into a pipe, where lines are kept back otherwise.
+    // It prints into a pipe, so its output has to be unbuffered.
     let mut worker = inside(project, "timeout")?;
     worker.args(["60", "stdbuf", "-oL"]).arg(project.join(".build/debug/worker")).arg("memory:");
     let mut running = worker.stdout(Stdio::piped()).spawn().context("cannot run the README's program")?;

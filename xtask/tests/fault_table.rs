@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use incumbent_sim::Kind;
 
-/// The faults of the stores there are, and from 132 on of Kafka and of watches; the numbers between them are of stores that do
-/// not exist yet.
+/// The faults of the existing stores, and from 132 on of Kafka and of watches; the numbers in between are for stores
+/// that do not exist yet.
 const ROWS: [std::ops::RangeInclusive<usize>; 7] =
     [1..=117, 132..=161, 163..=172, 177..=177, 180..=183, 186..=187, 201..=206];
 /// The beginning of the last cell of a row that no test shows.
@@ -33,13 +33,13 @@ fn rows(page: &str) -> Result<Vec<Row>, String> {
         if fault.is_empty() || happens.is_empty() {
             return Err(format!("a cell is empty: {line}"));
         }
-        let number = number.parse().map_err(|_| format!("{number:?} is no number: {line}"))?;
+        let number = number.parse().map_err(|_| format!("{number:?} is not a number: {line}"))?;
         rows.push(Row { number, shown_by: shown_by.into() });
     }
     Ok(rows)
 }
 
-/// Checks what a row is shown by.
+/// Checks the tests that a row names.
 fn check(shown_by: &str) -> Result<(), String> {
     if let Some(reason) = shown_by.strip_prefix(NOT_YET) {
         let good = !reason.is_empty() && !reason.contains('`');
@@ -69,12 +69,12 @@ fn check_reference(reference: &str) -> Result<(), String> {
         "py" => source.contains(&format!("def {test}(")) && test.starts_with("test_"),
         "go" => source.contains(&format!("func {test}(")) && test.starts_with("Test"),
         "js" | "mjs" | "ts" => ['"', '\'', '`'].iter().any(|q| source.contains(&format!("({q}{test}{q}"))),
-        _ => return Err(format!("{file} is of a language whose tests are not known here")),
+        _ => return Err(format!("{file} is in a language whose tests this check cannot read")),
     };
     if found { Ok(()) } else { Err(format!("{file} has no test {test:?}")) }
 }
 
-/// The chaos suite is a program and no library: its kinds are read from their table.
+/// The chaos suite is a program, not a library: its kinds are read from their table.
 fn check_chaos(kind: &str) -> Result<(), String> {
     let file = "tests/chaos/src/kind.rs";
     let source = fs::read_to_string(root().join(file)).map_err(|error| format!("{file}: {error}"))?;
@@ -85,7 +85,7 @@ fn check_chaos(kind: &str) -> Result<(), String> {
     if found { Ok(()) } else { Err(format!("{file} has no kind {kind:?}")) }
 }
 
-/// Returns true if there is a test of this name, in the modules that stand before it.
+/// Returns true if there is a test of this name, in the modules before it.
 fn has_rust_test(source: &str, test: &str) -> bool {
     let (modules, name) = test.rsplit_once("::").unwrap_or(("", test));
     let has_module = |module: &str| source.contains(&format!("mod {module} {{"));
@@ -116,7 +116,7 @@ fn every_row_of_the_fault_table_names_tests_that_exist() {
         .iter()
         .filter_map(|row| check(&row.shown_by).err().map(|error| format!("{}: {error}", row.number)))
         .collect();
-    assert!(wrong.is_empty(), "docs/internals/faults.md is not what the code is:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "docs/internals/faults.md does not match the code:\n{}", wrong.join("\n"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The repository's first page: short, and with the addresses that there are.
+//! The repository's first page: short, and with the right addresses.
 
 #![allow(clippy::expect_used, reason = "a test fails")]
 

@@ -1,5 +1,5 @@
-//! Links between the pages of this repository lead somewhere: to a file or folder that exists, and to a heading that it
-//! has. Addresses elsewhere are not looked up.
+//! Links between the pages of this repository lead to an existing file or folder, and to a heading in it. Addresses
+//! elsewhere are not looked up.
 
 #![allow(clippy::expect_used, reason = "a test fails")]
 
@@ -45,7 +45,7 @@ fn prose(page: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A line without what stands between backticks.
+/// A line without the text between backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
@@ -71,7 +71,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
     headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
 }
 
-/// Says what is wrong with a link, if anything is.
+/// Returns the fault of a link, if it has one.
 fn check(root: &Path, page: &Path, target: &str) -> Result<(), String> {
     let own = REPOSITORY.iter().find_map(|prefix| target.strip_prefix(prefix));
     if own.is_none() && (target.contains("://") || target.starts_with("mailto:")) {

@@ -1,4 +1,4 @@
-//! The command line's files do not all know each other: a circle of modules that import from one another stays small.
+//! The command line's files do not all import each other: a circle of modules stays small.
 
 #![allow(clippy::expect_used, reason = "a test may panic; it says why")]
 
@@ -30,7 +30,7 @@ fn modules(folder: &Path, at: &Module, found: &mut BTreeMap<Module, String>) {
     }
 }
 
-/// The paths that a source names: those of `use`, written out, and those that begin with `crate` or `super`.
+/// The paths in a source: those of `use`, written out, and those that begin with `crate` or `super`.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -82,7 +82,7 @@ fn write_out(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The module that a path names a thing of, seen from another module; none where it is of another crate.
+/// The module of the item that a path names, seen from another module; none if it is in another crate.
 fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>) -> Option<&'a Module> {
     let mut at = from.clone();
     let mut segments = path.iter().peekable();

@@ -1,5 +1,5 @@
-//! The structs of the core are small: one with more than 15 fields has parts with rules of their own, and each such part is
-//! a type. No struct is exempt: a user's settings have fewer, too.
+//! The structs of the core are small: more than 15 fields have parts with rules of their own, and each such part should
+//! be a type. No struct is exempt: a user's settings have fewer, too.
 
 #![allow(clippy::expect_used, reason = "a test may panic; it says why")]
 
@@ -16,7 +16,7 @@ fn structs(source: &str) -> Vec<(&str, usize)> {
     while let Some(line) = lines.next() {
         let indent = line.len() - line.trim_start().len();
         let Some(name) = named(line) else { continue };
-        // What precedes the fields may take lines of its own, as `where` does. One without a brace has no named fields.
+        // Lines such as `where` may precede the fields. A struct without a brace has no named fields.
         let mut opening = Some(line);
         while opening.is_some_and(|line| !line.ends_with(['{', ';', '}'])) {
             opening = lines.next();

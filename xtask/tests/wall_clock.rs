@@ -1,17 +1,17 @@
-//! Deadlines do not hang on the wall clock: it is read for a few things only.
+//! Deadlines do not depend on the wall clock: it is read for a few purposes only.
 
 #![allow(clippy::expect_used, reason = "a test may panic; it says why")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A SQLite or memory store, and a prefix of etcd, is named by when it began. A candidate in a queue of etcd writes since when
-/// it is one, for the people who list candidates. A survey of a bucket reports how far the servers' clock is from this
-/// machine's. A SQLite file says when it was written, to compare with the inode's time of
-/// change: a difference begins a new life, which only makes candidates wait.
-/// On Kafka a heartbeat has it in goNELI's form, the first claim in a topic numbers the incarnation by it, and an observer
-/// takes no heartbeat of a former time for a leader's. goNELI's default name has it too.
-/// And it is mixed into a campaign's nonce, in case random numbers repeat.
+/// The incarnation of a SQLite or memory store, and of a prefix of etcd, is the time of its creation. A candidate in a
+/// queue of etcd writes when it became one, for people who list candidates. A survey of a bucket reports how far the
+/// servers' clock is from this machine's. A SQLite file records when it was written, to compare with the inode's time
+/// of change: a difference begins a new incarnation, which only makes candidates wait. On Kafka a heartbeat contains it
+/// in goNELI's form, the first claim in a topic numbers the incarnation by it, and an observer takes no old heartbeat
+/// for a leader's. goNELI's default name contains it too. It is also mixed into a campaign's nonce, in case random
+/// numbers repeat.
 const ALLOWED: [&str; 9] = [
     "runtime/src/driver/candidates.rs",
     "runtime/src/neli/config.rs",
@@ -24,7 +24,7 @@ const ALLOWED: [&str; 9] = [
     "runtime/src/store/sqlite/identity.rs",
 ];
 
-/// The ways to read it in the crates that are used.
+/// The ways to read it in the crates that we use.
 const WAYS: [&str; 4] = ["SystemTime", "now_utc", "CLOCK_REALTIME", "gettimeofday"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,5 +1,5 @@
-//! The sizes of what users install, and the times of its builds, each as it is released, for this machine. The sizes have
-//! [`budgets`]; the times are those of the machine.
+//! The sizes of the files that users install, and the times of their builds, each as it is released, for this machine.
+//! The sizes have [`budgets`]; the times depend on the machine.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,18 +18,18 @@ use crate::swift;
 use crate::test::node;
 use crate::tools::{Tool, WASM};
 
-/// A build of one crate, and of what is released of it.
+/// A build of one crate, and of the files that are released from it.
 struct Build {
     /// The crate.
     of: &'static str,
     /// Cargo's options for its features, as they are released.
     features: &'static [&'static str],
     profile: &'static str,
-    /// The target folder in which it is built twice, the second time by the clock; the first is to compile the crates of others.
-    /// The bindings' libraries take as long as the command line.
+    /// The target folder in which it is built twice: first to compile the crates of others, then to measure the time.
+    /// `None` for the bindings' libraries, which take as long as the command line.
     timed_in: Option<fn() -> PathBuf>,
     target: fn() -> Result<Option<String>>,
-    /// Builds, and returns the files: first the one that stands for the build.
+    /// Builds, and returns the files: first the file that represents the build.
     make: fn() -> Result<Vec<(Artefact, PathBuf)>>,
 }
 
@@ -51,7 +51,7 @@ const BUILDS: [Build; 6] = [
         features: &[],
         profile: "release",
         timed_in: None,
-        // It is built for a named target, this machine's own among them.
+        // It is always built for a named target, even for this machine's own.
         target: || python::host().map(Some),
         make: || {
             node::there_is_node()?;
@@ -93,7 +93,8 @@ const BUILDS: [Build; 6] = [
     },
 ];
 
-/// A target folder where nothing else is built: what is removed there to time a build, no other benchmark compiles again.
+/// A target folder where nothing else is built: no other benchmark has to compile again what is removed there to time a
+/// build.
 fn apart() -> PathBuf {
     shell::target().join("timed")
 }
@@ -113,10 +114,10 @@ fn world(component: Artefact) -> Result<Vec<(Artefact, PathBuf)>> {
     Ok(vec![(component, package::released_component(component)?)])
 }
 
-/// Measures each build, or those of the crates that are named. What one lacks is no reason to leave the rest out.
+/// Measures each build, or those of the named crates. If one build lacks something, the rest are still measured.
 pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
     if let Some(unknown) = named.iter().find(|name| BUILDS.iter().all(|build| build.of != name.as_str())) {
-        bail!("nothing is released of {unknown:?}");
+        bail!("nothing is released from {unknown:?}");
     }
     let mut figures = Vec::new();
     for build in BUILDS {
@@ -165,7 +166,7 @@ impl Build {
         Ok(figures)
     }
 
-    /// Removes what cargo has compiled of crates in a target folder.
+    /// Removes what cargo has compiled for some crates in a target folder.
     fn forget(&self, crates: &BTreeSet<String>, folder: &Path) -> Result<()> {
         let mut clean = shell::cargo();
         clean.args(["clean", "--quiet", "--profile", self.profile]).arg("--target-dir").arg(folder);
@@ -186,10 +187,10 @@ impl Build {
     }
 }
 
-/// The crates of a build, those that only run during it among them.
+/// The crates of a build, including those that only run during it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Parts {
-    /// The names of ours.
+    /// The names of our own.
     ours: BTreeSet<String>,
     /// The names and versions of others.
     others: BTreeSet<String>,
@@ -212,13 +213,14 @@ impl Parts {
     }
 }
 
-/// The bytes that a user downloads of a file, and those that it takes when it is installed. The file's own have a budget.
+/// The bytes that a user downloads for a file, and those that it takes when it is installed. The file itself has a
+/// budget.
 fn sizes(artefact: Artefact, file: &Path) -> Result<(Figure, Figure)> {
     let own = budgets::bytes(file)? as f64;
     let plain =
         |what: &str, bytes| Figure::plain(format!("{}: {what}", artefact.name()), bytes / 1e3, "kB", 1);
     let own = |what: &str| {
-        // The budgets are those of this platform.
+        // The budgets are for this platform.
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return plain(what, own);
         }
@@ -251,7 +253,7 @@ fn unzipped(wheel: &Path) -> Result<f64> {
     let interpreters = python::interpreters()?;
     let interpreter = interpreters.first().context("no interpreter")?;
     let sum = shell::output(shell::command(&interpreter.program).args(["-c", SUM]).arg(wheel))?;
-    sum.trim().parse().with_context(|| format!("{sum:?} is no sum"))
+    sum.trim().parse().with_context(|| format!("{sum:?} is not a sum"))
 }
 
 #[cfg(test)]

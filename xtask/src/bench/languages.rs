@@ -1,5 +1,5 @@
-//! `is_leader()` and the delivery of an event in each language, each beside Rust in the same run. Each language has one
-//! small program, which prints its figures; where a language cannot be measured, its rows are absent.
+//! `is_leader()` and the delivery of an event in each language, compared with Rust in the same run. Each language has
+//! one small program, which prints its figures; if a language cannot be measured, its rows are absent.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use crate::swift;
 use crate::test::node;
 use crate::tools::Tool;
 
-/// The language that each other one is compared with.
+/// The language that the others are compared with.
 pub(super) const FIRST: &str = "Rust";
 
 /// Builds a language's package as it is released, and returns the command of its program.
@@ -51,8 +51,8 @@ const LANGUAGES: [(&str, Prepare); 7] = [
     }),
 ];
 
-/// Measures each language, or the first and those that are named. What one lacks is no reason to leave the rest out, except
-/// for the first.
+/// Measures each language, or the first and those that are named. If a language other than the first lacks something,
+/// the rest are still measured.
 pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
     let has = |row: &str, name: &str| row.split(',').next() == Some(name);
     if let Some(unknown) = named.iter().find(|name| !LANGUAGES.iter().any(|(row, _)| has(row, name))) {

@@ -1,9 +1,9 @@
-//! `cargo xtask bench NAME`: runs a benchmark of the workspace, shows and stores its figures. `all` runs each in turn and
-//! writes the page about them, `page` only writes it.
+//! `cargo xtask bench NAME`: runs a benchmark of the workspace, shows and stores its figures. `all` runs each in turn
+//! and writes the page about them; `page` only writes the page.
 //!
 //! A benchmark is a bench target without the standard harness, or `python/bench`. It prints progress on standard
-//! error, and on standard output one JSON array of [`Figure`]s. Where its figures have goals it runs five times, and a figure is the
-//! median of these runs.
+//! error, and on standard output one JSON array of [`Figure`]s. If its figures have goals it runs five times, and a
+//! figure is the median of these runs.
 
 mod artefacts;
 mod languages;
@@ -43,10 +43,10 @@ pub(crate) struct Args {
     /// Also write the figures of one benchmark to this file, with their intervals and verdicts
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Run one benchmark so many times; fewer than five give no intervals, and decide no goal
+    /// Run one benchmark this many times; fewer than five give no intervals, and decide no goal
     #[arg(long, value_name = "N")]
     runs: Option<usize>,
-    /// The number of elections, for a trial of `scale` or `overload`; what it measures is not stored
+    /// The number of elections, for a trial of `scale` or `overload`; its results are not stored
     #[arg(long, value_name = "N")]
     elections: Option<u32>,
     /// Arguments of one benchmark: numbers of elections for `scale`, of candidates for `cost` and of processes for `processes`, kinds of
@@ -65,7 +65,7 @@ const EXAMPLES: &str = "Examples:
 On a quiet machine the parts of `all` take, in minutes, after what they measure is built: peers 13, cost 2, processes 0.1, handover 3,
 scale 7, overload 16, etcd 3.5, kafka 4, component 0.5, python 1, node 2, languages 1, start 2, sizes 3.";
 
-/// What is to be done.
+/// The task.
 #[derive(Clone, Copy, Debug)]
 enum What {
     One(Bench),
@@ -102,32 +102,33 @@ impl ValueEnum for What {
             Self::All => {
                 Some(PossibleValue::new("all").help("Every benchmark in turn, and the page about them"))
             }
-            Self::Page => Some(PossibleValue::new("page").help("The page again, from what is stored")),
+            Self::Page => Some(PossibleValue::new("page").help("The page again, from stored results")),
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Bench {
-    /// The time of a hand-over and of a fail-over after a crash, a pause and a partition, on every store, beside other
-    /// software's elections and locks, and the time in which two lead
+    /// The time of a hand-over and of a fail-over after a crash, a pause and a partition, on every store, compared with
+    /// other software's elections and locks, and the time in which two lead
     Peers,
-    /// What one, ten, a hundred and a thousand candidates of one election cost a NATS server, beside candidates by the
-    /// rules of nats-kv-leader-elect
+    /// What one, ten, a hundred and a thousand candidates of one election cost a NATS server, compared with candidates
+    /// by the rules of nats-kv-leader-elect
     Cost,
-    /// What up to ten thousand processes ask of one bucket: simulated
+    /// The requests of up to ten thousand processes to one bucket: simulated
     Processes,
-    /// The time of a hand-over and of a fail-over on NATS, beside the bare client; the cost of leading
+    /// The time of a hand-over and of a fail-over on NATS, compared with the bare client; the cost of leading
     Handover,
-    /// A thousand, ten thousand and a hundred thousand elections in one process on NATS, beside two bare clients: the time
-    /// until all are led and until all are closed, memory, processor time, and the time until all are led again after a crash
+    /// A thousand, ten thousand and a hundred thousand elections in one process on NATS, compared with two bare
+    /// clients: the time until all are led and until all are closed, memory, processor time, and the time until all are
+    /// led again after a crash
     Scale,
-    /// As many elections in one process on NATS with little processor time, a slow disk and a slow watcher, beside the bare client: how
-    /// many stay led, and the time until all are led again
+    /// As many elections in one process on NATS with little processor time, a slow disk and a slow watcher, compared
+    /// with the bare client: how many stay led, and the time until all are led again
     Overload,
-    /// The time of a hand-over on etcd, beside etcd's own Go client; the cost of leading
+    /// The time of a hand-over on etcd, compared with etcd's own Go client; the cost of leading
     Etcd,
-    /// The time of a hand-over and of a fail-over on Kafka, beside bare consumers; the cost of leading
+    /// The time of a hand-over and of a fail-over on Kafka, compared with bare consumers; the cost of leading
     Kafka,
     /// The cost of a campaign in a component for a Wasmtime host
     Component,
@@ -135,12 +136,12 @@ enum Bench {
     Python,
     /// The cost of the npm package: `isLeader`, an event, a thousand campaigns
     Node,
-    /// `is_leader()` and the delivery of an event in Rust, Python, Node, Kotlin and Swift, and `is_leader()` of a component,
-    /// beside each other
+    /// `is_leader()` and the delivery of an event in Rust, Python, Node, Kotlin and Swift, and `is_leader()` of a
+    /// component, compared with each other
     Languages,
     /// The start of the command line until its first byte to a server, and the memory of `incumbent run`
     Start,
-    /// The bytes of what users install, each with its budget, and the times of its builds
+    /// The bytes of the files that users install, each with its budget, and the times of their builds
     Sizes,
 }
 
@@ -164,7 +165,7 @@ impl Bench {
         }
     }
 
-    /// Builds what it needs, and measures so many times.
+    /// Builds what it needs, and measures `runs` times.
     fn figures(self, arguments: &[String], runs: usize) -> Result<Vec<Figure>> {
         match self {
             Self::Languages => return languages::measure(arguments),
@@ -187,8 +188,8 @@ impl Bench {
         Ok(merged(measured))
     }
 
-    /// The number of runs behind its figures: five, so that an interval contains the median with a probability of 94 %. One where no figure has
-    /// a goal that a run could miss by chance.
+    /// The number of runs behind its figures: five, so that an interval contains the median with a probability of 94 %.
+    /// One if no figure has a goal that a run could miss by chance.
     fn runs(self) -> usize {
         match self {
             Self::Cost | Self::Processes | Self::Languages | Self::Sizes => 1,
@@ -196,7 +197,8 @@ impl Bench {
         }
     }
 
-    /// The arguments of a run of its program: those that the user gave, or all. What takes long and has no goal belongs to the first run.
+    /// The arguments of a run of its program: those that the user gave, or all. Only the first run measures what takes
+    /// long and has no goal.
     fn arguments_of(self, run: usize, named: &[String]) -> Vec<String> {
         let of_all: &[&str] = match self {
             Self::Overload => &["overload"],
@@ -229,12 +231,12 @@ impl Bench {
                 let environment = interpreter.fresh("bench")?;
                 environment.install(&["--no-deps", python::text(&wheel)?])?;
                 let mut command = environment.python();
-                // Its modules are compiled once, as those of any package are.
+                // Its modules are compiled once, like those of any package.
                 command.env_remove("PYTHONDONTWRITEBYTECODE").arg("python/bench/bench.py");
                 Ok(command)
             }
             Self::Start => Ok(cargo("incumbent-cli", "start", AS_RELEASED)),
-            Self::Languages | Self::Sizes => bail!("it has more than one command"),
+            Self::Languages | Self::Sizes => bail!("this benchmark has more than one command"),
             Self::Node => {
                 node::build(&["build"])?;
                 let mut command = shell::command("node");
@@ -270,13 +272,13 @@ impl Bench {
             Self::Kafka => &[Tool::Kafka(KafkaVersion::Newest), Tool::GoKafkaPrograms],
             Self::Component => &[Tool::Wasm],
             Self::Start => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
-            // The languages find their own, as one may be missing.
+            // The languages find their own, because one may be missing.
             Self::Processes | Self::Python | Self::Node | Self::Languages | Self::Sizes => &[],
         }
     }
 }
 
-/// Does what is asked. Returns false if a goal of what was measured is missed; one that is undecided is not.
+/// Runs the benchmarks. Returns false if a goal was missed; an undecided goal is not missed.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     match args.name {
         What::One(bench) => {
@@ -290,7 +292,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         What::All => {
             let mut is_well = true;
             for bench in Bench::value_variants() {
-                // What one lacks is no reason to leave the rest out.
+                // If one lacks something, the rest still run.
                 match measure(*bench, args) {
                     Ok(figures) => is_well &= !misses(&figures),
                     Err(error) => {
@@ -321,7 +323,7 @@ fn with_verdicts(figures: &[Figure]) -> Result<Vec<Value>> {
     figures.iter().map(one).collect()
 }
 
-/// The figures, and after each median of times that are kept the percentiles beyond it.
+/// The figures, and after each median of kept times the higher percentiles.
 fn with_tails(figures: &[Figure]) -> Vec<Figure> {
     let with_tail = |figure: &Figure| {
         let sample: Sample = figure.raw.iter().flatten().copied().collect();
@@ -333,7 +335,7 @@ fn with_tails(figures: &[Figure]) -> Vec<Figure> {
     figures.iter().flat_map(with_tail).collect()
 }
 
-/// Writes the page from what is stored.
+/// Writes the page from stored results.
 fn write_page() -> Result<()> {
     let read = Bench::value_variants().iter().map(|bench| Stored::read(bench.name()));
     let stored: Vec<Stored> = read.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
@@ -341,7 +343,8 @@ fn write_page() -> Result<()> {
     page::write(&stored)
 }
 
-/// Runs a benchmark, prints its figures and stores them; not those of a part of it, which would replace the rest.
+/// Runs a benchmark, prints its figures and stores them. The figures of a part are not stored: they would replace the
+/// rest.
 fn measure(bench: Bench, args: &Args) -> Result<Vec<Figure>> {
     let name = bench.name();
     let arguments = arguments(bench, args)?;
@@ -358,7 +361,7 @@ fn measure(bench: Bench, args: &Args) -> Result<Vec<Figure>> {
         println!("other programs used {:.0} % of the machine's processor time meanwhile", 100.0 * others);
     }
     if !arguments.is_empty() || runs < bench.runs() {
-        println!("a part of the benchmark: it is not stored");
+        println!("only a part of the benchmark ran: its figures are not stored");
         return Ok(figures);
     }
     Stored {
@@ -394,7 +397,7 @@ fn printed(command: &mut Command) -> Result<Vec<Figure>> {
         text.push('\n');
     })?;
     ensure!(succeeded, "the benchmark failed");
-    serde_json::from_str(&text).with_context(|| format!("it printed no figures: {text:?}"))
+    serde_json::from_str(&text).with_context(|| format!("the benchmark printed no figures: {text:?}"))
 }
 
 /// Finds or installs a tool that one part of a benchmark needs.
@@ -495,7 +498,7 @@ mod tests {
     fn machines_read_each_figure_with_its_interval_and_its_verdict() {
         let runs = [1.0, 2.0, 3.0, 4.0, 5.0].map(|value| vec![Figure::at_most("a", value, "ms", 6.0, 1)]);
         let figures = with_verdicts(&merged(runs.into())).unwrap();
-        // The order of the fields is that of the features with which the workspace is built.
+        // The order of the fields depends on the features with which the workspace is built.
         assert_eq!(
             serde_json::to_value(&figures).unwrap(),
             serde_json::json!([{

@@ -9,11 +9,11 @@ use incumbent_testkit::figure::{Figure, Sample};
 use super::page::{escaped, interval, number, span, table, value};
 use super::plot::{self, Row};
 
-/// The beginning of the names of our sides.
+/// The prefix of the names of our sides.
 const OURS: &str = "incumbent";
 
-/// A distribution of the benchmark: its kind, the side, the figure of its median, and the times, which are none where the side
-/// cannot do it.
+/// A distribution of the benchmark: its kind, the side, the figure of its median, and the times, of which there are
+/// none if the side cannot do it.
 struct Distribution<'a> {
     kind: &'a str,
     side: &'a str,
@@ -36,10 +36,10 @@ fn distributions(figures: &[Figure]) -> Vec<Distribution<'_>> {
 /// A part of the section.
 struct Part {
     title: &'static str,
-    /// The kind of its times, and of the same less the lease, where that is shown.
+    /// The kind of its times, and of the same less the lease, if that is shown.
     kind: &'static str,
     less: Option<&'static str>,
-    /// Of a fault that ends: the kind of the times in which two lead, and the name of the number of successors.
+    /// For a fault that ends: the kind of the times in which two lead, and the name of the number of successors.
     fault: Option<[&'static str; 2]>,
     /// The file of its plot.
     file: &'static str,
@@ -109,7 +109,7 @@ const PARTS: [Part; 7] = [
 pub(super) fn section(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
     let all = distributions(figures);
     let of = |kind: &str| all.iter().filter(|one| one.kind == kind).collect::<Vec<_>>();
-    let mut text = String::from("\n## Beside other elections and locks\n\n");
+    let mut text = String::from("\n## Compared with other elections and locks\n\n");
     text += PEERS;
     for Part { title, kind, less, fault, file, prose } in PARTS {
         let sides = of(kind);
@@ -148,7 +148,7 @@ pub(super) fn section(figures: &[Figure], plots: &mut BTreeMap<String, String>) 
     Ok(text)
 }
 
-/// A table of distributions, each beside the first, and beside itself less its lease where `less` has that.
+/// A table of distributions, each with its ratio to the first, or with its times less the lease if `less` has those.
 fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String {
     let first = sides.iter().find_map(|one| one.figure.value).unwrap_or(f64::NAN);
     let rows: Vec<Vec<String>> = sides
@@ -182,8 +182,8 @@ fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String
     }
 }
 
-/// A table of the successions in a fault: the times until then, those less the lease, the times in which two led, and the
-/// number.
+/// A table of the successions in a fault: the times until a successor leads, the same less the lease, the times in
+/// which two led, and the number of successors.
 fn faults(
     sides: &[&Distribution<'_>],
     less: &[&Distribution<'_>],
@@ -223,65 +223,69 @@ fn sample(times: &[f64]) -> Sample {
 }
 
 const PEERS: &str = "\
-Each candidate is a process of its own and prints a line with the machine's clock when something happens to it, ours as well: \
-what is compared is what a user waits for. All servers run on the same machine, one of each kind, with default settings; beside \
-them a cluster of three NATS servers that keep a bucket together, and a ZooKeeper server with a shorter tick. Where candidates \
-are started again and again, those in Java have a turn of their own after the rest: the start of one keeps a processor busy for \
-half a second.\n\
+Each candidate, ours included, is a process of its own and prints a line with the machine's clock when something \
+happens to it: this compares what a user waits for. All servers run on the same machine, one of each kind, with \
+default settings, and in addition a cluster of three NATS servers that keep a bucket together, and a ZooKeeper server \
+with a shorter tick. If candidates are started again and again, those in Java take their turn after the rest: the \
+start of one keeps a processor busy for half a second.\n\
 [The programs](../tests/interop/README.md) are the clients' own elections and locks, and do nothing else.\n\n";
 
 const HAND_OVER: &str = "\
-From the leader's request to leave to its successor's report that it leads. redsync has no queue and no watch: a candidate asks \
-again after a random 50 to 250 ms by default, and as often as it is told to otherwise, with two requests each time. PostgreSQL \
-wakes the session that waits. `etcdctl elect`, etcd's command line, resigns on an interrupt; it reads the winner's key once more \
-before it prints, and its line passes through one more process. Curator's `LeaderLatch` is a queue of nodes in ZooKeeper: the \
-leader deletes its own, the next candidate watches that node, and leads after two more reads. Three NATS servers answer a write \
-when two of them have it. A candidate by the rules of nats-kv-leader-elect deletes nothing when it stops, so there is no \
-hand-over.\n";
+From the leader's request to leave to its successor's report that it leads. redsync has no queue and no watch: a \
+candidate asks again after a random 50 to 250 ms by default, or as often as its settings say, with two requests each \
+time. PostgreSQL wakes the session that waits. `etcdctl elect`, etcd's command line, resigns on an interrupt; it reads \
+the winner's key once more before it prints, and its line passes through one more process. Curator's `LeaderLatch` is \
+a queue of nodes in ZooKeeper: the leader deletes its own, the next candidate watches that node, and leads after two \
+more reads. Three NATS servers answer a write when two of them have it. A candidate by the rules of \
+nats-kv-leader-elect deletes nothing when it stops, so there is no hand-over.\n";
 
 const CRASH: &str = "\
-From the leader's `SIGKILL` to its successor's report that it leads, at phases between two renewals that are drawn. A lease that was just \
-renewed lasts for all of T, one that is about to be renewed for less: that is why times less T may be negative. Our shortest \
-lease on etcd is three of the server's shortest, so etcd's own client is there with both. A PostgreSQL lock has no lease: it \
-ends when the server notices that the connection is closed, which it does at once when a process dies, and by TCP's keep-alive, \
-after two hours by default, when the machine or the network does. Until then no other candidate leads. It is in the table alone. \
-On ZooKeeper T is the session timeout. A server grants at least two of its ticks, 4 s with the tick of 2 s in its sample \
-settings, and ends sessions once a tick, so up to a tick late; with `tickTime=1000` it grants 2 s.\n";
+From the leader's `SIGKILL`, at a random moment between two renewals, to its successor's report that it leads. A lease \
+that was just renewed lasts for all of T, and a lease that is about to be renewed for less: so times less T may be \
+negative. Our shortest lease on etcd is three times the server's shortest, so etcd's own client is there with both. A \
+PostgreSQL lock has no lease: it ends when the server notices that the connection is closed. It notices at once when a \
+process dies, and by TCP's keep-alive, after two hours by default, when the machine or the network does. Until then no \
+other candidate leads. This lock is in the table only. On ZooKeeper T is the session timeout. A server grants at least \
+two of its ticks, 4 s with the tick of 2 s in its sample settings, and ends sessions once a tick, so up to a tick \
+late; with `tickTime=1000` it grants 2 s.\n";
 
 const DEFAULTS: &str = "\
-The same with the lease that each has where none is chosen, or the shortest that it allows (nats-kv-leader-elect); ours is read from \
-the candidate, which was given none. Measured in the first run alone, as it takes minutes. A longer \
-lease outlasts longer disturbances: this compares defaults, not designs. The lease of `etcdctl elect` cannot be chosen. Curator \
-asks for a session of 60 s, and a ZooKeeper server with the tick of 2 s grants at most 20 ticks.\n";
+The same with each one's default lease, or the shortest that it allows (nats-kv-leader-elect); ours is read from the \
+candidate, which was given none. Measured in the first run only, because it takes minutes. A longer lease outlasts \
+longer disturbances: this compares defaults, not designs. The lease of `etcdctl elect` cannot be chosen. Curator asks \
+for a session of 60 s, and a ZooKeeper server with the tick of 2 s grants at most 20 ticks.\n";
 
 const PAUSE: &str = "\
-The leader's process is stopped (`SIGSTOP`) for 2·T and then goes on, as after a suspended machine or a long collection of \
-garbage: the times from the stop to the successor's report that it leads, and for how long after its end two candidates say that \
-they lead. Every candidate is asked every 5 ms, by a call that needs no server, and its last yes counts: ours by `is_leader()`, \
-etcd's client by the end of its session, redsync by `Until()`, a candidate by the rules of nats-kv-leader-elect by its last \
-report, and Curator's latch by `hasLeadership()`. No other software here claims that two never lead: redsync's `Until()` is \
-right where its user asks it before each step, etcd's client reports a session that is over once it has noticed, the rules \
-report a loss after the next renewal that fails, and ZooKeeper's client reports to Curator's latch that its session is over after it \
-has closed the connection, which sleeps for 0.1 s twice. Times of less than 5 ms are shorter than the time between two questions. A PostgreSQL lock is held as long as the \
-connection is, and the kernel holds that for a stopped process: no other candidate leads, and none has to.\n";
+The leader's process is stopped (`SIGSTOP`) for 2·T and then continues, as after the suspension of a machine or a long \
+garbage collection: the times from the stop to the successor's report that it leads, and for how long after the end of \
+the stop two candidates say that they lead. Every candidate is asked every 5 ms, by a call that needs no server, and \
+its last yes counts: ours by `is_leader()`, etcd's client by the end of its session, redsync by `Until()`, a candidate \
+by the rules of nats-kv-leader-elect by its last report, and Curator's latch by `hasLeadership()`. No other software \
+here claims that two never lead: redsync's `Until()` is right if its user asks it before each step, etcd's client \
+reports that a session is over once it has noticed, the rules report a loss after the next renewal that fails, and \
+ZooKeeper's client reports to Curator's latch that its session is over only after it has closed the connection, which \
+sleeps for 0.1 s twice. Times of less than 5 ms are shorter than the time between two questions. A PostgreSQL lock is \
+held as long as the connection is, and the kernel holds that for a stopped process: no other candidate leads, and none \
+has to.\n";
 
 const PARTITION: &str = "\
-All connections of the leader stop carrying bytes, in both directions, and nothing closes them; after 2·T they carry again, also \
-what was sent meanwhile. The times are measured as for the pause, and all of the time in which both lead counts. Each candidate \
-has a proxy of its own before its server. etcd's client counts its session's time from the arrival of the server's answers, and \
-looks at it twice a second. By the rules of nats-kv-leader-elect a win is reported 0.75·T and 50 ms late, so that a leader that \
-is cut off has noticed. ZooKeeper's client gives a connection up that was silent for 2/3·T, and Curator's latch then leads no \
-longer; the server ends the session after T and up to a tick. A server cannot distinguish such a leader from one that is silent, \
-so a PostgreSQL lock stays with it until TCP gives up, and its holder is not aware that anything is wrong. A file has no \
-network.\n";
+All connections of the leader stop carrying bytes, in both directions, and nothing closes them; after 2·T they carry \
+bytes again, including those sent meanwhile. The times are measured as for the pause, and the whole time in which both \
+lead counts. Each candidate has its own proxy in front of its server. etcd's client counts its session's time from the \
+arrival of the server's answers, and checks it twice a second. By the rules of nats-kv-leader-elect a win is reported \
+0.75·T and 50 ms late, so that a leader that is cut off has noticed by then. ZooKeeper's client gives up a connection \
+that was silent for 2/3·T, and Curator's latch then no longer leads; the server ends the session after T, and up to a \
+tick later. A server cannot distinguish such a leader from a silent one, so a PostgreSQL lock stays with it until TCP \
+gives up, and its holder is not aware that anything is wrong. A file has no network.\n";
 
 const KAFKA: &str = "\
-On one broker, in a classic consumer group: from the leader's request to close to its successor's report that it leads. Kafka has \
-no request to resign. A member that waits learns of a leave by its next heartbeat to the group: every 0.6 s in ours, by default \
-every 3 s in Confluent's client, on which the candidate by goNELI's rules stands. goNELI counts a member as the leader as soon as \
-partition zero is assigned to it; ours waits until the broker has acknowledged a commit of the group, which proves it.\n";
+On one broker, in a classic consumer group: from the leader's request to close to its successor's report that it \
+leads. Kafka has no request to resign. A member that waits learns of a leave by its next heartbeat to the group: every \
+0.6 s in ours, and by default every 3 s in Confluent's client, which the candidate by goNELI's rules uses. goNELI \
+counts a member as the leader as soon as partition zero is assigned to it; ours waits until the broker has \
+acknowledged a commit of the group, which proves it.\n";
 
 const KAFKA_CRASH: &str = "\
-From the leader's `SIGKILL`. T is the session timeout, after which the broker removes a member that is silent: 6 s for both, the \
-shortest that brokers allow by default, and three times the lease of ours and the receive deadline of goNELI. By default ours has \
-three leases of its preset, and goNELI 15 s.\n";
+From the leader's `SIGKILL`. T is the session timeout, after which the broker removes a silent member: 6 s for both, \
+the shortest that brokers allow by default, and three times our lease and goNELI's receive deadline. By default ours \
+is three leases of its preset, and goNELI's 15 s.\n";

@@ -125,14 +125,14 @@ pub(super) fn growth(across: &str, up: &str, lines: &[Line]) -> Result<String> {
     Ok(svg)
 }
 
-/// The ends of an axis with some space beside these values.
+/// The ends of an axis, with some space around these values.
 fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) =
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
     if low > high { (1.0, 10.0) } else { (low / 1.3, high * 1.3) }
 }
 
-/// A logarithmic axis with ticks at round numbers. That of the library has ticks at the powers of ten alone.
+/// A logarithmic axis with ticks at round numbers. The library's own axis has ticks only at the powers of ten.
 struct Logarithmic {
     low: f64,
     high: f64,
@@ -162,7 +162,7 @@ impl ValueFormatter<f64> for Logarithmic {
     }
 }
 
-/// 1, 2 and 5 times the powers of ten between two values; the powers alone where those are many.
+/// 1, 2 and 5 times the powers of ten between two values; the powers alone if those are many.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let steps: &[f64] = if high / low > 2000.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);

@@ -1,4 +1,4 @@
-//! The sections of the page about benchmarks of several sizes: many elections, and many candidates of one.
+//! The sections of the page about benchmarks of several sizes: many elections, and many candidates of one election.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use incumbent_testkit::figure::Figure;
 use super::page::{escaped, number, table, value};
 use super::plot::{self, Line};
 
-/// The figures that are named `N OF: WHAT`, by what they are, each with its numbers.
+/// The figures that are named `N OF: WHAT`, by `WHAT`, each with its numbers.
 struct Sizes<'a>(Vec<(&'a str, Vec<(u32, &'a Figure)>)>);
 
 impl<'a> Sizes<'a> {
@@ -27,7 +27,7 @@ impl<'a> Sizes<'a> {
         Self(sizes)
     }
 
-    /// A row for each of what was measured, and a column for each number.
+    /// A row for each thing that was measured, and a column for each number.
     fn table(&self) -> String {
         let mut numbers: Vec<u32> =
             self.0.iter().flat_map(|(_, figures)| figures.iter().map(|(n, _)| *n)).collect();
@@ -47,7 +47,7 @@ impl<'a> Sizes<'a> {
         table(1, &head.iter().map(String::as_str).collect::<Vec<_>>(), &rows)
     }
 
-    /// Lines of what is named so, by `point`, which makes one of a number and its figure's value; values of 0 have none.
+    /// The lines of the chosen names. `point` makes a point of a number and its figure's value; values of 0 have none.
     fn lines(&self, is_drawn: impl Fn(&str) -> bool, point: impl Fn(f64, f64) -> f64) -> Vec<Line> {
         let lines = self.0.iter().filter(|(what, _)| is_drawn(what)).map(|(what, figures)| {
             let points = figures.iter().filter_map(|(number, figure)| {
@@ -93,7 +93,7 @@ pub(super) fn many_elections(figures: &[Figure], plots: &mut BTreeMap<String, St
 pub(super) fn many_candidates(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
     const FILE: &str = "cost.svg";
     let mut sizes = Sizes::of("candidates", figures);
-    // The same of each side stands together: what it is comes before a comma and the side.
+    // The sides of one figure are adjacent: its name comes first, then a comma and the side.
     let place = |what: &str| {
         let name = |figure: &Figure| Some(figure.figure.split_once(": ")?.1.split_once(", ")?.0.to_owned());
         let own = what.split_once(", ").map(|(own, _)| own.to_owned());
@@ -119,29 +119,33 @@ pub(super) fn many_processes(figures: &[Figure]) -> String {
 }
 
 const SCALE: &str = "\
-Each side is one process with that many candidates on one connection to NATS. The lease is 30 s. A bare client creates the same \
-records and renews them as often; another one does what a candidate must until all are led: it watches the bucket, creates the records, and \
-looks at the bucket once. Closing writes a release for each that is led. The process has then freed what its elections took; the allocator of the C library \
-keeps much of that for later use, and the system counts it as the process's memory.\n\n";
+Each side is one process with that many candidates on one connection to NATS. The lease is 30 s. One bare client \
+creates the same records and renews them as often; another does what a candidate must until all are led: it watches \
+the bucket, creates the records, and inspects the bucket once. Closing writes a release for each election that is led. \
+The process has then freed what its elections took; the allocator of the C library keeps much of that for later use, \
+and the system counts it as the process's memory.\n\n";
 
 const COST: &str = "\
-One election on NATS whose candidates have a connection each, with the same bucket and a lease of 30 s, while one leads and all \
-others wait: what the server counts in an hour, by its own counters, less what a server without clients does. It was counted over \
-three leases; differences of a second of processor time are noise. Our leader renews every 10 s, and asks for its bucket's state as \
-often. A candidate that waits watches the key, and sends nothing; the server sends it each renewal, and a heartbeat of its watch \
-every few seconds, by which it would notice that the watch is dead: these are most of what is sent to many candidates. By the rules of nats-kv-leader-elect each candidate does something every \
-22.5 s: the leader renews, and each other one tries to create the key, which the server refuses. Fewer renewals cost less where there are few candidates, and leave \
-less time to repeat one that failed. A direct read and a refused write are messages, and no requests to JetStream.\n\n\
-The rows *an election each* are as many processes that share the bucket and nothing else: each leads an election of its own. A \
-connection watches the elections that it takes part in, up to eight by name, so what such a process sends and receives does not \
-depend on the number of others.\n\n";
+One election on NATS whose candidates have a connection each, with the same bucket and a lease of 30 s, while one \
+leads and all others wait. The figures are the server's own counters for an hour, less those of a server without \
+clients. They were counted over three leases; differences of a second of processor time are noise. Our leader renews \
+every 10 s, and asks for its bucket's state as often. A candidate that waits watches the key, and sends nothing; the \
+server sends it each renewal, and every few seconds a heartbeat of its watch, whose absence would show that the watch \
+is dead: these are most of what is sent to many candidates. By the rules of nats-kv-leader-elect each candidate does \
+something every 22.5 s: the leader renews, and every other candidate tries to create the key, which the server \
+refuses. With few candidates fewer renewals cost less, and leave less time to repeat one that failed. A direct read \
+and a refused write are messages, but no requests to JetStream.\n\n\
+The rows *an election each* are as many processes that share only the bucket: each leads an election of its own. A \
+connection watches the elections that it takes part in, up to eight by name, so what such a process sends and receives \
+does not depend on the number of others.\n\n";
 
 const PROCESSES: &str = "\
-What so many processes ask of one bucket, with a candidate each, in one election or in one each. They are more than a machine \
-holds beside their server, so the core's rules run on simulated clocks, and on a store that answers at once: the figures are the \
-same on every machine. The lease is 30 s, and all processes start within a second. A candidate that waits starts with three or four \
-requests, one that leads with five: the state of the bucket, the watch, reads, writes. At rest those that wait ask nothing. Those \
-that lead renew in the rhythm of their starts, here within one second of ten.\n\n\
-After the crash of a leader another leads once the store has removed the record, which it does up to 350 ms late. The first time all \
-others try as well, at the cost of a refused write each: none knows how many there are. With each race that it loses a candidate \
-spreads its next try over twice the time, so later crashes cost less.\n\n";
+The requests of so many processes to one bucket, with a candidate each, in one election or in one each. No machine \
+here holds so many and their server, so the core's rules run on simulated clocks, and on a store that answers at once: \
+the figures are the same on every machine. The lease is 30 s, and all processes start within a second. A candidate \
+that waits starts with three or four requests, and one that leads with five: the state of the bucket, the watch, \
+reads, writes. At rest those that wait ask nothing. Those that lead renew in the rhythm of their starts, here within \
+one second of ten.\n\n\
+After the crash of a leader another leads once the store has removed the record, which it does up to 350 ms late. The \
+first time all others try as well, at the cost of a refused write each: none knows how many there are. With each race \
+that it loses a candidate doubles the time over which it spreads its next try, so later crashes cost less.\n\n";

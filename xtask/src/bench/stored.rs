@@ -22,15 +22,15 @@ pub(super) struct Stored {
     pub(super) bench: String,
     /// The day, in UTC.
     pub(super) date: String,
-    /// The commit; a `+` follows where files differed from it.
+    /// The commit; a `+` follows if files differed from it.
     pub(super) commit: String,
     pub(super) machine: Machine,
     /// The versions of the servers and tools.
     pub(super) versions: Vec<String>,
     /// The time that it took, with its build.
     pub(super) seconds: f64,
-    /// The share of the machine's processor time that other programs used meanwhile; none where the system does not
-    /// report it.
+    /// The share of the machine's processor time that other programs used meanwhile; none if the system does not report
+    /// it.
     pub(super) others: Option<f64>,
     pub(super) figures: Vec<Figure>,
 }
@@ -60,7 +60,7 @@ impl Machine {
 pub(super) fn commit() -> Result<String> {
     let git = |words: &[&str]| shell::output(shell::command("git").args(words));
     let hash = git(&["rev-parse", "--short=12", "HEAD"])?;
-    // The page itself is made of what is measured.
+    // The page itself changes with what is measured.
     let changed = git(&["status", "--porcelain", "--", ":!docs/performance", ":!docs/performance.md"])?;
     Ok(format!("{}{}", hash.trim(), if changed.is_empty() { "" } else { "+" }))
 }
@@ -126,14 +126,14 @@ impl Stored {
         Ok(())
     }
 
-    /// Reads the result of a benchmark; none where it was not measured.
+    /// Reads the result of a benchmark; none if it was not measured.
     pub(super) fn read(bench: &str) -> Result<Option<Self>> {
         let file = file(bench);
         if !file.exists() {
             return Ok(None);
         }
         let json = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        serde_json::from_str(&json).with_context(|| format!("{} is no result", file.display())).map(Some)
+        serde_json::from_str(&json).with_context(|| format!("{} is not a result of a benchmark", file.display())).map(Some)
     }
 }
 

@@ -50,14 +50,14 @@ pub(super) fn files(codes: &Codes) -> Vec<(&'static str, Vec<Part>)> {
     let (state, warning) = (that(&codes.state, |_| true), that(&codes.warning, |_| true));
     let kinds = that(&codes.error, |row| !row.bindings);
     let bindings = that(&codes.error, |row| row.bindings);
-    // Errors whose class has nothing but what every error has.
+    // Errors whose class has nothing that other errors lack.
     let plain = that(&codes.error, |row| !row.reason);
     let faults = that(&codes.error, |row| row.fault.is_some());
     let warnings = [&faults[..], &warning].concat();
 
     let part = |name, template: &str, rows: &[&Row]| Part::Between(name, filled(template, rows, 0));
     let inner = |name, template: &str, rows: &[&Row]| Part::Between(name, filled(template, rows, 4));
-    // The fields of a warning are written by hand, so it is found by its name and by how they begin.
+    // The fields of a warning are written by hand, so a warning is found by its name and the beginning of its fields.
     let documents = |name: fn(&Row) -> String, fields: &str, indent| {
         let item = |row: &Row| name(row) + if row.plain { "," } else { fields };
         let part = |row: &&Row| Part::Documents(item(row), row.doc(SLASHES, indent));
@@ -159,8 +159,8 @@ fn that(rows: &[Row], is: fn(&&Row) -> bool) -> Vec<&Row> {
 
 /// The lines of a template in a part that is indented by `around`.
 ///
-/// Lines that begin with `*` are repeated together for each row; of these, a line with `*?temporary ` or `*?drains ` is left
-/// out where the row is not so.
+/// Lines that begin with `*` are repeated together for each row; of these, a line with `*?temporary ` or `*?drains ` is
+/// left out if the row is not so.
 fn filled(template: &str, rows: &[&Row], around: usize) -> Vec<String> {
     let list = |between: &str, name: fn(&Row) -> String| {
         rows.iter().map(|row| name(row)).collect::<Vec<_>>().join(between)
@@ -201,13 +201,13 @@ impl Row {
         words.map(|(first, rest)| first.to_owned() + &rest.to_lowercase()).collect()
     }
 
-    /// The code as `handlerFailed`, with acronyms as Swift has them.
+    /// The code as `handlerFailed`, with acronyms written as in Swift.
     fn swift(&self) -> String {
         let pascal = self.pascal().replace("Url", "URL");
         pascal[..1].to_lowercase() + &pascal[1..]
     }
 
-    /// The meaning as documentation, for lines that are indented so far.
+    /// The meaning as documentation, for lines that are indented by `indent`.
     fn doc(&self, marks: [&str; 3], indent: usize) -> Vec<String> {
         doc(&format!("{}.", self.meaning), marks, WIDTH - indent)
     }
@@ -238,7 +238,7 @@ impl Row {
             ("{Name}", self.pascal()),
             ("{kebab}", self.kebab()),
             ("{swift}", swift.clone()),
-            // Where it is declared, a word of Swift's own is between ticks.
+            // In its declaration, a keyword of Swift is between backticks.
             ("{`swift`}", either(swift == "internal", ["`internal`", &swift])),
             ("{Python}", self.pascal() + &text(!self.reason, "Error")),
             (", {built-in}", self.python.as_ref().map_or(String::new(), |class| format!(", {class}"))),

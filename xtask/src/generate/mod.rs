@@ -1,5 +1,6 @@
 //! What is written once in `bindings/schema`, or in the `schema.toml` of a store, and appears in many files: each language's
-//! settings, refusals, errors, reasons, states and warnings, and the tables of the reference; and the glossary's words. The output is committed; a test fails where a file differs from what the schema gives.
+//! settings, refusals, errors, reasons, states and warnings, and the tables of the reference; and the glossary's words.
+//! The output is committed; a test fails if a file differs from what the schema gives.
 //!
 //! A file has parts that are written by hand, and generated ones: between a line with `generated: PART` and one with
 //! `end of PART`, or the first paragraph of the documentation of a function or field.
@@ -20,7 +21,7 @@ use schema::Schema;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing, and fail where a file is stale
+    /// Change nothing, and fail if a file is stale
     #[arg(long)]
     check: bool,
 }

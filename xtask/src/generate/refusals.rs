@@ -1,4 +1,4 @@
-//! The refusals of settings: a function for each, and the test that the table of refusals has the text of each.
+//! The refusals of settings: a function for each, and a test that the table of refusals has the text of each.
 
 use std::fmt::Write as _;
 
@@ -89,7 +89,7 @@ fn rust_type(kind: &str) -> Result<&'static str> {
     })
 }
 
-/// The function that refuses so.
+/// The function for a refusal.
 fn function(refusal: &Refusal) -> Result<Vec<String>> {
     let Refusal { code, setting, value, limit, remedy, text, when, .. } = refusal;
     let templates = match text {
@@ -125,12 +125,12 @@ fn function(refusal: &Refusal) -> Result<Vec<String>> {
         None => {
             let value = match rust_string(&pieces(value)?) {
                 Some(value) => value,
-                None => bail!("a value that is more than words and values"),
+                None => bail!("a value may only have words and values"),
             };
             let setting = match pieces(setting)?[..] {
                 [Piece::Words(name)] => format!("{name:?}"),
                 [Piece::Value(name, "setting")] => name.to_owned(),
-                _ => bail!("a setting that is more than one name"),
+                _ => bail!("a setting must be one name"),
             };
             lines.push(format!("pub(crate) fn {code}({arguments}) -> InvalidSettings {{"));
             lines.push("    InvalidSettings {".into());
@@ -207,11 +207,11 @@ fn own_function(refusal: &Refusal, language: By) -> Result<Vec<String>> {
             lines.extend([format!("    \"{text}\""), "}".into(), String::new()]);
             lines
         }
-        _ => bail!("{language:?} is no language"),
+        _ => bail!("{language:?} is not a language"),
     })
 }
 
-/// Words and values as an expression of type `String`; `None` where there are names of settings.
+/// Words and values as an expression of type `String`; `None` if there are names of settings.
 fn rust_string(pieces: &[Piece<'_>]) -> Option<String> {
     let mut format = String::new();
     let mut is_plain = true;

@@ -10,13 +10,13 @@ use serde::Deserialize;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Schema {
-    /// Those of a candidate.
+    /// The settings of a candidate.
     pub(super) candidate: Vec<Setting>,
-    /// Those of every store.
+    /// The settings of every store.
     pub(super) store: Vec<Setting>,
     /// The parameters of a store's URL.
     pub(super) parameter: Vec<Setting>,
-    /// Those with which a store is prepared.
+    /// The settings with which a store is prepared.
     pub(super) init: Vec<Setting>,
     /// The refusals.
     pub(super) refusal: Vec<Refusal>,
@@ -32,10 +32,10 @@ pub(super) struct Setting {
     pub(super) example: Option<String>,
     pub(super) default: Option<String>,
     pub(super) more: Option<String>,
-    /// The only stores that have it; all of them where there is none.
+    /// The only stores that have it; empty if all have it.
     #[serde(default)]
     pub(super) stores: Vec<Store>,
-    /// The command line takes it in another way, or not at all.
+    /// True if the command line takes it in another way, or not at all.
     #[serde(default)]
     pub(super) is_no_option: bool,
     #[serde(default)]
@@ -47,7 +47,7 @@ pub(super) struct Setting {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Refusal {
     pub(super) code: String,
-    /// The crate that refuses; the stores where there is none.
+    /// The crate that refuses; the stores if none is given.
     pub(super) by: By,
     pub(super) stores: Vec<Store>,
     pub(super) when: String,
@@ -126,7 +126,7 @@ impl Store {
 }
 
 impl Schema {
-    /// What all stores share, and then what each has alone.
+    /// Reads what all stores share, and then what each has alone.
     pub(super) fn read(root: &Path) -> Result<Self> {
         let shared = root.join("bindings/schema");
         let mut whole = Self::of_file(&shared.join("settings.toml"))?;
@@ -159,7 +159,7 @@ impl Setting {
         camel(&self.name)
     }
 
-    /// The stores that have it, with a colon; nothing where all have it.
+    /// The stores that have it, with a colon; nothing if all have it.
     fn of_stores(&self) -> String {
         let names: Vec<_> = self.stores.iter().map(|store| store.name()).collect();
         match names.split_last() {
@@ -169,7 +169,7 @@ impl Setting {
         }
     }
 
-    /// What it is, in sentences.
+    /// Its description, in sentences.
     pub(super) fn text(&self) -> String {
         let stores = self.of_stores();
         let mut meaning = self.meaning.clone();

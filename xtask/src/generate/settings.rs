@@ -9,7 +9,7 @@ pub(super) const WIDTH: usize = 120;
 /// Every file with generated parts.
 pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
     let Schema { candidate, store, parameter, init, .. } = schema;
-    // A name that a preparation has too, with another meaning, is not one of both.
+    // A name that has another meaning in a preparation is not shared.
     let (own, shared): (Vec<&Setting>, Vec<&Setting>) =
         parameter.iter().partition(|setting| init.iter().any(|other| other.name == setting.name));
     let (candidate, init): (Vec<_>, Vec<_>) = (candidate.iter().collect(), init.iter().collect());
@@ -200,7 +200,7 @@ fn java(class: &str, settings: &[&Setting]) -> Vec<String> {
             lines.push(String::new());
         }
         let camel = setting.camel();
-        // A word of Java's own.
+        // A keyword of Java.
         let method = if camel == "new" { "isNew" } else { &camel };
         let (argument, value) = match setting.kind {
             Kind::Text | Kind::File => ("value: String", "value"),
@@ -217,7 +217,7 @@ fn java(class: &str, settings: &[&Setting]) -> Vec<String> {
         if setting.kind == Kind::WinDelay {
             lines.extend([
                 String::new(),
-                format!("/** [{camel}] of at least so long, for Java. */"),
+                format!("/** [{camel}] of at least this long, for Java. */"),
                 format!("public fun {method}(value: JavaDuration): {class} = {method}(WinDelay.Fixed(value.toKotlinDuration()))"),
             ]);
         }
@@ -269,7 +269,7 @@ fn swift(settings: &[&Setting]) -> Vec<String> {
     lines
 }
 
-/// The names that some languages spell otherwise than the rest.
+/// The names that some languages spell differently.
 fn spellings(schema: &Schema) -> Vec<String> {
     let list = |name: &str, what: &str, settings: &mut dyn Iterator<Item = &Setting>| {
         let mut names: Vec<_> = settings.map(|setting| setting.name.as_str()).collect();
@@ -341,7 +341,7 @@ fn table(settings: &[&Setting]) -> Vec<String> {
     lines
 }
 
-/// A table of everything that the URL of a store can say.
+/// A table of every parameter of a store's URL.
 fn parameters(schema: &Schema, store: Store) -> Vec<String> {
     let own = schema.parameter.iter().filter(|setting| setting.stores.contains(&store));
     let common = schema.store.iter().filter(|setting| setting.example.is_some());

@@ -1,4 +1,4 @@
-//! The templates of what a file says of each error, reason, state or warning; `codes::filled` explains their marks.
+//! The templates of a file's text about each error, reason, state or warning; `codes::filled` explains their marks.
 
 // ---- Rust and WIT ----
 

@@ -1,4 +1,5 @@
-//! Bundlers, as docs/guide/bundling.md says how: each of its projects is built and run with the packed npm package.
+//! Bundlers, as docs/guide/bundling.md describes them: each of its projects is built and run with the packed npm
+//! package.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,7 +22,7 @@ const WANTED: [&str; 6] = [
     "react-dom@19.3.1",
 ];
 
-/// The time that a server has until it answers as a leader.
+/// The time in which a server must answer as a leader.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Builds and runs the projects of the page with these packages, by their names and archives.
@@ -50,7 +51,7 @@ pub(super) fn try_out(packages: &[(String, PathBuf)]) -> Result<()> {
     let mut install = shell::command("npm");
     install.current_dir(project).args(["install", "--silent", "--no-audit", "--no-fund", "--prefer-offline"]);
     shell::output(install.args(WANTED))?;
-    // As npm would lay them out: it looks for optional packages of all platforms, which are not published yet.
+    // Laid out as npm would: npm itself looks for the optional packages of all platforms, which are not published yet.
     for (name, archive) in packages {
         let folder = project.join("node_modules").join(name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -111,14 +112,14 @@ fn asked(port: u16) -> Result<String> {
 struct Server(Child);
 
 impl Server {
-    /// Starts it, and waits until it says that it listens.
+    /// Starts it, and waits until it reports that it listens.
     fn start(mut command: Command) -> Result<Self> {
         let mut server = Self(command.stdout(Stdio::piped()).spawn().context("cannot start Next's server")?);
         let output = server.0.stdout.take().context("the server has no output")?;
         let mut lines = BufReader::new(output).lines();
         while let Some(line) = lines.next().transpose()? {
             if line.contains("Ready") {
-                // What it writes later is not read; a pipe holds more than that.
+                // Its later output is not read; it fits into the pipe.
                 return Ok(server);
             }
         }

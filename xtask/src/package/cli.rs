@@ -1,5 +1,5 @@
-//! The command line as an archive: a binary that needs nothing of the system where it can be linked so, manual pages,
-//! completions, licences.
+//! The command line as an archive: a binary (one that needs nothing of the system, if it can be linked that way),
+//! manual pages, completions, licences.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,12 +56,12 @@ fn statically(linux: Linux, build: &Build) -> Result<PathBuf> {
     let mut cargo = shell::cargo();
     linux.building(cargo.args(["rustc", "--quiet", "--locked", "--package", CRATE, "--bin", "incumbent"]));
     cargo.args(["--target", linux.triple(), "--profile", build.profile()]);
-    // For the last step alone: everything below it shares its build with the libraries for musl.
+    // For the last step alone: all dependencies share their build with the libraries for musl.
     shell::run(cargo.args(["--", "-C", "target-feature=+crt-static"]))?;
     Ok(linux.built(build, "incumbent"))
 }
 
-/// Makes the archive of a binary, which is tried before.
+/// Makes the archive of a binary, after trying the binary.
 fn archive(built: &Path, target: &str, how: How, packages: &Path) -> Result<()> {
     let name = format!("incumbent-{}-{target}", env!("CARGO_PKG_VERSION"));
     let folder = packages.join(&name);
@@ -85,7 +85,7 @@ fn archive(built: &Path, target: &str, how: How, packages: &Path) -> Result<()> 
     attempt(&binary, how)?;
 
     let archive = packages.join(format!("{name}.tar.gz"));
-    // Not with the names and numbers of this machine's users.
+    // Without the names and numbers of this machine's users.
     let owner = ["--owner=0", "--group=0", "--numeric-owner", "--sort=name"];
     let mut tar = shell::command("tar");
     tar.args(if cfg!(target_os = "linux") { &owner[..] } else { &[] });
@@ -95,9 +95,9 @@ fn archive(built: &Path, target: &str, how: How, packages: &Path) -> Result<()> 
 /// The way in which a binary is run here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// As any program.
+    /// Like any program.
     Here,
-    /// Linked statically: in a folder as its root that contains nothing else, as in the container image.
+    /// Linked statically: its root is a folder that contains nothing else, as in the container image.
     Alone,
     /// Linked statically, for another processor, which QEMU emulates. It can start no programs of that processor.
     Emulated,
@@ -118,9 +118,10 @@ impl How {
 /// Debian's emulator of ARM, which runs static programs by itself.
 const EMULATOR: &str = "qemu-aarch64-static";
 
-/// The commands that an archive's binary must be able to do, in a folder of its own.
+/// The commands that an archive's binary must carry out, in a folder of its own.
 ///
-/// `run` starts the program again, and an emulator starts none of its processor: there the election is one of tasks.
+/// `run` starts the program again, but an emulated program can start none of its own processor: there the candidates
+/// are tasks.
 fn commands(binary: &str, store: &str, how: How) -> Vec<(Vec<String>, &'static str)> {
     let version = env!("CARGO_PKG_VERSION");
     let word = |word: &str| word.replace("BINARY", binary).replace("STORE", store);
@@ -166,7 +167,7 @@ fn attempt(binary: &Path, how: How) -> Result<()> {
         if alone {
             command.arg(&program);
         }
-        // Settings of the caller's own elections have no part in it.
+        // Settings of the caller's own elections must not affect it.
         let settings = std::env::vars_os().map(|(name, _)| name);
         settings.filter(|name| name.to_string_lossy().starts_with("INCUMBENT_")).for_each(|name| {
             command.env_remove(name);
@@ -182,13 +183,14 @@ fn attempt(binary: &Path, how: How) -> Result<()> {
     Ok(())
 }
 
-/// What a container has beside its image: the list of its processes, `/dev/null`, and memory for temporary files.
+/// What a container has in addition to its image: the list of its processes, `/dev/null`, and memory for temporary
+/// files.
 const CONTAINER: &str = r#"
 mkdir -p "$0/proc" "$0/dev/shm" && touch "$0/dev/null"
 mount --bind /dev/null "$0/dev/null" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"
 "#;
 
-/// A command whose root is a folder, with nothing else in it than a container has.
+/// A command whose root is a folder, with nothing in it but what a container has.
 fn in_root(folder: &Path) -> Command {
     let mut command = shell::command("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -201,7 +203,7 @@ fn in_root(folder: &Path) -> Command {
     command
 }
 
-/// Fails where the binary names a program that loads libraries for it.
+/// Fails if the binary names a program that loads libraries for it.
 fn linked_statically(binary: &Path) -> Result<()> {
     let contents = fs::read(binary).with_context(|| format!("cannot read {}", binary.display()))?;
     // The path of such a program, in an ELF file's segment for it.

@@ -35,7 +35,7 @@ pub(crate) fn package() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Fails where a crate lacks what its page in the registry, or that of its documentation, is made of.
+/// Fails if a crate lacks anything that its page in the registry, or the page of its documentation, needs.
 fn described_for_strangers(package: &Value) -> Result<()> {
     let name = package["name"].as_str().unwrap_or_default();
     for key in ["description", "license", "readme", "repository"] {
@@ -68,7 +68,8 @@ fn packages() -> Result<Vec<Value>> {
     Ok(published)
 }
 
-/// The names and descriptions of the published crates that are libraries, the one that most programs need first.
+/// The names and descriptions of the published crates that are libraries, in order: first the crate that most programs
+/// need.
 pub(crate) fn described() -> Result<Vec<(String, String)>> {
     let mut described = Vec::new();
     for package in packages()? {

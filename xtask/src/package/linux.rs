@@ -1,5 +1,5 @@
-//! The kinds of Linux that packages are built for. Zig compiles C for each of them and links, so that any Linux builds for
-//! all, and for a C library that is older than its own.
+//! The kinds of Linux that packages are built for. Zig compiles C and links for each of them, so any Linux builds for
+//! all, and for a C library older than its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(crate) enum Linux {
     /// ARM of 64 bits with GNU's C library
     #[value(name = "linux-arm64-gnu")]
     Arm64Gnu,
-    /// x86-64 with musl, as Alpine is
+    /// x86-64 with musl, like Alpine
     #[value(name = "linux-x64-musl")]
     X64Musl,
     /// ARM of 64 bits with musl
@@ -64,9 +64,9 @@ impl Linux {
         }
     }
 
-    /// The promise in the file name of a wheel.
+    /// The platform tag in the file name of a wheel.
     pub(super) fn wheel(self) -> &'static str {
-        // Musl 1.2 is of 2020, and zig has no older one.
+        // Musl 1.2 is from 2020, and zig has no older version.
         if self.is_musl() { "musllinux_1_2" } else { "manylinux_2_17" }
     }
 
@@ -88,8 +88,8 @@ impl Linux {
         matches!(self, Self::Arm64Gnu | Self::Arm64Musl)
     }
 
-    /// Prepares a command that builds for this Linux: with zig, and without musl's C library in a library, as that of the
-    /// program which loads it is used.
+    /// Prepares a command that builds for this Linux: with zig, and without musl's C library in a library, which uses
+    /// that of the program that loads it.
     pub(super) fn building(self, command: &mut Command) {
         packaging::toolchains(command);
         command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS");
@@ -121,7 +121,7 @@ for section in elf.iter_sections():
                 print(version.name)
 "#;
 
-/// Fails where a library needs another machine, another library than those of C, or a newer C library than is promised.
+/// Fails if a library needs another machine, any library but those of C, or a newer C library than is promised.
 pub(super) fn check(library: &Path, linux: Linux) -> Result<()> {
     let said = shell::output(packaging::program("python").arg("-c").arg(NEEDS).arg(library))?;
     let shown = library.file_name().unwrap_or_default().to_string_lossy();
@@ -137,7 +137,7 @@ pub(super) fn check(library: &Path, linux: Linux) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if every Linux of its kind has a library, or a version of a symbol.
+/// Returns true if every Linux of its kind has this library, or this version of a symbol.
 fn is_allowed(need: &str, musl: bool) -> bool {
     if musl {
         return need == "libc.so";

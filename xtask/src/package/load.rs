@@ -1,4 +1,5 @@
-//! Loads a library in another system: an older one, one of the other processor, or beside musl, as a program on Alpine would.
+//! Loads a library in another system: an older one, one for the other processor, or one with musl, as a program on
+//! Alpine would.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +23,7 @@ int main(int count, char **words) {
 }
 "#;
 
-/// Loads a library in a system of its kind, where this machine can run one.
+/// Loads a library in a system of its kind, if this machine can run one.
 pub(super) fn load(linux: Linux, library: &Path) -> Result<()> {
     let system = match linux.is_arm() {
         true => System::Arm,
@@ -30,13 +31,13 @@ pub(super) fn load(linux: Linux, library: &Path) -> Result<()> {
         false => return Ok(()),
     };
     let library_name = library.file_name().unwrap_or_default().to_string_lossy();
-    // Of its own, as other packages load theirs at the same time.
+    // Its own folder, because other packages load theirs at the same time.
     let inside = format!("load-{library_name}");
     let folder = system.fresh(&inside)?;
     fs::write(folder.join("load.c"), LOADER).context("cannot write a program")?;
     let mut compile = shell::command(packaging::compiler_for(linux.triple()));
     compile.current_dir(&folder).args(["-o", "load", "load.c"]);
-    // Zig links statically for musl where it is not asked for something else.
+    // Zig links statically for musl by default.
     compile.args(if linux.is_musl() { ["-dynamic"] } else { ["-ldl"] });
     shell::output(&mut compile)?;
     copy_into(library, &folder)?;

@@ -1,4 +1,4 @@
-//! `cargo xtask package NAME…`: builds what is released, and tries it.
+//! `cargo xtask package NAME…`: builds the released packages, and tries them.
 
 mod bundlers;
 mod cli;
@@ -36,10 +36,11 @@ pub(crate) struct Args {
     /// Build Kafka into the Kotlin or Swift library, for machines with this one's OpenSSL
     #[arg(long)]
     kafka: bool,
-    /// Build in a third of the time, with less optimisation: to be tried, not to be published
+    /// Build in a third of the time, with less optimisation: for trials, not for publishing
     #[arg(long)]
     trial: bool,
-    /// On Linux: the kinds of Linux that wheels, addons, libraries and the command line are built for; all where none is named
+    /// On Linux: the kinds of Linux that wheels, addons, libraries and the command line are built for; all if none is
+    /// named
     #[arg(long, value_enum, value_name = "KIND")]
     only: Vec<Linux>,
 }
@@ -61,7 +62,7 @@ impl Build {
         if self.trial { "trial" } else { "release" }
     }
 
-    /// The choice of budgets.
+    /// The budgets that apply.
     fn made(&self) -> Made {
         if self.trial { Made::Trial } else { Made::Released }
     }
@@ -72,7 +73,7 @@ impl Build {
     }
 }
 
-/// What is released.
+/// A released package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Package {
     /// The command line with its manual and completions, for every processor of Linux without libraries, into
@@ -96,7 +97,8 @@ pub(crate) enum Package {
     Swift,
 }
 
-/// What builds packages for every kind of Linux, and the systems in which they are tried; elsewhere nothing.
+/// The tools that build packages for every kind of Linux, and the systems in which they are tried; none on other
+/// systems.
 const LINUX: &[Tool] = match cfg!(target_os = "linux") {
     true => &[Tool::Packaging, Tool::System(System::Bullseye), Tool::System(System::Arm)],
     false => &[],
@@ -125,7 +127,7 @@ impl Package {
         }
     }
 
-    /// Builds it, and tries it. Returns where it is.
+    /// Builds it, and tries it. Returns its path.
     pub(crate) fn build(self, build: &Build) -> Result<PathBuf> {
         match self {
             Self::Cli => cli::package(build),
@@ -200,8 +202,8 @@ const WORLDS: [(&str, Artefact); 2] = [("engine", Artefact::Engine), ("campaigne
 /// The example of an application, and its name when composed with a campaigner.
 const EXAMPLE: &str = "incumbent-example-worker";
 
-/// Builds the components, and the example's, into `target/components`; with the given program that makes components of
-/// modules, where it has been built already.
+/// Builds the components, and the example's, into `target/components`; with the given program that makes components
+/// from modules, if it is already built.
 pub(crate) fn components(componentise: Option<&Path>) -> Result<()> {
     for (world, _) in WORLDS {
         component(world, componentise)?;
@@ -223,7 +225,7 @@ pub(crate) fn released_components() -> Result<Vec<(Artefact, PathBuf)>> {
 /// Builds one of the components that are released. Returns its file.
 pub(crate) fn released_component(wanted: Artefact) -> Result<PathBuf> {
     let found = WORLDS.into_iter().find(|(_, artefact)| *artefact == wanted);
-    let (world, _) = found.with_context(|| format!("the {} is no component", wanted.name()))?;
+    let (world, _) = found.with_context(|| format!("the {} is not a component", wanted.name()))?;
     component(world, None)?;
     Ok(components_folder()?.join(file(world)))
 }
@@ -249,7 +251,7 @@ fn components_folder() -> Result<PathBuf> {
 
 /// Builds a core module.
 fn module(package: &str, features: &[&str]) -> Result<PathBuf> {
-    // A library only here: elsewhere a linker does not accept the names of its exports.
+    // A library only for this target: other linkers do not accept the names of its exports.
     let mut build = shell::cargo();
     build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", package]);
     build.args(["--profile", "component", "--target", WASM]);

@@ -8,10 +8,10 @@ use super::load;
 use crate::budgets::{self, Artefact};
 use crate::{kotlin, shell};
 
-/// Builds the library for each kind of Linux into `target/kotlin/platforms`, from where the jar takes it.
+/// Builds the library for each kind of Linux into `target/kotlin/platforms`; the jar takes it from there.
 pub(super) fn kotlin(build: &Build) -> Result<()> {
     if !cfg!(target_os = "linux") || build.kafka {
-        // OpenSSL, which Kafka's client needs, is that of the machine that builds.
+        // Kafka's client uses the OpenSSL of the building machine.
         return Ok(());
     }
     for linux in build.linux().filter(|linux| !linux.is_musl()) {

@@ -70,9 +70,9 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     Ok(archives)
 }
 
-/// Builds the addons: on Linux those of every kind, elsewhere that of this machine. Returns the name and the target of each.
+/// Builds the addons: on Linux for every kind, elsewhere for this machine. Returns the name and the target of each.
 fn addons(build: &Build) -> Result<Vec<(String, String)>> {
-    // Those of an earlier build may be of the tests.
+    // An earlier build may have left the tests' addons.
     for file in fs::read_dir(node::folder()).context("cannot read the package's folder")? {
         let path = file?.path();
         if path.extension().is_some_and(|end| end == "node") {
@@ -127,7 +127,7 @@ pub(crate) fn pack_for_this_machine() -> Result<[PathBuf; 2]> {
     Ok([archive(&archives, ""), archive(&archives, name)])
 }
 
-/// Packs each package, with the licences of others in those that are compiled.
+/// Packs each package, with third-party licences in the compiled ones.
 fn pack(addons: &[(String, String)]) -> Result<PathBuf> {
     let archives = super::fresh("node")?;
     let packages = node::folder().join("npm");
@@ -159,7 +159,7 @@ fn archive(archives: &Path, name: &str) -> PathBuf {
     archives.join(format!("incumbent-{name}{VERSION}.tgz"))
 }
 
-/// Runs the checkers of manifests and types, and shows that an unfit package is refused by `npm publish`.
+/// Runs the checkers of manifests and types, and shows that `npm publish` refuses an unfit package.
 fn check(archives: &Path) -> Result<()> {
     shell::progress("publint, attw");
     for file in fs::read_dir(archives)? {
@@ -193,7 +193,7 @@ fn project(name: &str, archives: &Path) -> Result<tempfile::TempDir> {
         "--no-fund",
         "--prefer-offline",
     ]);
-    // The packages of other platforms are not published yet; that of another processor is installed all the same.
+    // The packages of other platforms are not published yet; `--force` installs a package for another processor.
     install.args(["--omit=optional", "--force"]);
     shell::output(install.arg(archive(archives, "")).arg(archive(archives, name)))?;
     fs::write(project.path().join("trial.js"), TRIAL).context("cannot write a program")?;

@@ -61,7 +61,7 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     Ok(packages)
 }
 
-/// The folder in which the wheel's build looks for licences.
+/// The folder from which the wheel's build takes licences.
 fn licences() -> Result<PathBuf> {
     let folder = shell::root().join("python/licenses");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -90,7 +90,7 @@ fn wheel(linux: Linux, build: &Build, packages: &Path) -> Result<PathBuf> {
     copy_into(&built, packages)
 }
 
-/// Makes the source distribution: all that a build by pip needs, for a platform that has no wheel.
+/// Makes the source distribution: everything that a build by pip needs, for a platform that has no wheel.
 fn sources(packages: &Path) -> Result<PathBuf> {
     shell::progress("the source distribution");
     let mut sdist = packaging::program("maturin");
@@ -111,7 +111,7 @@ fn check<'a>(wheels: impl Iterator<Item = &'a PathBuf>, sources: &Path) -> Resul
     shell::run(packaging::program("abi3audit").args(["--strict", "--summary"]).args(&wheels))
 }
 
-/// Fails where a wheel lacks a licence, the notices, or the list of its parts.
+/// Fails if a wheel lacks a licence, the notices, or the list of its parts.
 fn contents(wheel: &Path) -> Result<()> {
     let listed = shell::output(packaging::program("python").args(["-m", "zipfile", "--list"]).arg(wheel))?;
     for wanted in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", ".cyclonedx.json", "py.typed"] {
@@ -135,10 +135,10 @@ fn policy(linux: Linux, wheel: &Path) -> Result<()> {
 
 /// Fails unless auditwheel finds that the wheel needs musl and nothing else.
 ///
-/// It knows musl by the name on Alpine alone, and so calls the wheel one for any Linux. Musl itself takes every name that
-/// begins with `libc.` for its own (`load_library` in its `ldso/dynlink.c`), and a linker writes `libc.so`.
+/// It knows musl only by its name on Alpine, so it takes the wheel for one that fits any Linux. Musl itself takes every
+/// name that begins with `libc.` for its own (`load_library` in its `ldso/dynlink.c`), and a linker writes `libc.so`.
 fn musl_alone(linux: Linux, wheel: &Path) -> Result<()> {
-    // It opens the library, which must not be this system's linker script of that name.
+    // It opens the library, so it must not find this system's linker script of that name.
     let system = if linux.is_arm() { System::Arm } else { System::Bullseye };
     let musl = system.root().join(format!("usr/lib/{}-linux-musl", linux.machine()));
     let mut show = packaging::program("auditwheel");
@@ -158,7 +158,7 @@ fn musl_alone(linux: Linux, wheel: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs an election with a wheel, where this machine can run its compiled part.
+/// Runs an election with a wheel, if this machine can run its compiled part.
 fn attempt(linux: Linux, wheel: &Path, interpreters: &[Interpreter]) -> Result<()> {
     match linux {
         Linux::X64Gnu if std::env::consts::ARCH == "x86_64" => {
@@ -180,7 +180,7 @@ fn lead(interpreter: &Interpreter, wheel: &Path) -> Result<()> {
     shell::progress(format!("an election, and the README's programs, on CPython {}", interpreter.name()));
     let environment = interpreter.fresh("package")?;
     environment.install(&["--no-deps", "--no-index", python::text(wheel)?])?;
-    // Not in the repository, where the package's source lies.
+    // Outside of the repository, which has the package's source.
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
     let on = |words: &[&str]| {
         let mut python = environment.python();
@@ -192,15 +192,15 @@ fn lead(interpreter: &Interpreter, wheel: &Path) -> Result<()> {
     let init = readme::program(&pages, "python", 0, "sqlite:elections.db")?;
     let said = shell::output(&mut on(&["-c", &init]))?;
     ensure!(said == "new\n", "the README's first program printed {said:?}");
-    // Without a buffer, for the line to come before the end.
+    // Unbuffered, so that the line comes before the end.
     readme::leads(&mut on(&["-u", "-c", &readme::program(&pages, "python", 1, "memory:")?]))
 }
 
-/// Runs an election with the wheel on the CPython of another system: that of Debian 11 is too old for it.
+/// Runs an election with the wheel on the CPython of another system; Debian 11's is too old.
 fn inside(system: System, wheel: &Path) -> Result<()> {
     shell::progress(format!("an election in the system {}", system.name()));
     let folder = system.fresh("wheel")?;
-    // The emulator runs one program, and pip would start others.
+    // The emulator runs one program, but pip would start others.
     let mut unzip = packaging::program("python");
     shell::output(unzip.args(["-m", "zipfile", "--extract"]).arg(wheel).arg(&folder))?;
     let mut about = system.command("/usr/bin/python3");

@@ -12,8 +12,8 @@ const COMPONENT: [&str; 3] = ["bindings/componentise/", "bindings/wasm-guest/", 
 /// The parts that have examples in their documentation.
 pub(super) const DOCUMENTED: [Part; 3] = [Part::Core, Part::Runtime, Part::Component];
 
-/// Runs the examples in the documentation of some parts: of the packages whose tests were built for them, as cargo chooses
-/// other features, and compiles all again, for other packages.
+/// Runs the examples in the documentation of some parts, for the same packages as their tests: for others cargo would
+/// choose other features, and compile everything again.
 pub(super) fn documentation(parts: &[Part], report: &mut Report) -> Result<()> {
     shell::progress("doc tests");
     let mut command = shell::cargo();
@@ -61,12 +61,13 @@ fn count(line: &str) -> Option<Tally> {
     Some(Tally { passed: number("passed")?, failed: number("failed")? })
 }
 
-/// Runs the simulator as users run it, optimised and without assertions: its runs are the same as in any other build.
+/// Runs the simulator as users run it, optimised and without assertions: its runs must be the same as in any other
+/// build.
 pub(super) fn release(report: &mut Report) -> Result<()> {
     shell::progress("the runs of sim in a release build");
     let mut command = shell::cargo();
     command.args(["test", "--release", "--package", "incumbent-sim", "--test", "digests", "--quiet"]);
-    // Optimising across crates changes no result, and takes longer than the runs.
+    // Optimising across crates changes no result, and would take longer than the runs.
     command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     let mut total = Tally::default();
     let succeeded = shell::lines(&mut command, |line| {
@@ -75,7 +76,7 @@ pub(super) fn release(report: &mut Report) -> Result<()> {
     })?;
     report.add(Part::Sim, total);
     if total.failed > 0 {
-        report.name_failure(Part::Sim, "a release build runs otherwise");
+        report.name_failure(Part::Sim, "a release build behaves differently");
     } else if !succeeded || total == Tally::default() {
         report.check(Part::Sim, "the tests of a release build did not run", false);
     }

@@ -9,10 +9,10 @@ use super::Part;
 use super::tally::Report;
 use crate::shell::{self, say};
 
-/// How long faults are made on etcd where nothing is said, in minutes: every one of them comes once or twice.
+/// The default duration of the faults on etcd, in minutes: every fault comes once or twice.
 const ETCD_MINUTES: f64 = 3.0;
 
-/// The part of the chaos suite's report on a run that is used here.
+/// The part of the chaos suite's report on a run that is needed here.
 #[derive(Debug, Deserialize)]
 struct Run {
     scenario: String,

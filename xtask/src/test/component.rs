@@ -1,5 +1,5 @@
-//! The components beside other languages: the examples of the engine in Node and in Python, and one election with
-//! candidates of all kinds.
+//! The components together with other languages: the examples of the engine in Node and in Python, and one election
+//! with candidates of all kinds.
 
 use std::ffi::OsString;
 use std::fs;
@@ -31,7 +31,7 @@ pub(super) fn weigh(report: &mut Report) -> Result<()> {
 /// Its folder in the source.
 const NODE_EXAMPLE: &str = "examples/wasm/node";
 
-/// Runs the example in Node, on JavaScript that jco makes of the engine component.
+/// Runs the example in Node, on JavaScript that jco makes from the engine component.
 pub(super) fn in_node(without: &[Without], report: &mut Report) {
     if without.contains(&Without::Node) {
         say!("the engine component in Node is left out, as Node is");
@@ -120,7 +120,7 @@ pub(super) fn with_processes(without: &[Without], python: &Python, report: &mut 
     Ok(())
 }
 
-/// The value by which the test leaves this kind out.
+/// The value that makes the test leave this kind out.
 fn left_out(whom: &str) -> OsString {
     say!("{whom} takes no part, as asked");
     OsString::new()

@@ -1,7 +1,7 @@
 //! A slice of `cargo xtask hunt` on fresh seeds, in the time that other steps leave.
 //!
-//! What it finds fails no test: it need not have to do with the change at hand. The end of the run names it, with the command
-//! that makes it again. What is filed in `sim/red/` does fail a test, `sim/tests/red.rs`.
+//! A failing seed fails no test, because it may have nothing to do with the change at hand. The end of the run names
+//! it, with the command that repeats it. A seed that is filed in `sim/red/` does fail a test, `sim/tests/red.rs`.
 
 use anyhow::Result;
 
@@ -13,7 +13,7 @@ use crate::shell::{self, say};
 /// As many runs as one processor makes in three minutes.
 const RUNS: u64 = 8_000;
 
-/// The time after which it ends in any case, where other steps leave it little.
+/// The time after which it ends in any case, if other steps leave it little.
 const TIME: &str = "15m";
 
 /// Builds the program.
@@ -39,7 +39,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// What the program has printed.
+/// The output of the program.
 #[derive(Debug, Default)]
 struct Lines {
     /// The first line of each run that fails, and its command.

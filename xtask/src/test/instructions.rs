@@ -11,10 +11,10 @@ use crate::shell::{self, say};
 use crate::tools::valgrind;
 
 /// The budgets: the steps of `core/tests/budgets/steps.rs`, and the instructions that were counted when the budget was set.
-/// The build is that of the tests, with the checks for overflows. Lower one when what it limits became less.
+/// The build is the tests' build, with its checks for overflows. Lower a budget when its step needs fewer.
 const BUDGETS: [(&str, u64); 3] = [("win", 39_900), ("renewal", 20_940), ("watched", 3_250)];
 
-/// The percentage of a budget that may be counted: compilers and allocators differ.
+/// The percentage of a budget that a count may reach: compilers and allocators differ.
 const ALLOWED: u64 = 115;
 
 /// The program that takes the steps, and the function whose instructions count.

@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) name: String,
-    /// The message, where it failed.
+    /// The message, if it failed.
     pub(super) failure: Option<String>,
     pub(super) took: Duration,
 }
 
 /// The tests of a JUnit file that ran; skipped ones did not run.
 pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
-    let document = roxmltree::Document::parse(junit).context("the JUnit file is no XML")?;
+    let document = roxmltree::Document::parse(junit).context("the JUnit file is not XML")?;
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
     let ran = cases.filter(|case| !case.children().any(|node| node.has_tag_name("skipped")));
     let outcome = |case: roxmltree::Node<'_, '_>| {
@@ -26,7 +26,7 @@ pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
     Ok(ran.map(outcome).collect())
 }
 
-/// The message of a failed test in a JUnit file; none where it passed.
+/// The message of a failed test in a JUnit file; none if it passed.
 fn failure(case: roxmltree::Node<'_, '_>) -> Option<String> {
     let node = case.children().find(|node| node.has_tag_name("failure") || node.has_tag_name("error"))?;
     let text = node.text().map(str::trim).filter(|text| !text.is_empty());

@@ -17,7 +17,7 @@ use super::{ADDON, PROGRAMS, Part, WHEEL, node, swift};
 use crate::kotlin::{self, Profile};
 use crate::shell;
 
-/// The steps of [`Part::Kotlin`]; candidates in Python, Node and Swift take part in an election where their packages are
+/// The steps of [`Part::Kotlin`]; candidates in Python, Node and Swift take part in an election if their packages are
 /// built.
 pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool, with_swift: bool) -> Vec<Step<'a>> {
     const JAR: &str = "build the jar";
@@ -77,7 +77,7 @@ fn junit(python: OsString, with_node: bool, swift: PathBuf, report: &mut Report)
     }
     // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
-        report.check(Part::Kotlin, "Maven failed, no test did", false);
+        report.check(Part::Kotlin, "Maven failed, but no test did", false);
     }
     Ok(())
 }

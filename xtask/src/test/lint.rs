@@ -58,7 +58,7 @@ pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
     };
     let site = Step::new(Part::Lint, SITE, Lane::Compute, site).after(DOCUMENTATION);
     let words = Step::new(Part::Lint, "words", Lane::Compute, words::run);
-    // Cargo compiles for one command at a time in a folder, and most of the rest waits for the tests.
+    // Cargo compiles for one command at a time in a folder, and most other steps wait for the tests.
     let builds = builds.into_iter().map(check).map(|step| step.after(TESTS));
     std::iter::once(words).chain(checks.into_iter().map(check)).chain(builds).chain([site]).collect()
 }
@@ -70,7 +70,7 @@ pub(super) fn check(what: &str, command: &mut Command, report: &mut Report) -> R
     Ok(())
 }
 
-/// Without the checkers of scripts that a machine may have beside it: each would find other faults.
+/// Without the checkers of scripts that some machines also have: they would find other faults.
 fn workflows() -> Command {
     let mut command = shell::command(actionlint::program());
     command.args(["-shellcheck=", "-pyflakes="]);

@@ -37,17 +37,17 @@ use schedule::Lane::{Compute, Spare, Wait};
 use schedule::Step;
 use tally::Report;
 
-/// The default number of waiting steps at a time: with more, tests that measure time disturb each other.
+/// The default number of waiting steps at a time: if there were more, tests that measure time would disturb each other.
 const WAITING: usize = 3;
 
 /// `cargo xtask test`
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = quick::HELP)]
 pub(crate) struct Args {
-    /// The parts to test; all but `packages` where none is named
+    /// The parts to test; all but `packages` if none is named
     #[arg(value_enum)]
     parts: Vec<Part>,
-    /// Do without a tool, and without the tests that need it
+    /// Leave out a tool, and the tests that need it
     #[arg(long, value_name = "TOOL")]
     without: Vec<Without>,
     /// The duration of the chaos suite's faults in each store, in minutes
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// The seed of the chaos suite's script
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// The number of waiting steps that run at a time, beside one that computes
+    /// The number of waiting steps that run at a time, in addition to one that computes
     #[arg(long, value_name = "N", default_value_t = WAITING)]
     waiting: usize,
 }
@@ -76,9 +76,9 @@ pub(crate) enum Part {
     Runtime,
     /// The runtime on real nats-servers
     Nats,
-    /// All tests that run real etcd servers, alone and beside other clients
+    /// All tests that run real etcd servers, alone and with other clients
     Etcd,
-    /// All tests that run real Kafka brokers, alone and beside other clients
+    /// All tests that run real Kafka brokers, alone and with other clients
     Kafka,
     /// The command line
     Cli,
@@ -98,7 +98,7 @@ pub(crate) enum Part {
     Swift,
     /// Format, words, clippy, docs, the site, licences, workflows, features, the core without an operating system
     Lint,
-    /// What is released, built as for a release and used. The full run leaves it out: optimised builds take half an hour
+    /// The packages, built as for a release, and used. The full run leaves this out: optimised builds take half an hour
     Packages,
     /// A selection that shows within minutes what a change broke: see below. The full run has all of it
     Quick,
@@ -151,7 +151,7 @@ impl Part {
     }
 }
 
-/// The packages of [`Part::Component`], which take long to build: left out where they are not tested.
+/// The packages of [`Part::Component`], which take long to build: left out if they are not tested.
 const COMPONENT: [&str; 4] =
     ["incumbent-component", "incumbent-componentise", "incumbent-wasmtime", "incumbent-example-worker"];
 
@@ -217,7 +217,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     if args.parts.contains(&Part::Quick) {
         anyhow::ensure!(
             args.parts.len() == 1,
-            "`quick` is a choice of its own: name it alone, or name parts"
+            "`quick` cannot be combined with parts: name it alone, or name parts"
         );
         return quick::run(begin);
     }
@@ -280,7 +280,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     let with_python =
         has(Part::Python) || ((has(Part::Node) || has(Part::Component)) && !without(Without::Python));
     let with_node = has(Part::Node) || (has(Part::Component) && !without(Without::Node));
-    // A build that several parts use fails the first of them.
+    // If a build that several parts use fails, it fails the first of them.
     let first = |users: &[Part]| users.iter().copied().find(|part| has(*part)).unwrap_or(Part::Component);
     let of_python = first(&[Part::Python, Part::Node, Part::Component]);
     let of_node = first(&[Part::Node, Part::Component]);

@@ -55,9 +55,9 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         }
         Err(error) => unread = Some(error),
     })?;
-    say!("{unique} different states in all");
+    say!("{unique} different states in total");
     if let Some(error) = unread {
-        return Err(error).context("cannot read what incumbent-model prints");
+        return Err(error).context("cannot read the output of incumbent-model");
     }
     if !succeeded && !failed {
         report.check(Part::Model, "incumbent-model did not run to its end", false);

@@ -1,6 +1,6 @@
 //! Breaks the rules of the core one at a time: each break that goes unnoticed is a gap in the simulator's checks.
 //!
-//! The hunt builds a copy of the core that can be broken, in a target folder of its own, so no other build is disturbed.
+//! The hunt builds a breakable copy of the core in its own target folder, so it disturbs no other build.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ const PAGE: &str = "docs/internals/mutants.md";
 /// The program that hunts.
 const HUNT: &str = "incumbent-mutants";
 
-/// The output of `incumbent-mutants --json` for each.
+/// The output of `incumbent-mutants --json` for each mutant.
 #[derive(Debug, Deserialize)]
 struct Finding {
     name: String,
@@ -57,10 +57,10 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
             }
         })?;
     if let Some((line, error)) = unread {
-        return Err(error).with_context(|| format!("cannot read what incumbent-mutants says: {line}"));
+        return Err(error).with_context(|| format!("cannot read the output of incumbent-mutants: {line}"));
     }
     if !succeeded && report.is_well(Part::Mutants) {
-        report.check(Part::Mutants, "the hunt broke off", false);
+        report.check(Part::Mutants, "the hunt stopped early", false);
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) const PROFILE: [&str; 2] = ["--profile", "xtask"];
 /// The JUnit report of nextest; the name is set in `.config/nextest.toml`.
 const JUNIT: &str = "nextest/xtask/junit.xml";
 
-/// The parts whose tests may stand in binaries of other parts: those with a module of that name in their path.
+/// The parts whose tests may be in binaries of other parts: those with a module of that name in their path.
 const BY_MODULE: [(Part, &str); 2] = [(Part::Etcd, "etcd"), (Part::Kafka, "kafka")];
 
 /// The filter of nextest for the tests with a module of that name in their path.
@@ -33,7 +33,7 @@ fn with_module(name: &str) -> String {
     format!("test(/(^|::){name}::/)")
 }
 
-/// The filter of nextest for the tests that [stand in binaries of other parts](BY_MODULE).
+/// The filter of nextest for the tests that [are in binaries of other parts](BY_MODULE).
 pub(super) fn elsewhere() -> String {
     BY_MODULE.map(|(_, name)| with_module(name)).join(" + ")
 }
@@ -109,7 +109,7 @@ impl Tests {
     /// The tests of a binary that belong to the chosen parts, as a filter of nextest.
     fn of_binary(&self, id: &str, part: Part) -> Option<String> {
         let own = self.parts.contains(&part);
-        // Those that belong to another part than the rest of their binary, and so are added or left out.
+        // The tests that belong to another part than the rest of their binary, and so are added or left out.
         let differ = BY_MODULE.iter().filter(|(other, _)| self.parts.contains(other) != own);
         let differ: Vec<_> = differ.map(|(_, name)| with_module(name)).collect();
         match (own, differ.join(" + ")) {
@@ -151,18 +151,18 @@ pub(super) fn perform(command: &mut Command, first: Part, report: &mut Report) -
     };
     // A runner that crashes counts nothing.
     if !succeeded && counted.failed == 0 {
-        report.check(first, "cargo nextest run failed, no test did", false);
+        report.check(first, "cargo nextest run failed, but no test did", false);
     }
     Ok(())
 }
 
-/// Builds some programs as the Rust tests' build does: after that build, little is compiled again.
+/// Builds some programs in the same way as the Rust tests: after those, little is compiled again.
 pub(super) fn programs(names: &[&str]) -> Result<()> {
     shell::progress(format!("build {}", names.join(", ")));
     let mut command = shell::cargo();
     command.args(["build", "--quiet", "--workspace", "--all-features"]);
     command.args(names.iter().flat_map(|name| ["--bin", *name]));
-    // A test, so that cargo chooses the same features as for tests; this one is small.
+    // A small test, so that cargo chooses the same features as for tests.
     shell::run(command.args(["--test", "wall_clock"]))
 }
 
@@ -184,8 +184,8 @@ fn with_tests(parts: &[Part]) -> Vec<Part> {
     parts.iter().copied().filter(has_tests).collect()
 }
 
-/// The packages whose tests are built for some parts: the core and the simulator alone build in seconds; for all else one
-/// set of packages, so that one choice of features is built, whatever the parts.
+/// The packages whose tests are built for some parts. The core and the simulator alone build in seconds; all other
+/// parts share one set of packages, so that one choice of features is built, whatever the parts.
 pub(super) fn packages(parts: &[Part]) -> Vec<&'static str> {
     match &with_tests(parts)[..] {
         [Part::Core] => vec!["--package", "incumbent-core"],
@@ -219,7 +219,7 @@ fn list_of_binaries() -> PathBuf {
     shell::target().join("nextest/binaries.json")
 }
 
-/// Options that make nextest run the built tests without asking cargo, which may be busy with another build.
+/// Options that make nextest run the built tests without cargo, which may be busy with another build.
 fn as_built() -> [OsString; 2] {
     ["--binaries-metadata".into(), list_of_binaries().into()]
 }
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn binaries_belong_to_the_part_their_name_says() {
+    fn binaries_belong_to_the_part_in_their_name() {
         let cases = [
             ("incumbent-core", Some(Part::Core)),
             ("incumbent-core::campaign", Some(Part::Core)),

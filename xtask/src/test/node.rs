@@ -1,5 +1,5 @@
-//! The npm package: it is built, and tested by vitest; among its tests it is packed, and installed elsewhere. Newer
-//! releases of Node, which npm installs as packages, then run the tests that depend on the release.
+//! The npm package: it is built, and tested by vitest, which also packs it and installs it elsewhere. Newer releases of
+//! Node, which npm installs as packages, then run the tests that depend on the release.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -22,7 +22,7 @@ use crate::shell::{self, say};
 /// The oldest Node that the package supports.
 const OLDEST: u32 = 20;
 
-/// Releases that are tested besides the one of this machine.
+/// Releases that are tested in addition to this machine's.
 pub(crate) const OTHERS: [u32; 3] = [20, 22, 24];
 
 /// The tests on those releases: the package in both module systems, its packed contents, an event loop that is
@@ -30,15 +30,15 @@ pub(crate) const OTHERS: [u32; 3] = [20, 22, 24];
 const REPRESENTATIVE: [&str; 7] =
     ["package", "candidate", "handlers", "blocked", "processes", "threads", "conformance"];
 
-/// The value that reports to the tests that there is no Python to take turns with.
+/// The value that means to the tests that there is no Python to take turns with.
 const NO_PYTHON: &str = "none";
 
-/// A test file that packs the package in its own folder: no two runs of it at a time.
+/// A test file that packs the package in the package's own folder: it must not run twice at a time.
 const PACKS: &str = "package";
 
 /// The steps of [`Part::Node`]; without `python`, Node does not take turns with Python.
 pub(super) fn steps<'a>(python: Option<&'a Python>) -> Vec<Step<'a>> {
-    const PYTHON: &str = "vitest: a Python beside it";
+    const PYTHON: &str = "vitest: with Python";
     const HERE: &str = "vitest";
     let other_python = move || -> Result<OsString> {
         match python {
@@ -77,8 +77,8 @@ pub(super) fn steps<'a>(python: Option<&'a Python>) -> Vec<Step<'a>> {
     steps
 }
 
-/// Runs the test files whose names contain one of `files`, all where there are none, on a Node of its own or the one
-/// on the path.
+/// Runs the test files whose names contain one of `files`, all if there are none, on a Node of its own or the one on
+/// the path.
 fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &mut Report) -> Result<()> {
     let name = other.map_or_else(String::new, |(release, _)| format!("Node {release}: "));
     shell::progress(format!("{name}vitest {}", files.join(" ")));
@@ -98,7 +98,7 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
         // The compiler of types is run by the Node on the path, whatever the release.
         vitest.args(["--testNamePattern", "^(?!the types are strict)"]);
     }
-    // On another release the stores behave no differently.
+    // The stores behave the same on every release.
     vitest.envs(other.map_or_else(stores, |_| Some("memory")).map(|stores| (STORES, stores)));
     let broker = other.is_none().then(|| Kafka::start(KafkaVersion::Newest));
     vitest.envs(broker.as_ref().map(|broker| (BROKER, broker.address())));
@@ -115,7 +115,7 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     }
     // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
-        report.check(Part::Node, &format!("{name}vitest failed, no test did"), false);
+        report.check(Part::Node, &format!("{name}vitest failed, but no test did"), false);
     }
     Ok(())
 }
@@ -139,13 +139,13 @@ pub(crate) fn release_of(release: u32) -> Result<PathBuf> {
 }
 
 pub(crate) fn there_is_node() -> Result<()> {
-    let remedy = format!("install Node {OLDEST} or newer with npm, or say `--without node`");
+    let remedy = format!("install Node {OLDEST} or newer with npm, or pass `--without node`");
     let major = major().context(remedy.clone())?;
     anyhow::ensure!(major >= Some(OLDEST), "Node is older than {OLDEST}: {remedy}");
     shell::output(&mut npm(&["--version"])).context(remedy).map(drop)
 }
 
-/// The release of the Node on the path, where it reports one.
+/// The release of the Node on the path, if it reports one.
 fn major() -> Result<Option<u32>> {
     let version = shell::output(shell::command("node").arg("--version"))?;
     Ok(version.trim().trim_start_matches('v').split('.').next().and_then(|one| one.parse().ok()))
@@ -162,7 +162,7 @@ pub(crate) fn build(scripts: &[&str]) -> Result<()> {
         shell::progress(format!("npm run {script}"));
         let mut run = npm(&["run", "--silent", script]);
         if *script == "build:addon" {
-            // Those after the second `--` are for cargo.
+            // The options after the second `--` are for cargo.
             let options = python::with_kafka()?;
             let (features, cargo) = options.split_at(2);
             run.arg("--").args(features).arg("--").args(cargo);

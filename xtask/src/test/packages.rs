@@ -1,5 +1,5 @@
-//! The packages as they are released: each is built, and used by itself. The code of those that this machine cannot build is
-//! checked.
+//! The packages as they are released: each is built, and used by itself. The code of packages that this machine cannot
+//! build is only checked.
 
 use super::Part;
 use super::schedule::{Lane, Step};

@@ -42,12 +42,12 @@ fn tests(report: &mut Report) -> Result<()> {
     }
     // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
-        report.check(Part::Component, "the playground: node failed, no test did", false);
+        report.check(Part::Component, "the playground: node failed, but no test did", false);
     }
     Ok(())
 }
 
-/// The files with tests, by name, since not every Node takes a folder.
+/// The files with tests, by name, because not every Node takes a folder.
 fn files() -> Result<Vec<String>> {
     let folder = playground::folder().join("test");
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;

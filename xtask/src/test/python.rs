@@ -21,14 +21,15 @@ use crate::shell;
 const CLI: &str = "INCUMBENT_CLI";
 /// The variable with the path of `incumbent-harness`, for the conformance scenarios.
 const HARNESS: &str = "INCUMBENT_HARNESS";
-/// The variable with the stores that those are played on.
+/// The variable with the stores that the scenarios are played on.
 pub(super) const STORES: &str = "INCUMBENT_STORES";
 
-/// The variable with the address of the Kafka broker that they share: one takes longer to start than most scenarios take.
+/// The variable with the address of the Kafka broker that the scenarios share: a broker takes longer to start than most
+/// of them take.
 pub(super) const BROKER: &str = "INCUMBENT_KAFKA";
 
-/// The stores of the scenarios where some must be left out: none of etcd on a machine that lacks Go on purpose, because
-/// only Go can build that server.
+/// The stores of the scenarios if some must be left out: no etcd on a machine that lacks Go on purpose, because only Go
+/// can build that server.
 pub(super) fn stores() -> Option<&'static str> {
     etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
 }
@@ -71,7 +72,7 @@ impl Python {
         Ok(())
     }
 
-    /// All interpreters, first the one that runs all tests, and the wheel.
+    /// All interpreters, the one for all tests first, and the wheel.
     fn built(&self) -> Result<(&[Interpreter], &Path)> {
         let (interpreters, wheel) = self.built.get().context("the wheel is not built")?;
         Ok((interpreters, wheel))
@@ -135,7 +136,7 @@ impl Python {
         environment.install(&["--no-deps", python::text(wheel)?])
     }
 
-    /// One of the long files, or all others, on the interpreter that runs all tests.
+    /// Tests one of the long files, or all others, on the interpreter for all tests.
     fn everything(&self, file: Option<&str>, report: &mut Report) -> Result<()> {
         let interpreter = self.usual()?.0;
         let name = format!("CPython {}", interpreter.name());
@@ -186,7 +187,7 @@ with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', 
     with candidate.next_term(60) as term: assert candidate.is_leader and term.token.sequence
 assert not candidate.is_leader";
 
-/// The wheel needs nothing of this folder, nor anything else outside it.
+/// Shows that the wheel needs nothing outside itself.
 fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::progress("the wheel alone");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
@@ -197,8 +198,8 @@ fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. Earlier compilation is reused,
-/// the only difference from a fresh machine.
+/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. Only the reuse of earlier
+/// compilation differs from a fresh machine.
 fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::progress("pip install ./python");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
@@ -238,7 +239,7 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
     }
     // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
-        report.check(Part::Python, &format!("{name}: pytest failed, no test did"), false);
+        report.check(Part::Python, &format!("{name}: pytest failed, but no test did"), false);
     }
     Ok(())
 }

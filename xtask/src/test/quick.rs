@@ -11,9 +11,9 @@ use super::{Part, lint, nextest, tools, words};
 use crate::shell;
 use crate::tools::NEXTEST;
 
-/// The text of `cargo xtask test --help` about it.
+/// The text about it in `cargo xtask test --help`.
 pub(super) const HELP: &str = "\
-`cargo xtask test quick` takes a few minutes where cargo has built before, and runs:
+`cargo xtask test quick` takes a few minutes if cargo has built before, and runs:
 - the words and the format, in seconds;
 - all tests of the core, the simulator and the model, since every rule of an election is in them. The model's large \
 worlds and the mutants, which keep all processors busy for minutes, are left out;
@@ -24,7 +24,7 @@ processes and terminals, which wait or draw, are left out;
 - clippy on libraries and programs. On tests, which costs as much again, it is left out.
 Servers, components, Python, Node, other people's libraries, chaos and documentation are for `cargo xtask test`.";
 
-/// The integration tests, by target name, beside the unit tests of all packages.
+/// The integration tests, by target name, that run with the unit tests of all packages.
 const TARGETS: [&str; 21] = [
     // The core, the simulator and the model.
     "campaign",
@@ -77,7 +77,8 @@ fn steps<'env>() -> Vec<Step<'env>> {
         }),
         Step::new(Part::Lint, "clippy", Compute, |report| {
             let mut command = shell::cargo();
-            // One small test, so that cargo chooses the same features as for tests, and the full lint's builds serve.
+            // One small test, so that cargo chooses the same features as for tests, and can reuse the full lint's
+            // builds.
             command.args(["clippy", "--workspace", "--all-features", "--lib", "--bins"]);
             command.args(["--test", "wall_clock", "--", "-Dwarnings"]);
             lint::check("clippy", &mut command, report)
@@ -86,7 +87,7 @@ fn steps<'env>() -> Vec<Step<'env>> {
     ]
 }
 
-/// Cargo's targets: some of all packages, so that the full run's builds serve.
+/// Cargo's targets: a selection from all packages, so that the full run's builds can be reused.
 fn selection() -> Vec<&'static str> {
     let mut words = vec!["--workspace", "--all-features", "--lib", "--bins"];
     words.extend(TARGETS.iter().flat_map(|target| ["--test", *target]));

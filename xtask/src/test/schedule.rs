@@ -1,9 +1,10 @@
 //! Runs steps at the same time.
 //!
-//! Steps that compute take the processors one after another, or two at a time where none waits, at a low priority; steps that mostly wait for leases and
-//! servers run beside them. So the processors are busy while tests sleep, and a test that measures time still gets a
-//! processor when it asks for one. A spare step takes what time both leave. The output of one step at a time is printed as it comes; the output of other steps
-//! is kept until then, so that a step's lines stay together.
+//! Steps that compute run one after another, or two at a time if none waits, at a low priority; steps that mostly wait
+//! for leases and servers run at the same time. So the processors are busy while tests sleep, and a test that measures
+//! time still gets a processor when it needs one. A spare step takes the time that both leave. The output of one step
+//! at a time is printed as it comes; the output of other steps is kept until then, so that a step's lines stay
+//! together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -20,16 +21,16 @@ use crate::shell;
 /// The interval at which a run lists the steps that it waits for.
 const NOTICE: Duration = Duration::from_secs(60);
 
-/// Below the priority of waiting steps: a test that wakes up runs before the compiler.
+/// A lower priority than that of waiting steps: a test that wakes up runs before the compiler.
 const NICE: i32 = 10;
 
 /// The lowest priority of all.
 const NICEST: i32 = 19;
 
-/// The reason why a step takes time.
+/// The way in which a step takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// It keeps all processors busy; one such step runs at a time, and two where no step waits.
+    /// It keeps all processors busy; one such step runs at a time, and two if no step waits.
     Compute,
     /// It mostly waits; a few such steps run at a time.
     Wait,
@@ -61,15 +62,15 @@ impl<'env> Step<'env> {
         Self { name, part, lane, needs: Vec::new(), work }
     }
 
-    /// Waits for the step of that name, where there is one; does not run where that step failed.
+    /// Waits for the step of that name, if there is one; does not run if that step failed.
     pub(super) fn after(mut self, name: impl Into<String>) -> Self {
         self.needs.push(name.into());
         self
     }
 }
 
-/// Runs steps, the first ones first: at most one that computes, or two where none waits, `waiting` that wait, and one
-/// that is spare, at a time.
+/// Runs steps, the first ones first: at a time, at most one that computes, or two if none waits, `waiting` that wait,
+/// and one that is spare.
 ///
 /// A step that fails with an error fails its part; the steps that need it do not run, and fail theirs.
 pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
@@ -85,7 +86,7 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
             let (mut index, mut computing) = (0, 1);
             loop {
                 let Some(step) = pending.get(index) else {
-                    // Where no step waits, a second one computes: none of them keeps all processors busy to its end.
+                    // If no step waits, a second one computes: no step keeps all processors busy to its end.
                     if computing == 1 && !running.values().any(|lane| *lane == Lane::Wait) {
                         (index, computing) = (0, 2);
                         continue;
@@ -176,7 +177,7 @@ fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
 
 /// Lowers the priority of this thread, and of the programs that it starts.
 fn yield_to_others(nice: i32) {
-    // Elsewhere it would be that of the whole process, permanently.
+    // On other systems this would affect the whole process, permanently.
     if cfg!(target_os = "linux") {
         let _ = rustix::process::nice(nice);
     }
@@ -244,7 +245,7 @@ impl Printer {
         steps.kept = kept;
     }
 
-    /// Prints a line that belongs to no step, where some output is kept back.
+    /// Prints a line that belongs to no step, if some output is kept back.
     fn notice(&self, line: &str) {
         if !self.steps().kept.is_empty() {
             (self.print)(line);
@@ -268,7 +269,7 @@ mod tests {
     }
 
     impl Crowd {
-        /// Works until `others` are at work too, or for a moment where they never are.
+        /// Works until `others` are at work too, or for a while if they never are.
         fn join(&self, others: usize) {
             let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(now, Ordering::SeqCst);
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_that_wait_run_beside_each_other_and_beside_one_that_computes() {
+    fn waiting_steps_run_at_the_same_time_and_with_one_that_computes() {
         let (all, computing) = (Crowd::default(), Crowd::default());
         let step = |name: &str, lane| {
             let (all, computing) = (&all, &computing);
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn two_steps_compute_at_a_time_where_none_waits() {
+    fn two_steps_compute_at_a_time_if_none_waits() {
         let computing = Crowd::default();
         let step = |name: &str| {
             let computing = &computing;
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spare_step_runs_beside_those_that_compute_and_wait() {
+    fn a_spare_step_runs_with_those_that_compute_and_wait() {
         let all = Crowd::default();
         let step = |name: &str, lane| {
             let all = &all;
@@ -387,7 +388,7 @@ mod tests {
 
     /// The printer's output while steps begin, print and end.
     #[test]
-    fn the_output_of_a_step_stands_together() {
+    fn the_output_of_a_step_stays_together() {
         let printed = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&printed);
         let printer = Printer {

@@ -15,7 +15,7 @@ use super::{PROGRAMS, Part};
 use crate::shell::{self, say};
 use crate::swift::{self, Tests};
 
-/// The name of the build that other steps wait for, those of other parts among them.
+/// The name of the build that other steps wait for, including steps of other parts.
 pub(super) const PACKAGE: &str = "build the Swift package";
 
 /// The suites and tests that the thread sanitizer watches: on the memory store, except for signals.
@@ -106,12 +106,12 @@ fn runner(tests: Tests) -> Result<Command> {
     Ok(runner)
 }
 
-/// Runs the test runner, and counts its tests, with `suffix` after their names. Passes on the lines that end no test.
+/// Runs the test runner, and counts its tests, with `suffix` after their names. Passes on all lines but the results.
 fn count(runner: &mut Command, suffix: &str, report: &mut Report, mut heed: impl FnMut(&str)) -> Result<()> {
     let mut total = Tally::default();
     let succeeded = shell::lines(runner, |line| {
         let Some((name, passed, took)) = outcome(line) else {
-            // The begin of each test says nothing.
+            // The beginning of a test is no result.
             if !line.starts_with('◇') {
                 say!("{line}");
                 heed(line);
@@ -127,7 +127,7 @@ fn count(runner: &mut Command, suffix: &str, report: &mut Report, mut heed: impl
     })?;
     // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
-        report.check(Part::Swift, &format!("Swift's test runner failed, no test did{suffix}"), false);
+        report.check(Part::Swift, &format!("Swift's test runner failed, but no test did{suffix}"), false);
     }
     Ok(())
 }

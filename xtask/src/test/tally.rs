@@ -32,7 +32,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// The first words of a failure's message, in one line, so that the end of a long log gives the reason.
+/// The beginning of a failure's message, in one line, so that the end of a long log gives the reason.
 fn summary(message: &str) -> String {
     const LENGTH: usize = 500;
     let said = message.split("stack backtrace:").next().unwrap_or(message);
@@ -48,7 +48,7 @@ fn summary(message: &str) -> String {
 pub(crate) struct Report {
     parts: BTreeMap<Part, Tally>,
     failures: Vec<String>,
-    /// What a person should read and no test is about.
+    /// Notes for a person, which are not about a test.
     notes: Vec<String>,
     pub(crate) times: Times,
 }
@@ -68,7 +68,7 @@ impl Report {
         self.failures.push(format!("{}: {}", part.name(), what.as_ref()));
     }
 
-    /// Adds a line to the end of the run that fails nothing.
+    /// Adds a line to the end of the run, without failing it.
     pub(crate) fn note(&mut self, part: Part, what: impl AsRef<str>) {
         self.notes.push(format!("{}: {}", part.name(), what.as_ref()));
     }
@@ -86,7 +86,7 @@ impl Report {
         self.parts.get(&part).is_none_or(|tally| tally.failed == 0)
     }
 
-    /// Counts one test, and names it with its message if it failed; with its duration, where that is known.
+    /// Counts one test, and names it with its message if it failed; with its duration, if that is known.
     pub(crate) fn test(&mut self, part: Part, name: &str, failure: Option<&str>, took: Option<Duration>) {
         self.add(part, Tally::one(failure.is_none()));
         if let Some(message) = failure {

@@ -1,5 +1,5 @@
-//! The times of a run: its steps by the clock and by the processors, and the slowest tests. Beside other work only the
-//! processor time can be compared with another run's.
+//! The times of a run: its steps by the clock and by the processors, and the slowest tests. With other work on the
+//! machine only the processor time can be compared with another run's.
 
 use std::fmt::Write as _;
 use std::time::Duration;

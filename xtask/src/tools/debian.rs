@@ -4,10 +4,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell;
 
-/// Installs a package where the system has apt; fails elsewhere.
+/// Installs a package if the system has apt; fails elsewhere.
 pub(super) fn install(package: &str) -> Result<()> {
     if shell::on_path("apt-get").is_none() {
-        bail!("this is no Debian");
+        bail!("this system is not Debian");
     }
     shell::progress(format!("apt-get install {package}"));
     let apt = |words: &[&str]| {
@@ -17,7 +17,7 @@ pub(super) fn install(package: &str) -> Result<()> {
         shell::output(command.env("DEBIAN_FRONTEND", "noninteractive").args(words))
     };
     let install = || apt(&["install", "--yes", "--no-install-recommends", package]);
-    // Package lists of today need not be fetched again.
+    // Fresh lists of packages need not be fetched again.
     if install().is_err() {
         apt(&["update"])
             .and_then(|_| install())

@@ -41,10 +41,10 @@ fn built_by_go(folder: &Path) -> Result<()> {
     )
 }
 
-/// Unpacks Debian's packages: no service is started, and no root is needed where the lists of packages are there.
+/// Unpacks Debian's packages: no service is started, and no root is needed if the lists of packages are there.
 fn debian_packages(folder: &Path) -> Result<()> {
     if shell::on_path("apt-get").is_none() || shell::on_path("dpkg-deb").is_none() {
-        bail!("this is no Debian");
+        bail!("this system is not Debian");
     }
     shell::progress("Debian's packages of etcd");
     let scratch = tempfile::tempdir().context("no temporary folder")?;

@@ -7,7 +7,7 @@ use incumbent_testkit::tools;
 
 use crate::shell;
 
-/// A call of `go build`: the program's name, empty where each has that of its folder, and the arguments.
+/// A call of `go build`: the program's name, empty if each program has the name of its folder, and the arguments.
 type Build = (&'static str, &'static [&'static str]);
 
 /// The programs on the client of NATS.
@@ -35,11 +35,11 @@ pub(super) fn peers() -> Result<(PathBuf, String)> {
     provide("tests/interop/peers", &[("", &["./cmd/..."])], tools::go_peer_programs())
 }
 
-/// Builds them each time: Go knows what has changed, and is quick where nothing has.
+/// Builds them each time: Go knows what has changed, and is quick if nothing has.
 fn provide(source: &str, builds: &[Build], folder: PathBuf) -> Result<(PathBuf, String)> {
     let go = shell::on_path("go").with_context(|| {
         format!(
-            "the programs of {source}: install Go 1.26 or newer (https://go.dev/dl), or say `--without go`"
+            "the programs of {source}: install Go 1.26 or newer (https://go.dev/dl), or pass `--without go`"
         )
     })?;
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -29,10 +29,10 @@ use systems::System;
 /// `cargo xtask tools`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to provide; all tools where nothing is named
+    /// What to provide; all tools if nothing is named
     #[arg(value_enum)]
     tools: Vec<Name>,
-    /// Do without: whatever only Go can install
+    /// Leave out a tool; without Go, everything that only Go can install
     #[arg(long, value_name = "TOOL")]
     without: Vec<Without>,
 }
@@ -61,15 +61,15 @@ enum Name {
     Etcd,
     /// Kafka in two versions, candidates on clients for Go, and an administrator
     Kafka,
-    /// What cargo runs, and a standard library for WebAssembly
+    /// The programs that cargo runs, and a standard library for WebAssembly
     Cargo,
     /// A JDK, Maven, and what they need for the Kotlin library
     Kotlin,
-    /// The Swift toolchain, in a folder with a Debian of its own
+    /// The Swift toolchain, in a folder with its own Debian
     Swift,
     /// The checker of the workflows
     Workflows,
-    /// What packages and the site are made with
+    /// The tools that make packages and the site
     Packages,
     /// Systems with an older C library, and with another processor, in folders
     Systems,
@@ -118,11 +118,11 @@ pub(crate) enum Tool {
     Swift,
     /// The counter of instructions.
     Valgrind,
-    /// The maker of the site.
+    /// The generator of the site.
     Mdbook,
-    /// What builds packages for every kind of Linux, and checks them.
+    /// The tools that build packages for every kind of Linux, and check them.
     Packaging,
-    /// What checks the code for macOS and Windows.
+    /// The tools that check the code for macOS and Windows.
     Platforms,
     /// The checkers of npm packages.
     NpmCheckers,
@@ -162,7 +162,7 @@ impl Tool {
         Self::System(System::Arm),
     ];
 
-    /// Returns its path and version, after installing it where it is missing.
+    /// Returns its path and version, after installing it if it is missing.
     fn provide(self) -> Result<(PathBuf, String)> {
         match self {
             Self::NatsServer(version) => nats_server::provide(version),
@@ -211,7 +211,7 @@ impl Tool {
         }
     }
 
-    /// Returns true if tests can do without it on a machine that lacks Go on purpose.
+    /// Returns true if it can be left out on a machine that lacks Go on purpose.
     fn needs_go(self) -> bool {
         matches!(
             self,
@@ -227,7 +227,7 @@ impl Tool {
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    // Gigabytes that the tests of packages alone need, and servers that one benchmark needs.
+    // Gigabytes that only the tests of packages need, and servers that only one benchmark needs.
     let special = [Name::Systems, Name::Peers];
     let runs_here = |tool: &Tool| *tool != Tool::Valgrind || valgrind::COUNTS_HERE;
     let usual = |tool: &Tool| args.tools.is_empty() && !special.contains(&tool.name()) && runs_here(tool);

@@ -56,10 +56,10 @@ fn go_install(version: NatsVersion, folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("nats-server"))
 }
 
-/// Unpacks Debian's package beside the other versions: no root, no service started.
+/// Unpacks Debian's package into a folder of its own: no root is needed, and no service is started.
 fn debian_package(version: NatsVersion, folder: &Path) -> Result<PathBuf> {
     if shell::on_path("apt-get").is_none() || shell::on_path("dpkg-deb").is_none() {
-        bail!("this is no Debian");
+        bail!("this system is not Debian");
     }
     shell::progress(format!("Debian's package of nats-server, for {version}"));
     let scratch = tempfile::tempdir().context("no temporary folder")?;
@@ -86,7 +86,7 @@ fn checked(program: PathBuf, version: NatsVersion) -> Result<PathBuf> {
     })
 }
 
-/// Returns true if the version fits: the newest may be any that is supported; any other must be of its series.
+/// Returns true if the version fits: the newest may be any supported version; the others must be of their series.
 fn is_acceptable(program: &Path, version: NatsVersion) -> bool {
     let Ok(series) = reported(program).and_then(|text| series(&text)) else { return false };
     match version {

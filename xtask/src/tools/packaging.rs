@@ -1,5 +1,5 @@
-//! What builds packages for other systems, and checks them: zig with what joins it to cargo, and the checkers of wheels, in
-//! a virtual environment of Python; the checkers of npm packages, in a folder of npm's.
+//! The tools that build packages for other systems, and check them: zig with its link to cargo, and the checkers of
+//! wheels, in a virtual environment of Python; the checkers of npm packages, in a folder of npm's.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,8 +14,8 @@ use crate::check::Platform;
 use crate::package::linux::Linux;
 use crate::{python, shell};
 
-/// Zig, which brings the C libraries of other systems; what makes it cargo's linker, of the version that is in maturin, so
-/// that both share a build; the checkers.
+/// Zig, which brings the C libraries of other systems; cargo-zigbuild, which makes it cargo's linker, in maturin's
+/// version, so that both share a build; the checkers.
 const REQUIREMENTS: [&str; 6] = [
     "ziglang==0.17.1",
     "cargo-zigbuild==0.24.0",
@@ -38,7 +38,7 @@ fn checkers() -> PathBuf {
     folder().join("npm-checkers")
 }
 
-/// Finds or installs what builds for every kind of Linux, and the checkers of wheels.
+/// Finds or installs the tools that build for every kind of Linux, and the checkers of wheels.
 pub(super) fn provide() -> Result<(PathBuf, String)> {
     let installed = install()?;
     for linux in Linux::ALL {
@@ -48,7 +48,7 @@ pub(super) fn provide() -> Result<(PathBuf, String)> {
     Ok(installed)
 }
 
-/// Finds or installs what checks the code for other platforms.
+/// Finds or installs the tools that check the code for other platforms.
 pub(super) fn provide_platforms() -> Result<(PathBuf, String)> {
     let (_, version) = install()?;
     for platform in Platform::ALL {
@@ -106,20 +106,21 @@ pub(crate) fn checker(name: &str) -> Command {
     shell::command(checkers().join("node_modules/.bin").join(name))
 }
 
-/// Runs zig as a compiler and linker. What is between them drops what rustc says to other linkers, and what zig links anyway.
+/// Runs zig as a compiler and linker. cargo-zigbuild drops rustc's options for other linkers, and libraries that zig
+/// links anyway.
 const COMPILER: &str = r#"#!/bin/sh
 export CARGO_ZIGBUILD_ZIG_VERSION={version}
 export CARGO_ZIGBUILD_ZIG_COMMAND="{bin}/python" CARGO_ZIGBUILD_ZIG_COMMAND_ARGS="-m ziglang"
 exec "{bin}/cargo-zigbuild" zig cc -- -g -fno-sanitize=all -target {target} "$@"
 "#;
 
-/// Runs zig as a maker of archives: that of this machine may not read objects of another processor.
+/// Runs zig as an archiver: this machine's may not read objects of another processor.
 const ARCHIVER: &str = r#"#!/bin/sh
 exec "{bin}/python" -m ziglang ar "$@"
 "#;
 
-/// Writes the programs that cargo calls for a target, which zig has under a name of its own. They are the same for every program that calls cargo: cargo
-/// would build all again for another linker.
+/// Writes the programs that cargo calls for a target; zig has its own name for it. They are the same for every program
+/// that calls cargo: cargo would build everything again for another linker.
 fn compiler(triple: &str, zig: &str) -> Result<()> {
     let bin = environment().join("bin");
     let version = REQUIREMENTS[0].trim_start_matches("ziglang==");
@@ -141,8 +142,8 @@ pub(crate) fn compiler_for(triple: &str) -> PathBuf {
 }
 
 /// Sets the compilers, the linkers and the archiver for every kind of Linux in the environment of a command that calls cargo.
-/// For every kind, as this machine is of one of them: with another linker, cargo would build again the programs that run
-/// during a build, and all that depends on them.
+/// For every kind, because this machine is one of them: with another linker, cargo would rebuild the programs that run
+/// during a build, and everything that depends on them.
 pub(crate) fn toolchains(command: &mut Command) {
     for linux in Linux::ALL {
         c_toolchain(command, linux.triple());

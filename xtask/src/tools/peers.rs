@@ -23,7 +23,7 @@ pub(super) fn redis() -> Result<(PathBuf, String)> {
         let folder = tools::folder().join("redis");
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let link = folder.join("redis-server");
-        // One may be left of a program that is gone.
+        // A link to a program that is gone may be left.
         let _ = fs::remove_file(&link);
         symlink(installed, &link).with_context(|| format!("cannot make {}", link.display()))?;
     }
@@ -52,7 +52,7 @@ pub(super) fn zookeeper() -> Result<(PathBuf, String)> {
         shell::progress(format!("ZooKeeper {ZOOKEEPER} from Maven Central"));
         let versions = [("zookeeper", ZOOKEEPER), ("curator", CURATOR)];
         let jars = tools::folder().join("zookeeper").join(format!("{ZOOKEEPER}-{CURATOR}"));
-        // What a copy that was interrupted has left is not taken for the whole.
+        // An interrupted copy is not taken for a complete one.
         let copied = jars.with_file_name("new");
         let _ = fs::remove_dir_all(&copied);
         maven::copy_jars("tests/interop/zookeeper", &versions, &copied)?;

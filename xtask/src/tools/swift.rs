@@ -1,4 +1,4 @@
-//! The Swift toolchain, in a folder with a Debian of its own: the oldest one that has it is newer than most machines.
+//! The Swift toolchain, in a folder with its own Debian: the oldest Debian with Swift is newer than most machines.
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(super) fn provide() -> Result<(PathBuf, String)> {
     let folder = swift::system();
     let marker = folder.join("installed");
     if !marker.is_file() {
-        install().context("Swift is missing; install it as root on a Debian, or say `--without swift`")?;
+        install().context("Swift is missing; install it as root on a Debian, or pass `--without swift`")?;
     }
     let version = fs::read_to_string(&marker).with_context(|| format!("cannot read {}", marker.display()))?;
     Ok((folder, format!("Swift {}", version.trim())))
@@ -37,7 +37,7 @@ fn install() -> Result<()> {
         debian::install("debootstrap")?;
     }
     let folder = swift::system();
-    // What an earlier attempt left: it is mounted nowhere, as every mount is in a namespace that ends with its command.
+    // Left by an earlier attempt. It is mounted nowhere: every mount is in a namespace that ends with its command.
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }

@@ -1,5 +1,5 @@
-//! Small systems in folders of their own, in which packages are tried as their users have them: an older C library, and
-//! another processor.
+//! Small systems in folders of their own, in which packages are tried on systems like those of their users: with an
+//! older C library, and with another processor.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::shell;
 /// A system in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum System {
-    /// Debian 11: glibc 2.31, and musl beside it; its CPython is older than the oldest supported one.
+    /// Debian 11: glibc 2.31, and also musl; its CPython is older than the oldest supported one.
     Bullseye,
     /// Debian 12 for ARM of 64 bits, which QEMU runs, with CPython 3.11, and musl.
     Arm,
@@ -64,7 +64,7 @@ impl System {
             }
         }
         let root = self.root();
-        // What an earlier attempt left: it is mounted nowhere, as every mount is in a namespace that ends with its command.
+        // Left by an earlier attempt. It is mounted nowhere: every mount is in a namespace that ends with its command.
         shell::fresh(&root)?;
         shell::progress(format!("debootstrap, for {}", self.name()));
         let mut debootstrap = shell::command("unshare");
@@ -102,7 +102,7 @@ impl System {
     }
 }
 
-/// Unpacks an archive of Debian's where `/lib` is a link.
+/// Unpacks one of Debian's archives into a system whose `/lib` is a link.
 const UNPACK: &str = r#"dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2""#;
 
 /// Unpacks the packages that are fetched and not installed: their scripts would run programs of another processor.

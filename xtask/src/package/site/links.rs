@@ -1,5 +1,5 @@
-//! Links between the site's pages lead to files that exist, and to elements that those have. A page that only leads to
-//! another, as rustdoc writes for items that moved, has the elements of that page. Addresses elsewhere are not looked up.
+//! Checks that links between the site's pages lead to existing files and elements. A page that only redirects, as
+//! rustdoc writes for items that moved, has the elements of its target. Addresses elsewhere are not looked up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, Result};
 use percent_encoding::percent_decode_str;
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     pub(super) pages: usize,
@@ -23,11 +23,11 @@ struct Page {
     anchors: BTreeSet<String>,
     /// The targets of its links, pictures, styles and scripts.
     targets: BTreeSet<String>,
-    /// The page that browsers show instead.
+    /// The page that it redirects to.
     instead: Option<String>,
 }
 
-/// The most pages in a row that only lead to another: a circle has more.
+/// The most redirects in a row: a circle has more.
 const REDIRECTS: usize = 4;
 
 /// Follows the links of all pages in a folder, except those into folders of it that are not built.
@@ -69,7 +69,7 @@ fn list(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// The result of following a link; none where it leads elsewhere.
+/// The result of following a link; none if it leads elsewhere.
 fn followed(
     target: &str,
     from: &Path,
@@ -101,12 +101,12 @@ fn followed(
     let Some(anchor) = anchor else { return Some(Ok(())) };
     for _ in 0..REDIRECTS {
         let Some(instead) = pages.get(&file).and_then(|page| page.instead.as_ref()) else { break };
-        // That there is such a page is checked where it is named.
+        // The existence of that page is checked with the redirect itself.
         file = resolved(&file, &decoded(instead));
     }
     // Lines of source are named by a script.
     let is_line = anchor.chars().all(|c| c.is_ascii_digit() || c == '-');
-    // As it is written comes first: rustdoc's names have escapes in them.
+    // The undecoded anchor comes first: rustdoc's names have escapes in them.
     let is_there = |page: &Page| page.anchors.contains(anchor) || page.anchors.contains(&decoded(anchor));
     let has_it = |page: &Page| anchor.is_empty() || is_line || is_there(page);
     Some(if pages.get(&file).is_none_or(has_it) { Ok(()) } else { Err("there is no such element") })
@@ -116,7 +116,7 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// The path of a target beside a page.
+/// The path of a target, relative to a page.
 fn resolved(from: &Path, path: &str) -> PathBuf {
     let mut file = from.parent().unwrap_or(from).to_owned();
     for part in Path::new(path).components() {
@@ -129,7 +129,7 @@ fn resolved(from: &Path, path: &str) -> PathBuf {
     file
 }
 
-/// Elements whose content is no HTML.
+/// Elements whose content is not HTML.
 const RAW: [&str; 2] = ["script", "style"];
 
 /// Reads the names and targets in a page.

@@ -16,7 +16,8 @@ use crate::tools::MDBOOK;
 /// The folder of the crates' documentation in the site.
 const API: &str = "api";
 
-/// Links of other crates' documentation, which ours repeats where their traits are implemented for every type: of `tracing`.
+/// Links of other crates' documentation, which ours repeats if their traits are implemented for every type: of
+/// `tracing`.
 const FOREIGN: [&str; 1] = [": dispatcher#setting-the-default-subscriber: "];
 
 /// The page to which rustdoc's own pages lead back.
@@ -57,7 +58,7 @@ fn book(site: &Path) -> Result<usize> {
     Ok(pages)
 }
 
-/// Fails where a link of the site leads nowhere.
+/// Fails if a link of the site leads nowhere.
 fn follow(site: &Path, pages: usize, unbuilt: &[&str]) -> Result<()> {
     shell::progress("links of the site");
     let checked = links::check(site, unbuilt)?;
@@ -100,7 +101,7 @@ fn settings(site: &Path) -> String {
 fn documentation(to: &Path) -> Result<()> {
     shell::progress("the crates' documentation");
     let documented = shell::target().join("doc");
-    // Its index would name what was documented there before.
+    // Otherwise its index would name what was documented there before.
     if documented.exists() {
         fs::remove_dir_all(&documented).with_context(|| format!("cannot remove {}", documented.display()))?;
     }
@@ -114,7 +115,7 @@ fn documentation(to: &Path) -> Result<()> {
     fs::write(to.join("index.html"), CRATES).context("cannot write the index of crates")
 }
 
-/// Makes the documentation of the published crates a part of the site, of that of the whole workspace.
+/// Links the documentation of the published crates, from that of the whole workspace, into the site.
 fn link(documented: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to.join("src")).with_context(|| format!("cannot make {}", to.display()))?;
     let mut parts = Vec::new();

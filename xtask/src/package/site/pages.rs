@@ -21,14 +21,14 @@ const PROJECT: [(&str, &str); 3] =
 /// The page about the crates' documentation.
 const CRATES: &str = "crates.md";
 
-/// The playground, above the heading of the README that it stands for.
+/// The playground goes above this heading of the README.
 const BEFORE: &str = "## See it\n";
 const PLAYGROUND: &str = "## Try it\n\n\
     Five candidates campaign in this page. Kill, freeze or cut off the leader, and see who follows, when, and why.\n\
     [On a page of its own](playground/index.html). [About the playground](docs/guide/playground.md).\n\n\
     <iframe class=\"playground-frame\" src=\"playground/index.html\" title=\"The election playground\"></iframe>\n\n";
 
-/// A part of the book: its title, and its pages, each with its own.
+/// A part of the book: its title, and its pages with their titles.
 type Part = (String, Vec<(String, String)>);
 
 /// Writes the pages, and `SUMMARY.md`. Returns the number of pages.
@@ -71,7 +71,7 @@ fn put(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The files below a folder that are no pages.
+/// The files below a folder that are not pages.
 fn others(folder: &Path, root: &Path, found: &mut BTreeSet<String>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let entry = entry?;
@@ -85,7 +85,7 @@ fn others(folder: &Path, root: &Path, found: &mut BTreeSet<String>) -> Result<()
     Ok(())
 }
 
-/// The parts of the book: those of the documentation's index, by its headings and the links in its tables.
+/// The parts of the book, from the headings of the documentation's index and the links in its tables.
 fn parts(index: &str) -> Result<Vec<Part>> {
     let mut parts = Vec::<Part>::new();
     for line in index.lines() {
@@ -148,7 +148,7 @@ fn crates_page() -> Result<String> {
     Ok(page)
 }
 
-/// The path of a page in the book: one that stands for its folder is an index.
+/// The path of a page in the book: the page of a folder is its index.
 fn named(page: &str) -> String {
     match page.strip_suffix("README.md") {
         Some(folder) => format!("{folder}index.md"),
@@ -156,7 +156,7 @@ fn named(page: &str) -> String {
     }
 }
 
-/// A path in the repository, from a folder of it; none where it leads out.
+/// A path in the repository, from one of its folders; none if it leads out.
 fn resolved(folder: &str, path: &str) -> Option<String> {
     let mut parts = Vec::new();
     for part in Path::new(folder).join(path).components() {
@@ -179,7 +179,7 @@ fn relative(page: &str, file: &str) -> String {
     path.display().to_string()
 }
 
-/// A page with the links of the book: to its `files` where they have the target, and else to the repository.
+/// A page with the links of the book: to its `files` if they have the target, and otherwise to the repository.
 fn with_links(text: &str, page: &str, files: &BTreeSet<String>, root: &Path) -> String {
     let (mut inside, mut in_code) = (false, false);
     let lines = text.lines().map(|line| {
@@ -208,7 +208,7 @@ fn line_with_links(
         let Some((target, after)) = after.split_once(')') else { break };
         written += before;
         written += "](";
-        // An odd number of backticks before it: it stands in code.
+        // An odd number of backticks before it: it is in code.
         let is_code = begins_in_code ^ (written.matches('`').count() % 2 == 1);
         written += &if is_code { target.to_owned() } else { in_book(target, page, files, root) };
         written.push(')');
@@ -244,7 +244,7 @@ fn in_book(target: &str, page: &str, files: &BTreeSet<String>, root: &Path) -> S
     if files.contains(&page_of_folder) {
         return named(&relative(page, &page_of_folder)) + &heading;
     }
-    // What the book adds to the repository.
+    // A page that the book adds to the repository.
     if !root.join(&file).exists() {
         return target.to_owned();
     }

@@ -309,7 +309,7 @@ public class CampaignSettings {
     /** [winDelay], for Java. */
     public fun winDelay(value: WinDelay): CampaignSettings = apply { winDelay = value }
 
-    /** [winDelay] of at least so long, for Java. */
+    /** [winDelay] of at least this long, for Java. */
     public fun winDelay(value: JavaDuration): CampaignSettings = winDelay(WinDelay.Fixed(value.toKotlinDuration()))
 
     /** [splay], for Java. */
