@@ -22,7 +22,7 @@ export class Candidate {
   sawDeletion = undefined;
   #world;
   #life = 0;
-  #watch = { number: 0, stands: false };
+  #watch = { number: 0, isOpen: false };
   #connecting = false;
   #inbox = [];
   #renewals = new Set();
@@ -60,7 +60,7 @@ export class Candidate {
     this.sawDeletion = undefined;
     this.#inbox = [];
     this.#connecting = false;
-    this.#watch = { number: this.#watch.number, stands: false };
+    this.#watch = { number: this.#watch.number, isOpen: false };
     this.#askToBegin(this.#life);
   }
 
@@ -100,7 +100,7 @@ export class Candidate {
 
   /** The candidate's line is whole again, so its client reconnects. */
   reconnectLater() {
-    this.#watch = { number: this.#watch.number + 1, stands: false };
+    this.#watch = { number: this.#watch.number + 1, isOpen: false };
     const life = this.#life;
     this.#world.after(50 * MILLISECOND, () => {
       if (this.#lives(life)) this.#connect(life);
@@ -145,11 +145,11 @@ export class Candidate {
   /** Asks for a watch over a new connection, until one is ready. */
   #connect(life) {
     if (!this.#lives(life) || !this.process) return;
-    this.#watch = { number: this.#watch.number + 1, stands: false };
+    this.#watch = { number: this.#watch.number + 1, isOpen: false };
     const { number } = this.#watch;
-    this.#ask((store) => ({ stands: number, message: store.message }));
+    this.#ask((store) => ({ isOpen: number, message: store.message }));
     this.#world.after(SECOND, () => {
-      if (this.#watch.number === number && !this.#watch.stands) this.#connect(life);
+      if (this.#watch.number === number && !this.#watch.isOpen) this.#connect(life);
     });
   }
 
@@ -177,18 +177,18 @@ export class Candidate {
       this.#inbox.push(hears);
     } else if (hears.begin) {
       this.#begin(hears.begin);
-    } else if (hears.stands !== undefined) {
-      this.#stands(hears);
+    } else if (hears.isOpen !== undefined) {
+      this.#opened(hears);
     } else if (hears.watched !== undefined) {
-      if (hears.watched === this.#watch.number && this.#watch.stands) this.#watched(hears.message);
+      if (hears.watched === this.#watch.number && this.#watch.isOpen) this.#watched(hears.message);
     } else {
       this.#give(hears.input);
     }
   }
 
-  #stands({ stands, message }) {
-    if (stands !== this.#watch.number || this.#watch.stands) return;
-    this.#watch.stands = true;
+  #opened({ isOpen, message }) {
+    if (isOpen !== this.#watch.number || this.#watch.isOpen) return;
+    this.#watch.isOpen = true;
     if (this.#connecting) {
       this.#connecting = false;
       this.#give({ tag: 'reconnected' });
@@ -237,8 +237,8 @@ export class Candidate {
     const { process } = this;
     const due = process.wake;
     this.#world.at(wake.at, () => {
-      const stands = this.#lives(life) && !this.isPaused && process.wake === due;
-      if (stands && this.reading >= due.at) this.#give({ tag: 'tick' });
+      const isOpen = this.#lives(life) && !this.isPaused && process.wake === due;
+      if (isOpen && this.reading >= due.at) this.#give({ tag: 'tick' });
     });
   }
 

@@ -1,8 +1,8 @@
-//! One candidate: a process that logs its events, and what the answers of its probe prove.
+//! One candidate: a process that logs its events and the answers of its probe.
 //!
-//! A term begins once and ends once: between two true answers in one term the candidate led throughout. So
-//! only the first and the last of equal answers need to be logged, and in between one from time to time,
-//! for a process that is killed.
+//! A term begins once and ends once: between two true answers in one term the candidate led throughout. So only the
+//! first and the last of equal answers need to be logged, and one from time to time in between, in case the process is
+//! killed.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ const REPEAT: Duration = Duration::from_millis(20);
 /// The delay of a round of questions that shows that the process was stopped or starved.
 const STALL: Nanos = 80_000_000;
 
-/// Takes part as the child of that process.
+/// Takes part as the child of the process `parent`.
 ///
 /// # Errors
 /// The reason why it cannot take part.
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_answers_the_first_and_the_last_are_written() {
+    fn the_first_and_the_last_of_equal_answers_are_written() {
         let leads = Some((1, 90));
         let all =
             [reading(1, None), reading(3, None), reading(5, leads), reading(7, leads), reading(9, None)];
@@ -141,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_is_written_down_every_now_and_then() {
+    fn a_leaders_answer_is_written_from_time_to_time() {
         let all: Vec<_> = (0..30).map(|n| reading(2 * n, Some((1, 900)))).collect();
         assert_eq!(written(&all), [0, 20, 40]);
     }
 
     #[test]
-    fn a_renewal_is_written_down_with_the_answer_before_it() {
+    fn a_renewal_is_written_with_the_answer_before_it() {
         let (old, new) = (Some((1, 90)), Some((1, 95)));
         assert_eq!(written(&[reading(1, old), reading(3, old), reading(5, new)]), [1, 3, 5]);
     }

@@ -14,17 +14,17 @@ use crate::script::{Script, Step};
 
 /// The time without faults at the end.
 const QUIET: Duration = Duration::from_secs(5);
-/// The longest wait for a leader beyond the checker's limit, before it is reported and the run goes on.
+/// The longest wait for a leader beyond the checker's limit, before the wait is reported and the run continues.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
-/// Set by a signal that asks for the end.
+/// Set by a signal that asks the run to end.
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Runs for that long, and logs everything in that folder.
+/// Runs for `time`, and logs everything in `folder`.
 ///
 /// # Errors
-/// The reason why it did not run to the end; the history is in the folder all the same.
+/// The reason why it did not run to the end; the history is in the folder nevertheless.
 pub(crate) fn run(scenario: Scenario, seed: u64, time: Duration, folder: &Path) -> Result<()> {
     let began = Instant::now();
     let script = Script::new(&scenario, seed);
@@ -117,8 +117,8 @@ impl Controller {
         format!("{:<22} {:<9} {:<7} {outcome}, after {took:.1} s", fault.kind, fault.on, key)
     }
 
-    /// Waits until each election has an acceptable leader. Reports when that takes too long, and goes on: the
-    /// checker judges it.
+    /// Waits until each election has an acceptable leader. If that takes too long, reports it and returns: the checker
+    /// judges it.
     fn await_leaders(&mut self, will_do: impl Fn(&Environment, usize) -> bool) -> Result<()> {
         for election in 0..self.environment.scenario.elections.len() {
             let contest = &self.environment.scenario.elections[election];

@@ -1,4 +1,4 @@
-//! The complete log of a run, read and put in order.
+//! The complete log of a run, in order.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) struct Life {
     pub(crate) name: String,
     pub(crate) number: u32,
     pub(crate) killed: Option<Nanos>,
-    /// The times in which it was certainly stopped: from, and until it was about to go on, if it was.
+    /// The times in which it was certainly stopped: from, and until just before it was resumed, if it was.
     pub(crate) stops: Vec<(Nanos, Option<Nanos>)>,
     pub(crate) lines: Vec<Line>,
 }
@@ -77,7 +77,7 @@ impl History {
     /// Reads a folder.
     ///
     /// # Errors
-    /// When a file is missing or damaged.
+    /// A file is missing or damaged.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let controller = folder.join(CONTROLLER);
         let notes =
@@ -122,7 +122,7 @@ impl History {
                     faults.insert(number, Incident { kind, on, key, at, repaired: None });
                 }
                 Note::Repaired { number, at } => {
-                    faults.get_mut(&number).context("a fault was repaired that never was")?.repaired =
+                    faults.get_mut(&number).context("a fault was repaired that was never made")?.repaired =
                         Some(at);
                 }
                 Note::ForeignTerm { name, key, from, until } => {
@@ -135,15 +135,15 @@ impl History {
             }
         }
         if history.scenario.is_empty() {
-            bail!("the controller wrote of no beginning");
+            bail!("the controller's log has no beginning");
         }
         history.lives = lives.into_values().collect();
         history.faults = faults.into_values().collect();
         Ok(history)
     }
 
-    /// The events around an instant, in order: time, and text with its writer. Of candidates only the lines
-    /// about that election, where one is named.
+    /// The events around an instant, in order: time, and text with its writer. If an election is named, only the
+    /// candidates' lines about it.
     pub(crate) fn around(&self, at: Nanos, span: Nanos, key: Option<&str>) -> Vec<(Nanos, String)> {
         let near = |when: Nanos| when.abs_diff(at) <= span;
         let belongs = |line: &Line| key.is_none() || line.key().is_none() || line.key() == key;
@@ -151,7 +151,7 @@ impl History {
         for life in &self.lives {
             let mut leads = BTreeMap::new();
             for line in &life.lines {
-                // Of answers only those that differ from the one before.
+                // Only answers that differ from the one before.
                 if let Line::Answer { key, reading } = line {
                     let token = reading.leads.map(|held| held.token);
                     if leads.insert(key.clone(), token) == Some(token) {
@@ -163,7 +163,7 @@ impl History {
                 }
             }
             let stops = life.stops.iter().flat_map(|(from, until)| {
-                [Some((*from, "stopped")), until.map(|until| (until, "about to go on"))]
+                [Some((*from, "stopped")), until.map(|until| (until, "about to be resumed"))]
             });
             let killed = life.killed.map(|killed| (killed, "dead"));
             for (when, what) in stops.flatten().chain(killed).filter(|(when, _)| near(*when)) {

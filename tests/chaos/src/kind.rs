@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::StoreKind;
 
-/// The target of a fault. From this the checker knows the elections that it may leave without a leader.
+/// The target of a fault. It shows the checker which elections the fault may leave without a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     /// The process that leads the election.
@@ -17,8 +17,8 @@ pub(crate) enum Touch {
     Key,
     /// A candidate of other software: only its election may notice.
     Foreign,
-    /// One server of three for the fault's duration, or one after the other: a lease that survives the
-    /// failure of one server goes on.
+    /// One server of three for the fault's duration, or one after the other: a lease that survives the failure of one
+    /// server continues.
     Server,
     /// The only server, or two of three: no client can write while it lasts.
     Store,
@@ -57,44 +57,44 @@ macro_rules! kinds {
 
 kinds! {
     Kill "kill" Leader "The leader is killed (SIGKILL), and started again later.",
-    Nap "nap" Leader "The leader is stopped (SIGSTOP) and goes on well before its deadline.",
-    Freeze "freeze" Leader "The leader is stopped (SIGSTOP) and goes on when its lease is over.",
+    Nap "nap" Leader "The leader is stopped (SIGSTOP), and resumed well before its deadline.",
+    Freeze "freeze" Leader "The leader is stopped (SIGSTOP), and resumed when its lease is over.",
     Resign "resign" Leader "The leader resigns and stays in the race.",
     HandOver "hand-over" Leader "The leader hands over to a candidate it names.",
-    Close "close" Leader "The leader leaves for good, and another life of it comes later.",
+    Close "close" Leader "The leader leaves for good, and is started again later.",
     Cut "cut" Leader "The leader is cut off from all servers; what was sent meanwhile arrives afterwards.",
     CutRequests "cut-requests" Leader "The leader's requests do not arrive until later; it still receives.",
     CutReplies "cut-replies" Leader "The leader's requests arrive; it receives nothing until later.",
-    HalfOpen "half-open" Leader "The leader's connections go dead: open, silent, and what was sent is lost.",
-    Slow "slow" Leader "Everything between the leader and the servers takes a while.",
+    HalfOpen "half-open" Leader "The leader's connections go dead: they stay open and silent, and what was sent is lost.",
+    Slow "slow" Leader "All messages between the leader and the servers are slow.",
     KillFollower "kill-follower" Follower "A candidate that leads nothing is killed, and started again later.",
     FreezeFollower "freeze-follower" Follower "A candidate that leads nothing is stopped for longer than a lease.",
     CutFollower "cut-follower" Follower "A candidate that leads nothing is cut off from all servers.",
     Delete "delete" Key "An operator deletes the key.",
-    Overwrite "overwrite" Key "An operator writes over the key.",
+    Overwrite "overwrite" Key "An operator overwrites the key.",
     Purge "purge" Key "An operator purges the key, with a tombstone.",
     RestartServer "restart-server" Store "The only server is killed and started again.",
-    PauseServer "pause-server" Store "The only server stands still (SIGSTOP) for longer than a lease.",
+    PauseServer "pause-server" Store "The only server is stopped (SIGSTOP) for longer than a lease.",
     KillStreamLeader "kill-stream-leader" Server "The server that leads the bucket's stream is killed, and started again later.",
-    PauseStreamLeader "pause-stream-leader" Server "The server that leads the bucket's stream stands still (SIGSTOP).",
-    IsolateStreamLeader "isolate-stream-leader" Server "The server that leads the bucket's stream is cut off from the others, not from clients.",
+    PauseStreamLeader "pause-stream-leader" Server "The server that leads the bucket's stream is stopped (SIGSTOP).",
+    IsolateStreamLeader "isolate-stream-leader" Server "The server that leads the bucket's stream is cut off from the other servers, but not from clients.",
     KillMetaLeader "kill-meta-leader" Server "The server that leads the cluster's JetStream is killed, and started again later.",
-    RollingRestart "rolling-restart" Server "The servers are restarted one after the other, each when the one before is back.",
+    RollingRestart "rolling-restart" Server "The servers are restarted one after the other, each once the previous one is back.",
     KillQuorum "kill-quorum" Store "Two of three servers are killed, and started again when a lease is over.",
-    PauseQuorum "pause-quorum" Store "Two of three servers stand still (SIGSTOP); what was written meanwhile commits late.",
-    CutFromMember "cut-from-member" Leader "The leader is cut off from one member of etcd, not from any other.",
+    PauseQuorum "pause-quorum" Store "Two of three servers are stopped (SIGSTOP); writes made meanwhile commit late.",
+    CutFromMember "cut-from-member" Leader "The leader is cut off from one member of etcd only.",
     Revoke "revoke" Key "An operator revokes the lease that the leader's key in etcd shows.",
     KillRaftLeader "kill-raft-leader" Server "The member that leads the etcd cluster is killed, and started again later.",
-    PauseRaftLeader "pause-raft-leader" Server "The member that leads the etcd cluster stands still (SIGSTOP).",
-    IsolateRaftLeader "isolate-raft-leader" Server "The member that leads the etcd cluster is cut off from all other members, not from clients.",
+    PauseRaftLeader "pause-raft-leader" Server "The member that leads the etcd cluster is stopped (SIGSTOP).",
+    IsolateRaftLeader "isolate-raft-leader" Server "The member that leads the etcd cluster is cut off from all other members, but not from clients.",
     SeparateMembers "separate-members" Server "Two members of etcd are cut off from each other; the third reaches both.",
-    ResignGo "resign-go" Foreign "The candidate on etcd's Go client resigns where it leads, and enters again.",
+    ResignGo "resign-go" Foreign "The candidate on etcd's Go client resigns if it leads, and enters again.",
     KillGo "kill-go" Foreign "The candidate on etcd's Go client is killed, and started again later.",
     FreezeGo "freeze-go" Foreign "The candidate on etcd's Go client is stopped for longer than its lease.",
 }
 
 impl Kind {
-    /// Whether it can be made in that store, with this number of servers: one or three.
+    /// Returns true if it can be made in that store, with this number of servers: one or three.
     pub(crate) fn is_possible(self, store: StoreKind, servers: usize) -> bool {
         self.only_in().is_none_or(|only| only == store)
             && match self {
@@ -104,7 +104,7 @@ impl Kind {
             }
     }
 
-    /// The store that it is a fault of, where the other one has nothing like it, or has it under another name.
+    /// The store whose fault it is, if the other store has no such fault, or has it under another name.
     fn only_in(self) -> Option<StoreKind> {
         use Kind::{
             CutFromMember, IsolateRaftLeader, KillRaftLeader, PauseRaftLeader, Revoke, SeparateMembers,
@@ -121,7 +121,8 @@ impl Kind {
         }
     }
 
-    /// Whether it always ends the leader's term there. In a queue, a hand over to a candidate that is not next is refused.
+    /// Returns true if it always ends the leader's term there. In a queue, a hand over to a candidate that is not next
+    /// is refused.
     pub(crate) fn ends_the_term(self, store: StoreKind) -> bool {
         use Kind::{Close, Delete, Freeze, HandOver, Kill, Overwrite, Purge, Resign, Revoke};
         match self {
@@ -130,7 +131,7 @@ impl Kind {
         }
     }
 
-    /// Whether its target is a server.
+    /// Returns true if its target is a server.
     pub(crate) fn is_of_servers(self) -> bool {
         matches!(self.touch(), Touch::Server | Touch::Store)
     }

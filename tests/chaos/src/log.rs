@@ -27,7 +27,7 @@ pub(crate) enum Line {
         #[serde(flatten)]
         reading: Reading,
     },
-    /// It got no processor time meanwhile.
+    /// The process got no processor time meanwhile.
     Stall { from: Nanos, until: Nanos },
     /// Its report.
     #[serde(untagged)]
@@ -66,7 +66,7 @@ pub(crate) enum Note {
     Killed { name: String, life: u32, at: Nanos },
     /// The process is stopped.
     Stopped { name: String, life: u32, at: Nanos },
-    /// The process is about to go on.
+    /// The process is about to be resumed.
     Resumed { name: String, life: u32, at: Nanos },
     /// A fault is about to be made: its victim, and the election that it is aimed at.
     Fault { number: u32, kind: Kind, on: String, key: String, at: Nanos },
@@ -74,7 +74,7 @@ pub(crate) enum Note {
     Repaired { number: u32, at: Nanos },
     /// A candidate of other software led, by its own report.
     ForeignTerm { name: String, key: String, from: Nanos, until: Nanos },
-    /// No client could write to the bucket meanwhile, as far as an independent client can observe.
+    /// No client could write to the bucket meanwhile, as far as an independent client can tell.
     Outage { bucket: String, from: Nanos, until: Nanos },
     /// The controller got no processor time meanwhile.
     Stall { from: Nanos, until: Nanos },
@@ -124,14 +124,14 @@ impl Log {
         Ok(Self(Mutex::new(OpenOptions::new().append(true).create_new(true).open(path)?)))
     }
 
-    /// Appends a line. A history with a gap proves nothing, so a line that cannot be written ends the process.
+    /// Appends a line. A history with a gap proves nothing, so the process ends if a line cannot be written.
     pub(crate) fn write(&self, line: &impl Serialize) {
         let written = serde_json::to_string(line).map_err(io::Error::other).and_then(|mut text| {
             text.push('\n');
             self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes())
         });
         if let Err(error) = written {
-            eprintln!("cannot write down what happens: {error}");
+            eprintln!("cannot write the log: {error}");
             std::process::exit(70);
         }
     }

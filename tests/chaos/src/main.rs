@@ -1,12 +1,12 @@
 //! `incumbent-chaos`: elections of real processes on real servers of NATS and etcd, under faults drawn from a seed.
 //!
 //! ```text
-//!   script ── which faults come in which order, from a seed
+//!   script ── the order of the faults, from a seed
 //!   controller ── runs it
 //!     └── environment ── servers, proxies, candidates, an operator; injects and repairs
-//!           candidate ── a process of its own, which campaigns and logs its events and answers
-//!   history ── all that was written down, in order
-//!     └── check ── what must not be in it
+//!           candidate ── its own process, which campaigns and logs its events and answers
+//!   history ── all logs, in order
+//!     └── check ── finds what must not be in them
 //!   report ── the figures
 //! ```
 //!
@@ -33,7 +33,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 /// Elections of real processes on real servers, one nats-server, a cluster of three, and three members of etcd, under
-/// faults drawn from a seed; fails where two ever led at once, where a token did not grow, where a vacancy has no explanation.
+/// faults drawn from a seed; fails if two ever led at once, if a token did not grow, or if a vacancy has no
+/// explanation.
 #[derive(Debug, Parser)]
 #[command(name = "incumbent-chaos", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 struct Cli {
@@ -55,13 +56,13 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     /// Judge the files of an earlier run again
     Check {
-        /// The folder that a failed run has left
+        /// The folder that a failed run left
         folder: PathBuf,
     },
     /// One candidate
     #[command(hide = true)]
     Candidate {
-        /// The controller's process; the candidate ends with it
+        /// The process of the controller; the candidate ends with it
         parent: u32,
     },
 }

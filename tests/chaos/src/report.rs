@@ -10,7 +10,7 @@ use crate::history::{History, Incident};
 use crate::kind::Kind;
 use crate::log::{Election, Nanos};
 
-/// The most violations that are reported.
+/// The largest number of violations that are reported.
 const LISTED: usize = 20;
 
 /// The figures of one run.
@@ -109,7 +109,7 @@ fn listed(violations: &[Violation]) -> Vec<String> {
     shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
-/// The times from a leader's kill to the next win event, where no other fault came in between.
+/// The times from a leader's kill to the next win event, if no other fault came in between.
 fn crash_fail_overs(history: &History, election: &Election, terms: &[terms::Term]) -> Vec<Nanos> {
     let of_it = |fault: &&Incident| fault.kind == Kind::Kill && fault.key == election.key;
     let mut times = Vec::new();
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_violations_the_first_are_listed_and_the_rest_counted() {
+    fn the_first_of_many_violations_are_listed_and_the_rest_counted() {
         let violations: Vec<_> =
             (0..25).map(|at| Violation { rule: "token", what: at.to_string(), key: None, at }).collect();
         let lines = listed(&violations);

@@ -23,11 +23,11 @@ const LINES: usize = 40;
 /// What to run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How long faults are made, in minutes, all runs on NATS together, or the one on etcd; each begins and ends in some
-    /// seconds more
+    /// The duration of the faults in minutes, for all runs on NATS together, or for the run on etcd; each run takes
+    /// some seconds more to begin and end
     #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = minutes)]
     minutes: f64,
-    /// Which script of faults; when what happens is real, so are the moments
+    /// The seed of the script of faults; it decides their order, but not the exact moments
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Only one of the runs
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Print the figures as JSON on standard output, and the tables on standard error
     #[arg(long)]
     json: bool,
-    /// Keep what was written down, also where all is well
+    /// Keep the logs, even if all is well
     #[arg(long)]
     keep: bool,
     /// Print the kinds of faults, and do nothing
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         is_it && args.store.is_none_or(|store| scenario.store == store)
     };
     let scenarios: Vec<Scenario> = Scenario::all().into_iter().filter(wanted).collect();
-    // Now, so that the error does not come from within the start of a server.
+    // Checked now, so that the error does not come from the start of a server.
     if scenarios.iter().any(|scenario| scenario.store == StoreKind::Nats) {
         nats_server(NatsVersion::Newest).map_err(anyhow::Error::msg)?;
     }
@@ -123,7 +123,7 @@ fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
     eprintln!("==> {name}, seed {seed}, {:.0} s of faults", time.as_secs_f64());
     let folder = tempfile::Builder::new().prefix(&format!("incumbent-chaos-{name}-")).tempdir()?;
     let path = folder.path().to_owned();
-    // A server or process operation that fails panics.
+    // A failed operation on a server or process panics.
     let running =
         thread::Builder::new().name(name.into()).spawn(move || controller::run(scenario, seed, time, &path));
     let ran = running?.join().unwrap_or_else(|panic| Err(anyhow::Error::msg(said(&*panic))));

@@ -38,23 +38,23 @@ pub(crate) struct Contest {
     pub(crate) preset: Preset,
     /// The candidates that take part, by their indices in the names.
     pub(crate) among: Vec<usize>,
-    /// Whether faults are aimed at it; otherwise it only has to survive those aimed at other elections.
+    /// True if faults are aimed at it; otherwise it only has to survive those aimed at other elections.
     pub(crate) is_aimed_at: bool,
-    /// Whether a candidate on etcd's Go client takes part; the faults of that one are aimed at it.
+    /// True if a candidate on etcd's Go client takes part; that candidate's faults are aimed at this election.
     pub(crate) is_mixed: bool,
 }
 
-/// A bucket that gives each election a lease of its own and pushes expiry to watchers.
+/// A bucket that gives each election its own lease and pushes expiry to watchers.
 pub(crate) const MARKED: &str = "marked";
 /// A bucket with one age for all records and no markers, as the Go library makes it.
 pub(crate) const PLAIN: &str = "plain";
-/// A bucket of its own for the long lease: after a deletion no candidate leads for as long as a record of the
-/// bucket may live, whatever the deleted leader's lease.
+/// A separate bucket for the long lease: after a deletion no candidate leads for as long as a record of the bucket may
+/// live, whatever the deleted leader's lease.
 const PATIENT: &str = "patient";
 /// The prefix of all elections in etcd.
 const PREFIX: &str = "chaos";
 
-/// A lease that survives the failure of a server, as the documentation advises.
+/// A lease that survives the failure of a server, as recommended by the documentation.
 const LONG: Duration = Duration::from_secs(30);
 
 impl Scenario {

@@ -32,10 +32,10 @@ pub(crate) struct Fault {
 pub(crate) struct Script {
     rng: Rng,
     kinds: Vec<Kind>,
-    /// Every kind, and a kill more often, because it is timed.
+    /// Every kind; a kill comes more often, because it is timed.
     rotation: Rotation<Kind>,
     aims: Vec<usize>,
-    /// The aims whose bucket allows a purge: one without markers refuses it, as it should.
+    /// The aims whose bucket allows a purge: a bucket without markers rightly refuses it.
     purgeable: Vec<usize>,
     /// The elections that other software takes part in.
     mixed: Vec<usize>,
@@ -46,8 +46,8 @@ pub(crate) struct Script {
 const QUIET: std::ops::Range<u64> = 200..1_400;
 /// One step in this many has two faults.
 const PAIRS: u32 = 5;
-/// Faults that keep a leader from seeing that its key is touched, so that it leads until its deadline: the
-/// next leader's wait exists for them. In half of the cases the leader is blinded before its key is touched.
+/// Faults that keep a leader from seeing that its key was changed, so that it leads until its deadline: the next
+/// leader's wait exists for them. In half of the cases the leader is blinded before its key is changed.
 const BLINDING: [Kind; 4] = [Kind::Freeze, Kind::Cut, Kind::CutReplies, Kind::HalfOpen];
 /// The additional kills of a leader in each round of faults: only fail-overs after a kill are timed.
 const MORE_KILLS: usize = 3;
@@ -79,9 +79,8 @@ impl Script {
         Fault { kind, aim, pick: self.rng.usize(..1 << 20), hold: self.rng.f64() }
     }
 
-    /// A second fault beside one of that kind: of the servers beside one of a process or a key, and vice
-    /// versa. A fault that no election may notice comes alone, or it would not be clear which fault was
-    /// noticed.
+    /// A second fault together with one of that kind: a fault of the servers with one of a process or a key, and vice
+    /// versa. A fault that no election may notice comes alone: otherwise it would not be clear which fault was noticed.
     fn companion(&mut self, kind: Kind) -> Option<Fault> {
         if kind.touch() == Touch::Follower {
             return None;
@@ -109,8 +108,8 @@ impl Iterator for Script {
         } else if self.step.is_multiple_of(PAIRS) {
             faults.extend(self.companion(kind));
         }
-        // The leader is blinded before the key is touched; and an operator that found the store gone would
-        // wait until it is back.
+        // The leader is blinded before the key is changed; and an operator that finds the store gone would wait until
+        // it is back.
         faults.sort_by_key(|fault| (fault.kind.is_of_servers(), fault.kind.touch() == Touch::Key));
         Some(Step { pause, faults })
     }

@@ -1,4 +1,4 @@
-//! The command in use: its leftovers, and its failures.
+//! The command in use: what it leaves behind, and its failures.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
@@ -20,7 +20,7 @@ fn begun(folder: &Path) -> (ChildGuard, Vec<u32>) {
     let mut run = ChildGuard::spawn(command).unwrap();
     let progress = BufReader::new(run.take_stderr().unwrap());
     let mut lines = progress.lines().map_while(Result::ok);
-    lines.find(|line| line.contains("leads")).expect("it ended before the first fault");
+    lines.find(|line| line.contains("leads")).expect("the run ended before the first fault");
     // Without a reader it would end.
     std::thread::spawn(move || lines.count());
     let children = children_of(run.pid());
@@ -35,7 +35,7 @@ fn children_of(pid: u32) -> Vec<u32> {
 }
 
 #[test]
-fn a_director_that_is_killed_leaves_no_process_behind() {
+fn a_controller_that_is_killed_leaves_no_process_behind() {
     let folder = tempfile::tempdir().unwrap();
     let (mut run, children) = begun(folder.path());
     run.kill();

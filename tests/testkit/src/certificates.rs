@@ -17,7 +17,7 @@ impl Certificates {
     /// A new authority, which trusts no other.
     ///
     /// # Panics
-    /// When a key cannot be made, or a file not written.
+    /// When a key cannot be made, or a file cannot be written.
     #[allow(clippy::new_without_default, reason = "each has new keys")]
     #[track_caller]
     pub fn new() -> Self {
@@ -37,7 +37,7 @@ impl Certificates {
         for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
             let key = KeyPair::generate()?;
             let mut params = CertificateParams::new(vec![name.to_owned()])?;
-            // OpenSSL takes a certificate with the authority's name for one that signed itself.
+            // OpenSSL takes a certificate with the authority's name for a self-signed one.
             params.distinguished_name = named(name);
             let certificate = params.signed_by(&key, &authority)?;
             fs::write(made.path(&format!("{file}.pem")), certificate.pem())?;
@@ -58,7 +58,8 @@ impl Certificates {
         self.path(file).display().to_string()
     }
 
-    /// The arguments of an etcd server with this certificate, which wants one of its clients where asked for.
+    /// The arguments of an etcd server with this certificate; with `client_certificates` it requires one of its
+    /// clients.
     pub fn of_etcd(&self, client_certificates: bool) -> Vec<String> {
         let option = |name: &str, file: &str| format!("--{name}={}", self.shown(file));
         let mut arguments = vec![option("cert-file", "server.pem"), option("key-file", "server.key")];

@@ -1,8 +1,8 @@
-//! Times that are drawn for a run of a benchmark, and drawn again by the same seed.
+//! Times that are drawn for a run of a benchmark; the same seed draws the same times.
 
 use std::time::Duration;
 
-/// The variable with the number of the run, from 1, which is its seed; 1 where it is not set.
+/// The variable with the number of the run, from 1, which is its seed; 1 if it is not set.
 pub const RUN: &str = "INCUMBENT_BENCH_RUN";
 
 /// A generator of times.

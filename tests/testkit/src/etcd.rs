@@ -19,9 +19,9 @@ use crate::tools::{self, EtcdVersion};
 use crate::wait;
 use peers::Peers;
 
-/// The longest time that a server may take to serve, on a machine that runs other tests as well.
+/// The longest time that a server may take to serve, on a machine that also runs other tests.
 const STARTUP: Duration = Duration::from_secs(60);
-/// The most attempts with new ports, where another process took the first ones.
+/// The most attempts with new ports, if another process took the first ones.
 const STARTS: usize = 5;
 /// The lines of a server's log that a failing test shows.
 const LOG_LINES: usize = 40;
@@ -48,7 +48,7 @@ impl Options {
     }
 
     /// Further arguments: `--quota-backend-bytes=…`, `--cert-file=…`. A server with a certificate serves its clients
-    /// `https` only; whether it serves is then asked on a second port.
+    /// only `https`; whether it serves is then checked on a second port.
     #[must_use]
     pub fn arguments<A: Into<String>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
@@ -106,7 +106,7 @@ impl EtcdServer {
         }
     }
 
-    /// Adds a member to its cluster that replicates and has no vote; waits until both serve.
+    /// Adds a member to its cluster that replicates but has no vote; waits until both serve.
     ///
     /// # Panics
     /// When it cannot be added, or does not start.
@@ -133,7 +133,7 @@ impl EtcdServer {
         let members = self.ctl(&["member", "list"]);
         let line = members.lines().find(|line| line.contains(&other.advertised));
         let id = line.and_then(|line| line.split(',').next());
-        let id = id.unwrap_or_else(|| panic!("{} is no member: {members}", other.advertised));
+        let id = id.unwrap_or_else(|| panic!("{} is not a member: {members}", other.advertised));
         self.ctl(&["member", "remove", id]);
     }
 
@@ -160,7 +160,7 @@ impl EtcdServer {
         process::pause(self.pid());
     }
 
-    /// Lets it go on (`SIGCONT`).
+    /// Resumes it (`SIGCONT`).
     #[track_caller]
     pub fn resume(&self) {
         process::resume(self.pid());
@@ -185,7 +185,7 @@ impl EtcdServer {
         }
     }
 
-    /// Keeps a copy of its store for [`restore`](Self::restore); it is restarted for that.
+    /// Keeps a copy of its store for [`restore`](Self::restore), by restarting it.
     ///
     /// # Panics
     /// When the folder cannot be copied, or it does not start again.
@@ -234,10 +234,10 @@ impl EtcdServer {
         self.try_ctl(arguments).unwrap_or_else(|error| panic!("etcdctl {arguments:.200?}: {error}"))
     }
 
-    /// The same, where it may fail.
+    /// The same for a command that may fail.
     ///
     /// # Errors
-    /// What it prints about its failure.
+    /// Its output about the failure.
     ///
     /// # Panics
     /// When there is no etcdctl.
@@ -270,10 +270,10 @@ impl EtcdServer {
         text.lines().filter(of_it).filter_map(value).sum::<f64>() as u64
     }
 
-    /// One of its numbers that has no labels.
+    /// One of its metrics without labels.
     ///
     /// # Panics
-    /// When it does not answer, or has no such number.
+    /// When it does not answer, or has no such metric.
     #[track_caller]
     pub fn gauge(&self, name: &str) -> u64 {
         let text = self.http("metrics").unwrap_or_else(|| panic!("etcd {} shows no metrics", self.name));
@@ -282,7 +282,7 @@ impl EtcdServer {
         value.unwrap_or_else(|| panic!("etcd {} has no {name}", self.name)) as u64
     }
 
-    /// The end of its log.
+    /// The last lines of its log.
     pub fn log_tail(&self) -> String {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -310,7 +310,7 @@ impl EtcdServer {
         }
     }
 
-    /// Waits until it serves; false where it ended because a port is taken.
+    /// Waits until it serves; false if it ended because a port is taken.
     #[track_caller]
     fn becomes_healthy(&mut self) -> bool {
         let mut ended = None;
@@ -325,7 +325,7 @@ impl EtcdServer {
         false
     }
 
-    /// Whether it serves, and knows a leader.
+    /// Returns true if it serves, and knows a leader.
     pub fn is_healthy(&self) -> bool {
         let health: Option<Value> = self.http("health").and_then(|text| serde_json::from_str(&text).ok());
         health.is_some_and(|health| health["health"] == "true")
@@ -349,11 +349,11 @@ impl Drop for EtcdServer {
     }
 }
 
-/// Runs `etcdctl` against members, given by their addresses with commas in between, and returns what it prints. `input` is
-/// what it reads: a transaction.
+/// Runs `etcdctl` against members, given by their addresses with commas in between, and returns what it prints. It
+/// reads `input`, a transaction.
 ///
 /// # Errors
-/// What it prints about its failure.
+/// Its output about the failure.
 ///
 /// # Panics
 /// When there is no etcdctl.
@@ -365,7 +365,7 @@ pub fn ctl(endpoints: &str, arguments: &[&str], input: &str) -> Result<String, S
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = command.spawn().and_then(|mut child| {
         if let Some(mut stdin) = child.stdin.take() {
-            // One that reads nothing may have ended already.
+            // A command that reads nothing may have ended already.
             let _ = stdin.write_all(input.as_bytes());
         }
         child.wait_with_output()
@@ -377,9 +377,9 @@ pub fn ctl(endpoints: &str, arguments: &[&str], input: &str) -> Result<String, S
     Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Whether a member takes a write of the key `pulse` within that time.
+/// Returns true if a member takes a write of the key `pulse` within that time.
 pub fn takes_a_write(address: &str, limit: Duration) -> bool {
-    // As base64, which is how etcd's JSON has bytes.
+    // In base64, as bytes are in etcd's JSON.
     const PULSE: &str = r#"{"key":"cHVsc2U=","value":"cHVsc2U="}"#;
     let agent = ureq::Agent::config_builder().proxy(None).timeout_global(Some(limit)).build().new_agent();
     agent.post(format!("http://{address}/v3/kv/put")).send(PULSE).is_ok()
@@ -389,7 +389,7 @@ pub fn takes_a_write(address: &str, limit: Duration) -> bool {
 #[derive(Debug)]
 pub struct EtcdCluster {
     members: Vec<EtcdServer>,
-    /// The network between them, where it can be cut.
+    /// The network between them, if it can be cut.
     peers: Option<Peers>,
 }
 
@@ -406,7 +406,7 @@ impl EtcdCluster {
     /// The same with options.
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// Like [`start`](Self::start).
     #[track_caller]
     pub fn start_with(size: usize, options: Options) -> Self {
         Self::try_often(size, &options, |_| None)
@@ -415,7 +415,7 @@ impl EtcdCluster {
     /// The same, with a network between the members that can be cut: see [`isolate`](Self::isolate).
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// Like [`start`](Self::start).
     #[track_caller]
     pub fn start_partitionable(size: usize, options: Options) -> Self {
         Self::try_often(size, &options, |members| {
@@ -451,8 +451,7 @@ impl EtcdCluster {
         panic!("no etcd could be started: {STARTS} times, another program took its ports");
     }
 
-    /// Cuts a member off from all others, as a network that drops all packets does; clients still reach it, and the
-    /// others.
+    /// Cuts a member off from all others, like a network that drops all packets; clients still reach it and the others.
     ///
     /// # Panics
     /// When the cluster was not started as [partitionable](Self::start_partitionable).
@@ -464,16 +463,16 @@ impl EtcdCluster {
     /// Cuts two members off from each other; all others still reach both.
     ///
     /// # Panics
-    /// As [`isolate`](Self::isolate).
+    /// Like [`isolate`](Self::isolate).
     #[track_caller]
     pub fn separate(&self, one: usize, other: usize) {
         self.peers().cut(|from, to| (from, to) == (one, other));
     }
 
-    /// Ends every cut between members; what they had sent arrives.
+    /// Ends every cut between members; what they sent meanwhile arrives.
     ///
     /// # Panics
-    /// As [`isolate`](Self::isolate).
+    /// Like [`isolate`](Self::isolate).
     #[track_caller]
     pub fn heal(&self) {
         self.peers().heal();
@@ -490,7 +489,7 @@ impl EtcdCluster {
         self.members.iter().map(EtcdServer::address).collect::<Vec<_>>().join(",")
     }
 
-    /// Starts these members again, together: of two that were killed, neither serves before the other does.
+    /// Starts these members again, together: if two were killed, neither serves before the other.
     ///
     /// # Panics
     /// When one does not start.
@@ -517,7 +516,7 @@ impl EtcdCluster {
         })
     }
 
-    /// Lets a member lead that has a vote; the leader hands over to it, without an election timeout.
+    /// Makes a voting member the leader: the present leader hands over to it, without an election timeout.
     ///
     /// # Panics
     /// When it does not come to lead.
@@ -542,7 +541,7 @@ impl EtcdCluster {
         status["leader"].is_u64() && status["leader"] == status["header"]["member_id"]
     }
 
-    /// What a member says of itself.
+    /// A member's status, by its own account.
     fn status(&self, number: usize) -> Value {
         let status = self.members[number].ctl(&["endpoint", "status", "--write-out", "json"]);
         let mut status: Value = serde_json::from_str(&status).unwrap_or_default();

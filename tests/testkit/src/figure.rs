@@ -1,14 +1,14 @@
-//! Figures of a benchmark, their verdicts, and the samples that they are made of. A benchmark prints a JSON array of figures on
+//! Figures of a benchmark, their verdicts, and the samples behind them. A benchmark prints a JSON array of figures on
 //! its standard output, and runs several times: [`merged`] makes one list of them.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The least probability with which the interval of a figure contains the median of all runs that there could be: five runs
-/// give 93.75 %, four do not suffice.
+/// The least probability with which the interval of a figure contains the median of all possible runs: five runs give
+/// 93.75 %, four are too few.
 const CONFIDENCE: f64 = 0.9;
-/// The fewest times whose 99th percentile is none of the three largest.
+/// The fewest times whose 99th percentile is not one of the three largest.
 const FOR_P99: usize = 300;
 
 /// One figure of a benchmark.
@@ -16,30 +16,30 @@ const FOR_P99: usize = 300;
 pub struct Figure {
     /// The name of the measurement.
     pub figure: String,
-    /// The result, the median of all runs, or the largest where each run has to keep the goal; none where what was to be
-    /// measured cannot be done.
+    /// The result: the median of all runs, or the largest if each run has to keep the goal; none if the thing to
+    /// measure cannot be done.
     pub value: Option<f64>,
     /// Its unit: `ms`, `ns`, `ratio`, …
     pub unit: String,
-    /// Its limit, where it has one.
+    /// Its limit, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
     /// The number of measurements behind the value, in all runs.
     pub samples: u64,
-    /// The values of the runs, in their order; empty where a benchmark ran once.
+    /// The values of the runs, in their order; empty if a benchmark ran once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<f64>,
-    /// The measurements in milliseconds, in the order in which they were made, where they are worth keeping.
+    /// The measurements in milliseconds, in the order in which they were made, if they are worth keeping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Vec<f64>>,
 }
 
-/// The largest value of a figure that is well.
+/// The largest acceptable value of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     /// The limit, in the figure's unit.
     pub most: f64,
-    /// True where the limit follows from the rules, as that of a count or a size does, and so holds in each run.
+    /// True if the limit follows from the rules, like the limit of a count or a size, and so holds in each run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invariant: bool,
 }
@@ -80,7 +80,7 @@ impl Figure {
         Self { goal: Some(Goal { most, invariant: true }), ..Self::plain(figure, value, unit, samples) }
     }
 
-    /// A figure of what cannot be done.
+    /// A figure of something that cannot be done.
     pub fn absent(figure: impl Into<String>, unit: &str) -> Self {
         Self { value: None, ..Self::plain(figure, 0.0, unit, 0) }
     }
@@ -97,12 +97,12 @@ impl Figure {
         Self { goal: Some(Goal { most, invariant: false }), ..self }
     }
 
-    /// The interval of the median of the runs, where there were enough of them.
+    /// The interval of the median of the runs, if there were enough of them.
     pub fn interval(&self) -> Option<(f64, f64)> {
         interval(&self.runs)
     }
 
-    /// The verdict, where there is a goal.
+    /// The verdict, if there is a goal.
     pub fn verdict(&self) -> Option<Verdict> {
         let Goal { most, invariant } = self.goal?;
         Some(match (self.value, self.interval()) {
@@ -165,13 +165,14 @@ pub fn merged(runs: Vec<Vec<Figure>>) -> Vec<Figure> {
     all
 }
 
-/// The interval between two values of the sorted ones, as far from the first as from the last, that contains the true median with
-/// [`CONFIDENCE`]: the narrowest such one. It supposes nothing about the distribution: each value is below the median or above
+/// The narrowest interval between two of the sorted values, as far from the first as from the last, that contains the
+/// true median with [`CONFIDENCE`]. It assumes nothing about the distribution: each value is below the median or above
 /// it with a probability of one half.
 fn interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    // The probability that exactly so many values are below the median, and that of a median beyond the interval.
+    // The probability that exactly this many values are below the median, and the probability of a median beyond the
+    // interval.
     let mut exactly = 0.5_f64.powi(i32::try_from(sorted.len()).ok()?);
     let mut outside = 2.0 * exactly;
     let mut found = None;
@@ -208,7 +209,7 @@ impl Sample {
         sorted[place - 1]
     }
 
-    /// Its percentiles beyond the median, by name, as far as so many times have them.
+    /// Its percentiles beyond the median, by name, if there are enough times for them.
     pub fn tail(&self) -> Vec<(&'static str, f64)> {
         let all = [("p90", 90, 10), ("p99", 99, FOR_P99), ("max", 100, 1)];
         let has = |(_, _, least): &(&str, usize, usize)| self.len() >= *least;
@@ -233,7 +234,7 @@ impl Sample {
 }
 
 impl FromIterator<f64> for Sample {
-    /// Of milliseconds.
+    /// Collects milliseconds.
     fn from_iter<I: IntoIterator<Item = f64>>(times: I) -> Self {
         Self(times.into_iter().collect())
     }

@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::json::JsonProgram;
 use crate::{tools, wait};
 
-/// Starts a candidate by the rules of `nats-kv-leader-elect`, with the `ttl` given or the bucket's, and
-/// without splay.
+/// Starts a candidate by the rules of `nats-kv-leader-elect`, with the given `ttl` or the bucket's, and without splay.
 ///
 /// # Panics
 /// When the program is not built; the message names the remedy.
@@ -32,10 +31,10 @@ pub fn watch(url: &str, bucket: &str, key: &str) -> JsonProgram {
     JsonProgram::on_stdout(program("watch", url, bucket, key))
 }
 
-/// Has the official client `Create` the key.
+/// Makes the official client `Create` the key.
 ///
 /// # Errors
-/// The client's error message where it is refused.
+/// The client's error message if it is refused.
 ///
 /// # Panics
 /// When the program is not built, or fails otherwise.
@@ -44,10 +43,10 @@ pub fn create(url: &str, bucket: &str, key: &str, value: &str) -> Result<u64, St
     update(url, bucket, key, value, 0)
 }
 
-/// Has the official client `Update` that revision of the key.
+/// Makes the official client `Update` that revision of the key.
 ///
 /// # Errors
-/// The client's error message where it is refused.
+/// The client's error message if it is refused.
 ///
 /// # Panics
 /// When the program is not built, or fails otherwise.

@@ -1,4 +1,4 @@
-//! A Kafka broker, or a cluster of three, that lives as long as its test, [what an operator does](admin) to it, and
+//! A Kafka broker, or a cluster of three, that lives as long as its test; [an operator](admin) of it; and
 //! [candidates](neli) by the rules of goNELI.
 
 pub mod admin;
@@ -25,9 +25,9 @@ use crate::wait;
 use admin::Admin;
 use security::{Entrance, Security};
 
-/// The longest time that a broker may take to serve: on a machine that builds as well, one took 41 s.
+/// The longest time that a broker may take to serve: on a machine that was also building, one took 41 s.
 const STARTUP: Duration = Duration::from_secs(180);
-/// The most attempts with new ports, where another process took the first ones.
+/// The most attempts with new ports, if another process took the first ones.
 const STARTS: usize = 5;
 /// The lines of a broker's log that a failing test shows.
 const LOG_LINES: usize = 60;
@@ -50,8 +50,8 @@ const JAVA: [&str; 11] = [
     "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.coordinator.group=info",
 ];
 
-/// The settings of every broker: the lowest limits that let tests choose short times, little memory, and no topics but
-/// those that are made.
+/// The settings of every broker: the lowest limits, so that tests can choose short times; little memory; and no topics
+/// that a test does not make.
 const SETTINGS: &str = "\
 process.roles=broker,controller
 controller.listener.names=CONTROLLER
@@ -96,29 +96,29 @@ impl Options {
         self
     }
 
-    /// A further setting of the broker, or another value for one of the test kit's.
+    /// Another setting of the broker, or another value for a setting of the test kit's.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self
     }
 
-    /// Ways to the brokers through proxies, so many. A client that begins on one of them stays on it: each is a listener
-    /// of its own, and the brokers' answers name its addresses.
+    /// This many routes to the brokers, through proxies. A client that begins on one of them stays on it: each is a
+    /// listener of its own, and the brokers' answers name its addresses.
     #[must_use]
     pub fn routes(mut self, routes: usize) -> Self {
         self.routes = routes;
         self
     }
 
-    /// A broker that has the [entrances](Entrance) beside its plain listener, and permissions.
+    /// A broker that has [entrances](Entrance) in addition to its plain listener, and permissions.
     #[must_use]
     pub fn secured(mut self) -> Self {
         self.secured = true;
         self
     }
 
-    /// Writes an archive of the classes that were loaded, when the broker is stopped.
+    /// Writes an archive of the loaded classes when the broker is stopped.
     #[must_use]
     pub fn recording(mut self, archive: PathBuf) -> Self {
         self.recording = Some(archive);
@@ -136,7 +136,7 @@ pub struct Kafka {
     routes: Vec<(Port, Proxy)>,
     security: Option<Security>,
     options: Options,
-    /// The end of the log when it was last started.
+    /// The length of the log when it was last started.
     log_from: u64,
     // The process is dropped before the folder that it writes to.
     child: Option<ChildGuard>,
@@ -156,7 +156,7 @@ impl Kafka {
     /// The same with options.
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// Like [`start`](Self::start).
     #[track_caller]
     pub fn start_with(options: Options) -> Self {
         KafkaCluster::start_with(1, options).brokers.remove(0)
@@ -190,10 +190,10 @@ impl Kafka {
         local(&self.client)
     }
 
-    /// The proxy before it on a [route](Options::routes), counted from 0. The brokers' own traffic takes none.
+    /// The proxy in front of it on a [route](Options::routes), counted from 0. The brokers' own traffic takes no route.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When there are fewer routes.
     pub fn proxy(&self, route: usize) -> &Proxy {
         &self.routes[route].1
     }
@@ -224,12 +224,12 @@ impl Kafka {
         }
     }
 
-    /// Its number among the brokers, from 1: what Kafka calls the node's id.
+    /// Its number among the brokers, from 1; Kafka calls it the node's id.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// What an operator does.
+    /// An operator of it.
     pub fn admin(&self) -> Admin {
         Admin::new(self.address())
     }
@@ -252,7 +252,7 @@ impl Kafka {
         process::pause(self.pid());
     }
 
-    /// Lets it go on (`SIGCONT`).
+    /// Resumes it (`SIGCONT`).
     #[track_caller]
     pub fn resume(&self) {
         process::resume(self.pid());
@@ -288,7 +288,7 @@ impl Kafka {
         assert!(self.serves(), "another program took a port of broker {}", self.number);
     }
 
-    /// The end of its log.
+    /// The last lines of its log.
     pub fn log_tail(&self) -> String {
         let log = fs::read(self.folder.path().join("log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -296,7 +296,8 @@ impl Kafka {
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
 
-    /// Writes its settings and the first records of a new cluster, as Kafka's own tool would with a second Java.
+    /// Writes its settings and the first records of a new cluster, which Kafka's own tool would do in another Java
+    /// process.
     #[track_caller]
     fn configure(&self, voters: &str, size: usize) {
         let mut protocols = vec!["CLIENT:PLAINTEXT".to_owned(), "CONTROLLER:PLAINTEXT".to_owned()];
@@ -315,7 +316,7 @@ impl Kafka {
         listeners.push(format!("CONTROLLER://{}", local(&self.controller)));
         let data = self.folder.path().join("data");
         let in_sync = if size > 1 { 2 } else { 1 };
-        // A single broker has no successor: a stall of the machine is no reason to fence it.
+        // A single broker has no successor, so a stall of the machine must not fence it.
         let session = if size > 1 { 6000 } else { 60_000 };
         let mut text = SETTINGS.to_owned();
         let own = [
@@ -340,7 +341,7 @@ impl Kafka {
         for (name, value) in own.chain(chosen) {
             let _ = writeln!(text, "{name}={value}");
         }
-        // Base64 of 16 bytes, another one for each broker.
+        // Base64 of 16 bytes, different for each broker.
         let directory = format!("{:021}A", self.number);
         let number = self.number;
         let meta = format!("version=1\ncluster.id={CLUSTER}\nnode.id={number}\ndirectory.id={directory}\n");
@@ -367,7 +368,7 @@ impl Kafka {
             Some(archive) => {
                 command.arg(format!("-XX:ArchiveClassesAtExit={}", archive.display()));
             }
-            // Java starts without one that is not of its own version.
+            // Java starts without an archive that another version made.
             None if archive.is_file() => {
                 command.arg(format!("-XX:SharedArchiveFile={}", archive.display()));
             }
@@ -381,7 +382,7 @@ impl Kafka {
         }
     }
 
-    /// Waits until it serves; false where it ended because a port is taken.
+    /// Waits until it serves; false if it ended because a port is taken.
     #[track_caller]
     fn serves(&mut self) -> bool {
         let what = format!("broker {} to serve (log in {})", self.number, self.folder.path().display());
@@ -437,7 +438,7 @@ impl KafkaCluster {
     /// Starts `size` brokers with options.
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// Like [`start`](Self::start).
     #[track_caller]
     pub fn start_with(size: usize, options: Options) -> Self {
         for _ in 0..STARTS {
@@ -468,12 +469,12 @@ impl KafkaCluster {
     /// The brokers' addresses on a [route](Options::routes), counted from 0.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When there are fewer routes.
     pub fn route(&self, route: usize) -> String {
         self.brokers.iter().map(|broker| broker.proxy(route).address()).collect::<Vec<_>>().join(",")
     }
 
-    /// What an operator does.
+    /// An operator of it.
     pub fn admin(&self) -> Admin {
         Admin::new(self.addresses())
     }

@@ -9,13 +9,12 @@ const RANGE: Range<u16> = 20_000..24_000;
 
 /// A TCP port of 127.0.0.1, reserved among all tests of this machine until it is dropped.
 ///
-/// It lies below the range that the system gives to outgoing connections: otherwise a client that
-/// keeps dialling a server that is down would now and then get that very port, and connect to
-/// itself.
+/// It is below the system's range for outgoing connections: otherwise a client that keeps dialling a stopped server
+/// would sometimes get that very port, and connect to itself.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
-    // An advisory lock that ends with the process, however it ends.
+    // An advisory lock, which ends with the process, however that ends.
     _lock: File,
 }
 
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listens_on_a_free_port() {
+    fn no_process_listens_on_a_free_port() {
         let port = Port::free();
         assert!(TcpListener::bind(("127.0.0.1", port.number())).is_ok());
     }

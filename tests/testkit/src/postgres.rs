@@ -78,7 +78,7 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // Its fast shutdown: clients are disconnected. The guard kills what does not end.
+        // PostgreSQL's fast shutdown, which disconnects clients. The guard kills the process if it does not end.
         self.child.interrupt();
         let stopping = Instant::now();
         while self.child.try_wait().is_none() && stopping.elapsed() < STOPPING {
@@ -93,7 +93,7 @@ fn command(name: &str, folder: &Path) -> Command {
     let program = tools::postgres(name).unwrap_or_else(|error| panic!("{error}"));
     let mut command = if is_root() {
         let mut command = Command::new("setpriv");
-        // A change of user clears the signal that the guard has asked the kernel for.
+        // A change of user clears the death signal that the guard has requested from the kernel.
         command.args([OsStr::new("--reuid"), USER.as_ref(), "--regid".as_ref(), USER.as_ref()]);
         command.args(["--init-groups", "--pdeathsig", "KILL"]).arg(program);
         command
@@ -108,7 +108,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// What `id` prints for these arguments.
+/// The number that `id` prints for these arguments.
 fn id(arguments: &[&str]) -> Option<u32> {
     let output = Command::new("id").args(arguments).output().ok()?;
     String::from_utf8_lossy(&output.stdout).trim().parse().ok()

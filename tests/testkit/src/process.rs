@@ -34,17 +34,17 @@ impl ChildGuard {
         self.child.id()
     }
 
-    /// The pipe to its standard input, where there is one and it was not taken before.
+    /// The pipe to its standard input, if there is one and it was not taken before.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// The pipe from its standard output, where there is one and it was not taken before.
+    /// The pipe from its standard output, if there is one and it was not taken before.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// The pipe from its standard error, where there is one and it was not taken before.
+    /// The pipe from its standard error, if there is one and it was not taken before.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
@@ -74,7 +74,7 @@ impl ChildGuard {
         }
     }
 
-    /// Asks it to end as a terminal does (`SIGINT`).
+    /// Asks it to end, like a terminal (`SIGINT`).
     pub fn interrupt(&mut self) {
         if self.try_wait().is_none() {
             send(self.pid(), Signal::INT);
@@ -95,7 +95,7 @@ impl ChildGuard {
         pause(self.pid());
     }
 
-    /// Lets it go on (`SIGCONT`).
+    /// Resumes it (`SIGCONT`).
     #[track_caller]
     pub fn resume(&self) {
         resume(self.pid());
@@ -117,10 +117,10 @@ impl Drop for ChildGuard {
 #[track_caller]
 pub fn pause(pid: u32) {
     send(pid, Signal::STOP);
-    wait::until(&format!("process {pid} to stand still"), wait::GENEROUS, || stands_still(pid));
+    wait::until(&format!("process {pid} to stop"), wait::GENEROUS, || is_stopped(pid));
 }
 
-/// Lets process `pid` go on (`SIGCONT`).
+/// Resumes process `pid` (`SIGCONT`).
 ///
 /// # Panics
 /// When there is no such process.
@@ -169,7 +169,7 @@ fn as_pid(pid: u32) -> Pid {
     }
 }
 
-fn stands_still(pid: u32) -> bool {
+fn is_stopped(pid: u32) -> bool {
     match thread_states(pid) {
         Some(states) => states.iter().all(|state| matches!(state, 'T' | 't' | 'Z' | 'X')),
         None => panic!("process {pid} is gone"),
@@ -199,15 +199,15 @@ fn die_with_parent(command: &mut Command) {
     command.process_group(0);
     let hook = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // A parent that died before the line above no longer sends a signal.
+        // If the parent died before the line above, no signal comes any more.
         if rustix::process::getppid() == Some(parent) {
             Ok(())
         } else {
             Err(io::Error::other("the parent is gone"))
         }
     };
-    // SAFETY: between fork and exec the hook makes two system calls and allocates nothing unless
-    // the parent is gone; then no process waits for the outcome.
+    // SAFETY: between fork and exec the hook makes two system calls, and allocates only if the parent is gone; then no
+    // process waits for the outcome.
     unsafe {
         command.pre_exec(hook);
     }
@@ -250,7 +250,8 @@ pub fn processor_time(pid: u32) -> Duration {
     const TICK: Duration = Duration::from_millis(10);
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     let stat = stat.unwrap_or_else(|error| panic!("process {pid}: {error}"));
-    // After the name, which may have spaces: the state is the third field, the times are the 14th and 15th.
+    // Only the fields after the name, which may have spaces: the state is the third field, the times are the 14th and
+    // 15th.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     TICK * fields.split(' ').skip(11).take(2).flat_map(str::parse::<u32>).sum()
 }

@@ -1,4 +1,4 @@
-//! A TCP proxy that cuts, holds and delays what passes through it.
+//! A TCP proxy that cuts, holds and delays its traffic.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,16 +15,15 @@ use crate::port::Port;
 
 /// A proxy on a loopback port in front of one server.
 ///
-/// A cut does what a network does when packets vanish: connections stay open, and nothing arrives,
-/// not even the other side's close. Data sent meanwhile arrives after [`heal`](Self::heal), as TCP
-/// would send it again; to lose it instead, call [`close_all`](Self::close_all) before. A connection
-/// made during a cut is held (a TCP handshake needs both directions) and reaches the server after
-/// the cut.
+/// A cut acts like a network that loses all packets: connections stay open, and nothing arrives, not even the other
+/// side's close. Data sent meanwhile arrives after [`heal`](Self::heal), because TCP would send it again; to lose it
+/// instead, call [`close_all`](Self::close_all) before. A connection made during a cut is held (a TCP handshake needs
+/// both directions) and reaches the server after the cut.
 ///
 /// A method takes effect before it returns: after a cut, not one more byte is passed on.
 ///
-/// It runs tokio on a thread of its own, so it goes on while a test blocks, pauses its clock or
-/// starves its own runtime.
+/// It runs tokio on its own thread, so it keeps working while a test blocks, pauses its clock or starves its own
+/// runtime.
 #[derive(Debug)]
 pub struct Proxy {
     port: Port,
@@ -71,18 +70,18 @@ impl Proxy {
     /// A proxy in front of `server`, an address such as `127.0.0.1:4222`.
     ///
     /// # Panics
-    /// When that is no address, or no port is free.
+    /// When that is not an address, or no port is free.
     #[track_caller]
     pub fn to(server: &str) -> Self {
         Self::new(server, false)
     }
 
-    /// A proxy in front of a Kafka broker that listens on IPv4. A broker's answers name the address at which clients are to
-    /// connect, and the proxy writes its own there: so every client stays on its proxy, and any number of proxies share a
-    /// broker that knows of none.
+    /// A proxy in front of a Kafka broker that listens on IPv4. A broker's answers name the address to which clients
+    /// have to connect, and the proxy replaces it by its own. So every client stays on its proxy, and any number of
+    /// proxies can share a broker that knows of none.
     ///
     /// # Panics
-    /// As [`to`](Self::to).
+    /// Like [`to`](Self::to).
     #[track_caller]
     pub fn to_broker(server: &str) -> Self {
         Self::new(server, true)
@@ -91,7 +90,7 @@ impl Proxy {
     #[track_caller]
     fn new(server: &str, is_broker: bool) -> Self {
         let server: SocketAddr =
-            server.parse().unwrap_or_else(|error| panic!("{server:?} is no address: {error}"));
+            server.parse().unwrap_or_else(|error| panic!("{server:?} is not an address: {error}"));
         let (port, listener) = listen();
         let (control, network) = watch::channel(Network::default());
         let ports = is_broker.then(|| [server.port(), port.number()]);
@@ -243,7 +242,7 @@ async fn pass(
     direction: Direction,
     network: watch::Receiver<Network>,
 ) -> io::Result<()> {
-    // As in a real network, the data under way is bounded; then the sender is held back.
+    // As in a real network, the data under way is bounded; beyond that the sender has to wait.
     let (queue, due) = mpsc::channel(256);
     tokio::try_join!(
         read_all(from, queue, readdress, direction, network.clone()),
@@ -252,19 +251,19 @@ async fn pass(
     Ok(())
 }
 
-/// Writes the proxy's address over the broker's in the answers of a broker: in Kafka's protocol both are `127.0.0.1` and a
-/// port in 32 bits, so no length changes.
+/// Replaces the broker's address by the proxy's in the answers of a broker: in Kafka's protocol both are `127.0.0.1`
+/// and a port in 32 bits, so no length changes.
 struct Readdress {
     broker: [u8; ADDRESS],
     own: [u8; ADDRESS],
-    /// The part of an answer that has come so far.
+    /// The part of an answer that has arrived so far.
     part: Vec<u8>,
 }
 
 const HOST: &[u8; 9] = b"127.0.0.1";
 /// The length of a host and a port.
 const ADDRESS: usize = HOST.len() + 4;
-/// The length of the field in front of an answer that has its length.
+/// The length of the field in front of an answer, which contains the answer's length.
 const PREFIX: usize = 4;
 
 impl Readdress {
@@ -278,7 +277,7 @@ impl Readdress {
         Self { broker, own, part: Vec::new() }
     }
 
-    /// The answers that are complete with these bytes.
+    /// The answers that these bytes complete.
     fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.part.extend_from_slice(bytes);
         let mut whole = 0;

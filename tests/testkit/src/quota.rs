@@ -1,5 +1,5 @@
-//! A quota of processor time for a running process, as a container has: it stands still for what is left of each period once it has
-//! used its share.
+//! A quota of processor time for a running process, like a container's: once the process has used its share of a
+//! period, it is stopped for the rest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use crate::process::{is_running, processor_time, send};
 
 /// The period of a quota: Linux's own by default, `cpu.cfs_period_us`.
 const PERIOD: Duration = Duration::from_millis(100);
-/// The time between two looks at what the process has used.
+/// The interval at which the process's use is read.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// A quota in force; when it is dropped, the process continues and has what it wants.
+/// A quota in force; when it is dropped, the process continues without a limit.
 #[derive(Debug)]
 pub struct Quota {
     ended: Arc<AtomicBool>,
@@ -41,13 +41,13 @@ impl Drop for Quota {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(guard) = self.guard.take() {
-            // It ends with the period, and has continued the process.
+            // The thread ends with the period, after it has resumed the process.
             let _ = guard.join();
         }
     }
 }
 
-/// Watches the process for a period, and returns what it has used.
+/// Watches the process for a period, and returns the time that it has used.
 fn hold(pid: u32, account: &Account) -> Duration {
     let (began, before) = (Instant::now(), processor_time(pid));
     loop {
@@ -65,7 +65,7 @@ fn hold(pid: u32, account: &Account) -> Duration {
     }
 }
 
-/// What a process may use in a period: its share, less what it used beyond that before. What it leaves is not kept.
+/// The time that a process may use in a period: its share, less what it overused before. Unused time is not kept.
 #[derive(Debug)]
 struct Account {
     share: Duration,
@@ -77,7 +77,7 @@ impl Account {
         Self { share: PERIOD.mul_f64(share), owed: Duration::ZERO }
     }
 
-    /// The time for which it has to stand still, once it has used what it may.
+    /// The time for which it is stopped, once it has used its share.
     fn rest(&self, elapsed: Duration, used: Duration) -> Option<Duration> {
         (used + self.owed >= self.share).then(|| PERIOD.saturating_sub(elapsed))
     }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_stands_still_for_the_rest_of_a_period_once_it_has_used_its_share() {
+    fn a_process_is_stopped_for_the_rest_of_a_period_once_it_has_used_its_share() {
         let account = Account::new(0.3);
         assert_eq!(account.rest(ms(20), ms(20)), None);
         assert_eq!(account.rest(ms(36), ms(30)), Some(ms(64)));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_of_a_share_is_not_kept() {
+    fn the_unused_part_of_a_share_is_not_kept() {
         let mut account = Account::new(0.3);
         account.period_ends(ms(0));
         assert_eq!(account.rest(ms(40), ms(30)), Some(ms(60)));
@@ -132,7 +132,7 @@ mod tests {
             thread::sleep(LOOK);
         }
         let used = (processor_time(child.pid()) - before).as_secs_f64() / began.elapsed().as_secs_f64();
-        assert!(used < 0.25, "it had {used:.2} of a core");
+        assert!(used < 0.25, "it used {used:.2} of a core");
         drop(quota);
         let after = processor_time(child.pid());
         crate::wait::until("it to run again", crate::wait::GENEROUS, || {

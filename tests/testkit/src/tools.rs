@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names a nats-server to use instead of the newest.
 pub const NATS_SERVER: &str = "NATS_SERVER";
 
-/// The environment variable that is set where the machine lacks Go, and so the older servers, on purpose.
+/// The environment variable that is set if the machine lacks Go, and so the older servers, on purpose.
 pub const WITHOUT_GO: &str = "INCUMBENT_WITHOUT_GO";
 
 /// A version of nats-server in the tests.
@@ -26,7 +26,7 @@ impl NatsVersion {
     /// All of them, newest first.
     pub const ALL: [Self; 3] = [Self::Newest, Self::V2_12, Self::V2_10];
 
-    /// The versions for a test of all versions: all, or where [`WITHOUT_GO`] is set the installed ones.
+    /// The versions for a test of all versions: all, or only the installed ones if [`WITHOUT_GO`] is set.
     pub fn tested() -> Vec<Self> {
         let without_go = std::env::var_os(WITHOUT_GO).is_some();
         Self::ALL.into_iter().filter(|version| !without_go || nats_server(*version).is_ok()).collect()
@@ -62,7 +62,7 @@ impl EtcdVersion {
     /// Both, newest first.
     pub const ALL: [Self; 2] = [Self::Newest, Self::V3_4];
 
-    /// The versions for a test of all versions: all, or where [`WITHOUT_GO`] is set the installed ones.
+    /// The versions for a test of all versions: all, or only the installed ones if [`WITHOUT_GO`] is set.
     pub fn tested() -> Vec<Self> {
         let without_go = std::env::var_os(WITHOUT_GO).is_some();
         Self::ALL.into_iter().filter(|version| !without_go || etcd(*version).is_ok()).collect()
@@ -89,7 +89,7 @@ pub enum KafkaVersion {
     /// The newest: classic groups, and those of KIP-848.
     #[default]
     Newest,
-    /// The last that serves clients of before Kafka 0.10. Groups are classic ones.
+    /// The last that serves clients from before Kafka 0.10. Its groups are classic.
     V3_9,
 }
 
@@ -129,19 +129,19 @@ impl KafkaFiles {
         let missing = || format!("no Kafka {version} in {}; run `cargo xtask tools`", folder.display());
         let files = folder.join("jars").read_dir().map_err(|_| missing())?;
         let mut jars: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
-        // Java takes an archive of classes only for the class path that it was made with.
+        // Java takes an archive of classes only with the class path that it was made with.
         jars.sort();
         let broker = folder.join("jars").join(format!("kafka_2.13-{version}.jar"));
         if jars.contains(&broker) { Ok(Self { folder, jars }) } else { Err(missing()) }
     }
 
-    /// All jars, separated as Java wants them.
+    /// All jars, separated for Java.
     pub fn class_path(&self) -> OsString {
-        // No file of a folder that cargo can use has a colon in its path.
+        // Cargo cannot use a folder with a colon in its path, so no jar has one.
         std::env::join_paths(&self.jars).unwrap_or_default()
     }
 
-    /// The archive of the classes that a broker loads, which halves its start.
+    /// The archive of the classes that a broker loads, which halves its time to start.
     pub fn archive(&self) -> PathBuf {
         self.folder.join("classes.jsa")
     }
@@ -181,7 +181,7 @@ pub fn etcd(version: EtcdVersion) -> Result<PathBuf, String> {
     Err(format!("no etcd {version}: {} does not exist; run `cargo xtask tools`", program.display()))
 }
 
-/// The command line of etcd, of Debian's version.
+/// The command line of etcd, in Debian's version.
 ///
 /// # Errors
 /// Its expected path, and the command that installs it.
@@ -310,7 +310,7 @@ pub fn postgres(name: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("no {name} in {VERSIONS}: run `cargo xtask tools peers`"))
 }
 
-/// The version of ZooKeeper beside which the benchmark `peers` measures.
+/// The version of ZooKeeper in the benchmark `peers`.
 pub const ZOOKEEPER: &str = "3.9.5";
 /// The version of Curator, its client.
 pub const CURATOR: &str = "5.9.0";

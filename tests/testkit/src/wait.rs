@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 /// The longest time on a busy machine for a condition that should hold at once.
 pub const GENEROUS: Duration = Duration::from_secs(60);
 
-/// The pause before the next look, after a wait of so long and a look that took so long: a look at a server, or at the
-/// output of a process, costs what others on the machine need, and after 5 s a tenth of a second is soon enough.
+/// The pause before the next check. It grows with the time waited so far and with the time that a check takes: to check
+/// a server, or the output of a process, takes processor time from others, and after 5 s a tenth of a second is soon
+/// enough.
 fn pause(waited: Duration, look: Duration) -> Duration {
     (waited / 50).max(2 * look).clamp(Duration::from_millis(10), Duration::from_millis(100))
 }
@@ -55,7 +56,7 @@ pub async fn until_async<F: Future<Output = bool>>(
 
 /// Waits until `probe` finds something, on tokio's clock, and returns it.
 ///
-/// A probe that never returns counts as one that finds nothing.
+/// A probe that never returns has found nothing.
 ///
 /// # Panics
 /// When there is none within `limit`; the message names `what`.
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_become_rarer_the_longer_a_wait_takes_and_the_more_a_look_costs() {
+    fn checks_become_rarer_the_longer_a_wait_takes_and_the_more_a_check_costs() {
         let pause =
             |waited, look| pause(Duration::from_millis(waited), Duration::from_millis(look)).as_millis();
         assert_eq!([pause(0, 0), pause(1000, 0), pause(0, 20), pause(60_000, 0)], [10, 20, 40, 100]);

@@ -12,10 +12,10 @@ use crate::port::Port;
 use crate::process::ChildGuard;
 use crate::{tools, wait};
 
-/// The longest time that a server may take to serve: Java is slow to start on a machine that builds as well.
+/// The longest time that a server may take to serve: Java is slow to start on a machine that is also building.
 const STARTUP: Duration = Duration::from_secs(60);
 
-/// A running server by itself, on a loopback port; killed, and its folder removed, when it is dropped.
+/// A single running server, on a loopback port; killed, and its folder removed, when it is dropped.
 #[derive(Debug)]
 pub struct ZookeeperServer {
     port: Port,
@@ -25,11 +25,11 @@ pub struct ZookeeperServer {
 }
 
 impl ZookeeperServer {
-    /// The tick of the settings that come with ZooKeeper, `zoo_sample.cfg`.
+    /// The tick in ZooKeeper's sample settings, `zoo_sample.cfg`.
     pub const TICK: Duration = Duration::from_secs(2);
 
-    /// Starts a server with default settings but for its tick, and waits until it serves. It grants sessions of 2 to 20
-    /// ticks, and looks for those that are over once a tick.
+    /// Starts a server with default settings except for its tick, and waits until it serves. It grants sessions of 2 to
+    /// 20 ticks, and ends expired ones once a tick.
     ///
     /// # Panics
     /// When there are no jars, or it does not start; the message gives the reason.
@@ -70,7 +70,7 @@ impl ZookeeperServer {
     }
 }
 
-/// Returns true if it answers to `srvr`, the one command of its kind that is allowed by default.
+/// Returns true if it answers `srvr`, the only four-letter command that is allowed by default.
 fn is_healthy(port: u16) -> bool {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
     let mut answer = String::new();

@@ -35,7 +35,7 @@ fn three_members_elect_another_leader_when_theirs_is_killed() {
 }
 
 #[test]
-fn a_member_that_is_cut_off_serves_again_after_the_cut_and_other_members_go_on_meanwhile() {
+fn a_member_that_is_cut_off_serves_again_after_the_cut_and_the_other_members_serve_meanwhile() {
     for version in EtcdVersion::tested() {
         let cluster = EtcdCluster::start_partitionable(3, Options::new().version(version));
         let old = cluster.leader();
@@ -68,7 +68,7 @@ fn two_members_that_are_cut_off_from_each_other_serve_through_the_third() {
 
 const TTL: Duration = Duration::from_secs(2);
 
-/// Waits until so many candidates stand in the queue.
+/// Waits until this many candidates are in the queue.
 fn await_places(server: &EtcdServer, count: usize) {
     let places = || {
         server.ctl(&["get", "--prefix", "--keys-only", "jobs/"]).lines().filter(|key| !key.is_empty()).count()

@@ -1,4 +1,4 @@
-//! The output of the Go programs is as in `tests/interop/README.md`.
+//! The output of the Go programs is as described in `tests/interop/README.md`.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn a_candidate_prints_its_way_to_leadership_and_out_of_it() {
     assert_eq!(leading["name"], "go-1");
     assert_eq!(leading["revision"], 1);
     let waited = won["t"].as_u64().unwrap() - leading["t"].as_u64().unwrap();
-    assert!(waited >= 1_550_000_000, "told after {waited} ns");
+    assert!(waited >= 1_550_000_000, "reported after {waited} ns");
     assert_eq!(bucket.get("jobs").await.unwrap().unwrap(), "go-1");
 
     go.child().terminate();
@@ -44,7 +44,7 @@ async fn a_candidate_prints_its_way_to_leadership_and_out_of_it() {
 }
 
 #[tokio::test]
-async fn a_candidate_that_cannot_win_says_so() {
+async fn a_candidate_that_cannot_win_reports_it() {
     let (server, bucket) = server_with_bucket().await;
     bucket.put("jobs", "other-software".into()).await.unwrap();
     let line = candidate(&server, "go-1").await_event("candidate", GENEROUS);
@@ -56,7 +56,7 @@ async fn a_watcher_prints_every_operation() {
     let (server, bucket) = server_with_bucket().await;
     let watch = go::watch(&server.url(), "elections", "jobs");
     watch.await_event("current", GENEROUS);
-    // Waits for each: a message that is already replaced may never reach a watcher.
+    // Waits for each operation: a message that is already replaced may never reach a watcher.
     bucket.put("jobs", "a".into()).await.unwrap();
     assert_saw(&watch, 1, "put", "a");
     bucket.delete("jobs").await.unwrap();
@@ -66,7 +66,7 @@ async fn a_watcher_prints_every_operation() {
 }
 
 #[tokio::test]
-async fn a_single_write_tells_its_revision_or_why_it_was_refused() {
+async fn a_single_write_prints_its_revision_or_why_it_was_refused() {
     let (server, bucket) = server_with_bucket().await;
     let url = server.url();
     assert_eq!(go::create(&url, "elections", "jobs", "a"), Ok(1));

@@ -9,7 +9,7 @@ use incumbent_testkit::wait;
 #[test]
 fn a_broker_of_every_version_keeps_its_log_over_a_kill_and_a_stop() {
     for version in KafkaVersion::ALL {
-        // A killed broker is let in again when the session of its former self is over.
+        // A killed broker may join again when its former session is over.
         let options = Options::new().version(version).setting("broker.session.timeout.ms", "9000");
         let mut broker = Kafka::start_with(options);
         let admin = broker.admin();
@@ -41,7 +41,7 @@ fn a_broker_of_every_version_keeps_its_log_over_a_kill_and_a_stop() {
 }
 
 #[test]
-fn a_paused_broker_answers_once_it_goes_on() {
+fn a_paused_broker_answers_once_it_is_resumed() {
     let broker = Kafka::start(KafkaVersion::Newest);
     let admin = broker.admin();
     admin.create_topic("log", "1", &[]);
@@ -64,7 +64,7 @@ fn an_empty_group_accepts_the_commit_of_a_client_that_is_no_member() {
 }
 
 #[test]
-fn a_cluster_without_its_coordinator_finds_another_and_the_log_goes_on() {
+fn a_cluster_without_its_coordinator_finds_another_and_the_log_continues() {
     let mut cluster = KafkaCluster::start_with(3, Options::new().routes(2));
     let admin = cluster.admin();
     let coordinator = admin.coordinator("group");

@@ -1,5 +1,5 @@
-//! The candidates that follow goNELI's rules, alone: one node, and four that are started one after another and stopped in
-//! that order, as goNELI's own integration tests do; then killed, stopped and held up.
+//! The candidates that follow goNELI's rules, by themselves: one node, and four that are started one after another and
+//! stopped in that order, as in goNELI's own integration tests; then killed, stopped and held up.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::time::Duration;
@@ -96,7 +96,7 @@ fn a_killed_leader_is_followed_by_another_once_its_session_is_over() {
 }
 
 #[test]
-fn a_leader_whose_broker_stands_still_is_fenced_and_leads_again_by_a_heartbeat() {
+fn a_leader_whose_broker_is_stopped_is_fenced_and_leads_again_by_a_heartbeat() {
     let group = Group::start(KafkaVersion::Newest);
     let alone = group.candidate("go-1", Duration::from_secs(2), &[]);
     alone.received();

@@ -1,4 +1,4 @@
-//! The test kit's server is a real one, and every fault it offers is real.
+//! The test kit's server is real, and so is every fault that it offers.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::time::Duration;

@@ -49,7 +49,7 @@ fn a_child_outlives_the_thread_that_started_it() {
 }
 
 #[test]
-fn a_paused_child_stands_still_until_it_is_resumed() {
+fn a_paused_child_does_nothing_until_it_is_resumed() {
     let mut child = shell("trap 'echo caught; exit 7' TERM; echo up; while :; do sleep 0.01; done");
     let mut lines = BufReader::new(child.take_stdout().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "up");

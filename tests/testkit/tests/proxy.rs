@@ -170,7 +170,7 @@ fn a_delayed_stream_keeps_its_order_when_the_delay_shrinks() {
     let (_server, proxy, mut client, mut server) = pair();
     proxy.delay_to_server(Duration::from_millis(200));
     send(&mut client, "first");
-    // Whether or not the proxy has read the first by now.
+    // The proxy may or may not have read the first by now.
     proxy.delay_to_server(Duration::ZERO);
     send(&mut client, "second");
     assert_receives(&mut server, "firstsecond");

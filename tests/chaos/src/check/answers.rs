@@ -36,18 +36,18 @@ fn of_election(life: &Life, election: &Election) -> Vec<Violation> {
         let Some(held) = leads else { continue };
         if *before >= held.later {
             let late = ms(before.since(held.later));
-            wrong(format!("it said it leads, {late} after its deadline"), *before);
+            wrong(format!("it answered that it leads, {late} after its deadline"), *before);
         }
         if held.deadline > *after + lease {
-            wrong("its deadline is further away than its lease is long".into(), *before);
+            wrong("its deadline is further away than one lease".into(), *before);
         }
         if over.contains(&held.token) {
-            wrong(format!("it leads again in term {}, which was over", held.token), *before);
+            wrong(format!("it leads again in term {}, which had ended", held.token), *before);
         }
         if let Some(stop) = stopped_for_too_long(life, election, held.token, *before) {
             let stop = ms(stop);
             wrong(
-                format!("it said it leads in term {} after standing still for {stop}", held.token),
+                format!("it answered that it leads in term {} after it was stopped for {stop}", held.token),
                 *before,
             );
         }
@@ -55,8 +55,8 @@ fn of_election(life: &Life, election: &Election) -> Vec<Violation> {
     found
 }
 
-/// The length of a stop that no lease from before it outlives, where the answer came after it. Every
-/// renewal was sent before the process was stopped.
+/// The length of a stop before the answer that no earlier lease can outlive. Every renewal was sent before the process
+/// was stopped.
 fn stopped_for_too_long(life: &Life, election: &Election, token: Token, at: Instant) -> Option<Duration> {
     let lease = Duration::from_millis(election.lease_ms);
     let instants = |(from, until): &(Nanos, Option<Nanos>)| {

@@ -1,4 +1,4 @@
-//! `Won` and `Lost` alternate for every candidate, and both are of one term.
+//! `Won` and `Lost` alternate for every candidate, and each pair belongs to one term.
 
 use incumbent::Token;
 use incumbent_rig::candidate::{Report, ReportKind};
@@ -30,14 +30,14 @@ fn of_life(life: &Life, key: &str) -> Vec<Violation> {
         match what {
             ReportKind::Won { token, .. } => {
                 if let Some((before, _)) = open.replace((*token, *at)) {
-                    wrong(format!("won {token} and had not lost {before}"), *at);
+                    wrong(format!("won {token} without having lost {before}"), *at);
                 }
             }
             ReportKind::Lost { token, reason } => {
                 let won = open.take().map(|(token, _)| token);
                 if won != Some(*token) {
                     let won = won.map_or("nothing".into(), |token| token.to_string());
-                    wrong(format!("lost {token} ({reason}) and had won {won}"), *at);
+                    wrong(format!("lost {token} ({reason}) after winning {won}"), *at);
                 }
             }
             _ => {}
@@ -49,7 +49,7 @@ fn of_life(life: &Life, key: &str) -> Vec<Violation> {
     found
 }
 
-/// A candidate that was not killed has left in good order at the end.
+/// A candidate that was not killed has left cleanly at the end.
 fn left(life: &Life, end: Nanos) -> Option<Violation> {
     let is_well = life.killed.is_some() || has_left(life);
     let what = format!("{} did not leave", life.who());
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_without_a_win_is_found_and_so_is_one_of_another_term() {
+    fn a_loss_without_a_win_or_of_another_term_is_found() {
         let mut run = Run::new();
         run.lost("a-1", 1, 7, "EXPIRED");
         assert_eq!(rules(&run.history()), ["events"]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_does_not_leave_is_found() {
+    fn a_candidate_that_does_not_leave_is_found() {
         let mut run = Run::new();
         run.report("a-1", 5, ReportKind::Leader { name: None });
         run.never_leaves("a-1");

@@ -9,7 +9,7 @@ use crate::kind::{Kind, Touch};
 use crate::log::{Election, Line, Nanos};
 use crate::scenario::survives;
 
-/// A time in which no candidate need lead.
+/// A time in which no candidate needs to lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Excuse {
     pub(crate) why: &'static str,
@@ -24,10 +24,10 @@ pub(crate) const OUTAGE: &str = "store-outage";
 /// The machine had no processor time left.
 pub(crate) const STALL: &str = "machine-stall";
 
-/// The longest delay of a candidate's log line, and the greatest age of the last answer of one that was killed.
+/// The longest delay of a candidate's log line, and the greatest age of the last answer of a killed candidate.
 const LATE: Nanos = 500_000_000;
-/// The longest time for a client to find another server when its own does not answer, and then for the
-/// cluster to elect a leader for the stream: 5 to 7 s, measured.
+/// The longest time for a client to find another server when its own does not answer, and then for the cluster to elect
+/// a leader for the stream: measured at 5 to 7 s.
 const FAIL_OVER: Duration = Duration::from_secs(12);
 /// The longest time that a client may stay disconnected after the store is back.
 const RECONNECT: Duration = Duration::from_secs(6);
@@ -59,7 +59,7 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     for outage in outages.filter(|outage| survives <= span(outage.from, outage.until) + RECONNECT) {
         excuses.push(excuse(OUTAGE, outage.from, outage.until));
     }
-    // A leader that repeatedly waits for the processor loses its lease though no single wait was as long.
+    // A leader that repeatedly waits for the processor loses its lease even if no single wait was that long.
     let matters = |(from, until): &(Nanos, Nanos)| survives <= span(*from, *until) * 4;
     for (from, until) in history.stalls.iter().filter(|stall| matters(stall)) {
         excuses.push(excuse(STALL, *from, *until));
@@ -84,7 +84,7 @@ pub(crate) fn over_at_the_latest(history: &History, election: &Election, fault: 
     repaired.saturating_add(nanos(recovery(Duration::from_millis(election.lease_ms))))
 }
 
-/// Whether a fault may leave that election vacant.
+/// Returns true if a fault may leave that election vacant.
 fn touches(history: &History, election: &Election, fault: &Incident, survives: Duration) -> bool {
     let repaired = fault.repaired.unwrap_or(history.end);
     match fault.kind.touch() {
@@ -95,19 +95,19 @@ fn touches(history: &History, election: &Election, fault: &Incident, survives: D
     }
 }
 
-/// The time at which a fault stops doing harm. A candidate that waits for the key of a process that was hit
-/// is well, and need not wait for that process to recover.
+/// The time at which a fault stops doing harm. A candidate that waits for the key of a process that was hit is well,
+/// and does not have to wait until that process recovers.
 fn over(fault: &Incident, repaired: Nanos) -> Nanos {
     match fault.kind {
-        // It may lose its lease at any time while everything is slow.
+        // The leader may lose its lease at any time while everything is slow.
         Kind::Slow => repaired,
         _ if matches!(fault.kind.touch(), Touch::Leader | Touch::Follower) => fault.at,
         _ => repaired,
     }
 }
 
-/// Whether a candidate led, or was about to, at some instant between these two: only then can a fault in it
-/// be noticed in the election.
+/// Returns true if a candidate led, or was about to lead, at some instant between these two: only then can the election
+/// notice a fault of this candidate.
 fn has_part(history: &History, name: &str, election: &Election, from: Nanos, until: Nanos) -> bool {
     let (from, until) = (from.saturating_sub(LATE), until.saturating_add(LATE));
     let lives = history.lives.iter().filter(|life| life.name == name);
@@ -130,7 +130,7 @@ fn has_part(history: &History, name: &str, election: &Election, from: Nanos, unt
                 busy_meanwhile |= busy;
             }
         }
-        // A run that had ended by then did nothing.
+        // A run that had ended by then played no part.
         let was_over = life.killed.is_some_and(|killed| killed < from);
         busy_meanwhile || (busy_before && !was_over)
     })

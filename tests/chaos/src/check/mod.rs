@@ -1,5 +1,5 @@
-//! Reads a history and reports every broken rule. It does nothing else, so it can be tested with
-//! histories that are wrong on purpose.
+//! Reads a history and reports every broken rule, and does nothing else. So it can be tested with histories that are
+//! wrong on purpose.
 
 mod answers;
 mod events;
@@ -23,7 +23,7 @@ pub(crate) struct Violation {
     /// The rule, in a word: `overlap`, `token`, `events`, `answers`, `outcome`, `vacancy`.
     pub(crate) rule: &'static str,
     pub(crate) what: String,
-    /// The election in which it happened; none where it concerns several.
+    /// The election in which it happened; none if it concerns several.
     pub(crate) key: Option<String>,
     /// The time at which it was noticed.
     pub(crate) at: Nanos,
@@ -51,7 +51,7 @@ fn leaderships(terms: &[Term]) -> Vec<Leadership<Token>> {
         .collect()
 }
 
-/// No two candidates lead at once, by their proofs.
+/// By their proofs, no two candidates lead at once.
 fn one_at_a_time(key: &str, terms: &[Term]) -> Vec<Violation> {
     let led = leaderships(terms);
     let violation = |(one, other): (&Leadership<Token>, &Leadership<Token>)| {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_answer_that_they_lead_at_once_are_found() {
+    fn two_candidates_that_answer_that_they_lead_at_once_are_found() {
         let mut run = Run::new();
         run.term("a-1", 1, 100, 900, "CLOSED");
         run.term("b-1", 2, 898, 1_500, "CLOSED");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_was_stopped_led_until_its_deadline() {
+    fn a_stopped_candidate_led_until_its_deadline() {
         let mut run = Run::new();
         // Its last answer under a lease until 1,000 is from 500; then it was stopped.
         run.stopped_term("a-1", 1, 100, 500, 1_000, 1_600);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_was_killed_led_until_its_last_answer() {
+    fn a_killed_candidate_led_until_its_last_answer() {
         let mut run = Run::new();
         run.killed_term("a-1", 1, 100, 500, 520);
         run.term("b-1", 2, 510, 900, "CLOSED");

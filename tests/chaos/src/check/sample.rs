@@ -79,7 +79,7 @@ impl Run {
         self.life(who).lines.push(line);
     }
 
-    /// An answer, given in no time; with token and deadline where it is yes.
+    /// An instantaneous answer; with token and deadline if it is yes.
     pub(super) fn answer(&mut self, who: &str, at: u64, leads: Option<(u64, u64)>) {
         let instant = |ms| Instant::from_nanos(ms * MS);
         let leads = leads.map(|(term, deadline)| Held {
@@ -91,7 +91,7 @@ impl Run {
         self.line(who, Line::Answer { key: "k".into(), reading });
     }
 
-    /// A report, made at that time.
+    /// A report at that time.
     pub(super) fn report(&mut self, who: &str, at: u64, what: ReportKind) {
         self.line(who, Line::Report(Report { at: at * MS, key: Some("k".into()), what }));
     }
@@ -124,7 +124,7 @@ impl Run {
         self.lost(who, token, until, reason);
     }
 
-    /// A term whose process was stopped after an answer and went on after its deadline.
+    /// A term whose process was stopped after an answer, and resumed after its deadline.
     pub(super) fn stopped_term(
         &mut self,
         who: &str,
@@ -183,7 +183,7 @@ impl Run {
         self.stalls.push((from * MS, until * MS));
     }
 
-    /// The history; candidates that were not killed, and are not marked to stay, leave at its end.
+    /// The history. At its end all candidates leave, except those that were killed or are marked to stay.
     pub(super) fn history(&self) -> History {
         let mut lives: Vec<Life> = self.lives.values().cloned().collect();
         for life in lives.iter_mut().filter(|life| life.killed.is_none() && !self.stays.contains(&life.who()))

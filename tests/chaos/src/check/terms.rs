@@ -15,9 +15,9 @@ pub(crate) struct Term {
     /// The candidate's name, with the number of its run.
     pub(crate) who: String,
     pub(crate) token: Token,
-    /// The time of its win event, or of the first answer where the process was killed before it could log that.
+    /// The time of its win event, or of the first answer if the process was killed before it could log the win.
     pub(crate) started: Nanos,
-    /// A time throughout which it certainly led.
+    /// A time in which it certainly led throughout.
     pub(crate) proven: Option<(Nanos, Nanos)>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn of(history: &History, key: &str) -> Vec<Term> {
     terms
 }
 
-/// The evidence of the rig, and terms that were reported and never answered for.
+/// The terms that the rig can prove, and reported terms without any answer.
 fn of_life(life: &Life, key: &str) -> Vec<Term> {
     let (mut terms, mut started) = (rig::Terms::default(), BTreeMap::new());
     for line in life.lines.iter().filter(|line| line.key() == Some(key)) {

@@ -56,7 +56,8 @@ pub(super) fn check(history: &History, election: &Election, terms: &[Term]) -> V
 }
 
 fn explain(from: Nanos, until: Nanos, excuses: &[Excuse]) -> Vacancy {
-    // Of all excuses in force when it began, the last to begin; a fault rather than its consequences.
+    // Of all excuses in force when the vacancy began, the last to begin; a fault takes precedence over its
+    // consequences.
     let in_force = excuses.iter().filter(|excuse| excuse.from <= from && excuse.until > from);
     let is_fault = |excuse: &Excuse| ![excuse::START, excuse::OUTAGE, excuse::STALL].contains(&excuse.why);
     let why = in_force.max_by_key(|excuse| (is_fault(excuse), excuse.from)).map(|excuse| excuse.why);
@@ -127,7 +128,7 @@ mod tests {
         let history = |lease_ms| {
             let mut run = Run::new();
             run.lease(lease_ms);
-            // Long after the beginning, because the beginning explains a vacancy as well.
+            // Long after the beginning, which would explain a vacancy as well.
             run.fault(Kind::KillStreamLeader, "n1", 99_000, 103_000);
             vacant_between(&mut run, 100_000, 100_400);
             run.history()

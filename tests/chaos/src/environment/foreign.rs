@@ -1,5 +1,5 @@
-//! A candidate on etcd's own Go client in one of the elections. It leads when its turn comes, and does what etcd's users
-//! expect of it: it checks no deadline, so the checker only asks that an election that it leads is not vacant.
+//! A candidate on etcd's own Go client in one of the elections. It leads when its turn comes, and behaves as etcd's
+//! users expect: it checks no deadline, so the checker only requires that an election that it leads is not vacant.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(super) const NAME: &str = "go";
 #[derive(Debug)]
 pub(super) struct Foreign {
     endpoints: String,
-    /// The beginning of its keys.
+    /// The prefix of its keys.
     queue: String,
     key: &'static str,
     lease: Duration,
@@ -50,13 +50,13 @@ impl Foreign {
         foreign
     }
 
-    /// Begins another life, where it is dead.
+    /// Begins another life, if it is dead.
     pub(super) fn begin(&mut self) {
         let begin = || GoClient::campaign(&self.endpoints, &self.queue, NAME, self.lease);
         self.client.get_or_insert_with(begin);
     }
 
-    /// Begins another life where the last one has ended by itself, since its session was lost or the store was away.
+    /// Begins another life if the last one has ended by itself, because its session was lost or the store was away.
     pub(super) fn catch_up(&mut self) {
         if self.client.as_mut().is_some_and(|client| client.child().try_wait().is_some()) {
             self.end();
@@ -64,12 +64,12 @@ impl Foreign {
         }
     }
 
-    /// Whether it leads, by its own report, and is able to.
+    /// Returns true if it leads, by its own report, and is able to lead.
     pub(super) fn leads(&self) -> bool {
         !self.is_stopped && self.client.as_ref().is_some_and(GoClient::leads)
     }
 
-    /// Has it resign and enter again.
+    /// Makes it resign and enter again.
     pub(super) fn resign(&mut self) {
         if let Some(client) = &mut self.client {
             client.order("resign");
@@ -85,7 +85,7 @@ impl Foreign {
         }
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub(super) fn resume(&mut self) {
         if let Some(client) = &mut self.client {
             client.child().resume();
@@ -93,7 +93,7 @@ impl Foreign {
         }
     }
 
-    /// Kills it, and writes its terms down.
+    /// Kills it, and logs its terms.
     pub(super) fn end(&mut self) {
         let Some(mut client) = self.client.take() else { return };
         client.child().kill();

@@ -35,7 +35,7 @@ enum Undo {
     StartWhenGone(usize),
     Resume(usize),
     Heal(usize),
-    /// Heal, but lose the data that was held back.
+    /// Heal the connection, but lose the data that was held back.
     Reconnect(usize),
     Hasten(usize),
     Respawn(Vec<usize>),
@@ -54,7 +54,7 @@ enum Victim {
 }
 
 impl Environment {
-    /// Makes a fault; none where there is no victim.
+    /// Makes a fault; none if there is no victim.
     pub(crate) fn inject(&mut self, fault: &Fault) -> Result<Option<Injected>> {
         self.catch_up();
         let election = fault.aim;
@@ -151,7 +151,7 @@ impl Environment {
                 Undo::Nothing
             }
             Kind::HandOver => {
-                // To no candidate in particular where there is no other.
+                // To no candidate in particular if there is no other.
                 let to = successor.unwrap_or("no candidate").to_owned();
                 victim.order(Order::HandOver { key: key.into(), to });
                 Undo::Nothing
@@ -282,7 +282,7 @@ impl Environment {
     }
 }
 
-/// The duration of a fault: some in parts of the lease, some as long as servers take to notice.
+/// The duration of a fault: some are parts of the lease, some last as long as servers take to notice.
 fn hold(fault: &Fault, lease: Duration) -> Duration {
     let between = |least: f64, most: f64| least + (most - least) * fault.hold;
     let leases = |least, most| lease.mul_f64(between(least, most));

@@ -41,7 +41,7 @@ pub(crate) struct Environment {
     clock: Clock,
     // Dropped in this order: candidates before the servers, and both before the runtime.
     fleet: Fleet,
-    /// A candidate of other software, where an election has one.
+    /// A candidate of other software, if an election has one.
     foreign: Option<Foreign>,
     /// The proxies of each candidate, one to each server.
     links: Vec<Vec<Proxy>>,
@@ -174,7 +174,7 @@ impl Environment {
         self.clock.now().as_nanos()
     }
 
-    /// Takes in what the candidates have reported.
+    /// Reads the candidates' reports.
     pub(crate) fn catch_up(&mut self) {
         self.fleet.catch_up();
         if let Some(foreign) = &mut self.foreign {
@@ -182,18 +182,18 @@ impl Environment {
         }
     }
 
-    /// The leader of that election, where it is able to lead; of two that reported a win, the later one.
+    /// The leader of that election, if it is able to lead; of two that reported a win, the later.
     pub(crate) fn leader(&self, election: usize) -> Option<Leading> {
         let (member, token) = self.fleet.leader(self.scenario.elections[election].key)?;
         Some(Leading { member, token })
     }
 
-    /// Whether a candidate leads that election, be it of other software.
+    /// Returns true if any candidate leads that election, even one of other software.
     pub(crate) fn is_led(&self, election: usize) -> bool {
         self.leader(election).is_some() || self.is_led_by_foreign(election)
     }
 
-    /// Whether a candidate of other software leads that election.
+    /// Returns true if a candidate of other software leads that election.
     pub(crate) fn is_led_by_foreign(&self, election: usize) -> bool {
         self.scenario.elections[election].is_mixed && self.foreign.as_ref().is_some_and(Foreign::leads)
     }
@@ -202,12 +202,12 @@ impl Environment {
         self.scenario.names[member]
     }
 
-    /// Whether the store takes writes.
+    /// Returns true if the store takes writes.
     pub(crate) fn store_is_there(&self) -> bool {
         self.pulse.is_there()
     }
 
-    /// Candidates that have ended without an order.
+    /// A candidate that has ended without an order.
     pub(crate) fn ended_early(&mut self) -> Option<String> {
         self.fleet.members.iter_mut().find_map(|member| {
             let status = member.exit_status()?;
@@ -215,7 +215,7 @@ impl Environment {
         })
     }
 
-    /// Logs that no fault is made from now on.
+    /// Logs that there are no more faults from now on.
     pub(crate) fn faults_over(&self) {
         self.notes.write(&Note::FaultsOver { at: self.now() });
     }
@@ -230,7 +230,7 @@ impl Environment {
         (0..self.links.len()).try_for_each(|member| self.await_end(member))
     }
 
-    /// The end of the servers' logs.
+    /// The last lines of the servers' logs.
     pub(crate) fn server_logs(&self) -> String {
         self.servers.logs()
     }

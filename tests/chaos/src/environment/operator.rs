@@ -23,15 +23,15 @@ const PLACING: Duration = Duration::from_secs(60);
 /// An operator with all permissions.
 #[derive(Debug)]
 pub(crate) enum Operator {
-    /// Of these buckets.
+    /// An operator of these buckets.
     Nats(Vec<(&'static str, kv::Store)>),
-    /// Of these members.
+    /// An operator of these members.
     Etcd(String),
 }
 
 /// Declares that no election was ever held under that prefix of etcd.
 pub(crate) async fn declare_new(servers: &str, prefix: &str) -> Result<()> {
-    etcd::init(&EtcdSettings::new(servers)?.prefix(prefix), true).await.context("cannot begin in etcd")?;
+    etcd::init(&EtcdSettings::new(servers)?.prefix(prefix), true).await.context("cannot prepare etcd")?;
     Ok(())
 }
 
@@ -45,8 +45,8 @@ pub(crate) async fn make(servers: &str, bucket: &str, lease: Duration, replicas:
     loop {
         match init(&settings, &options).await {
             Ok(_) => return Ok(()),
-            // The servers have not heard enough of each other yet, or their leader has only just been elected, and has
-            // forgotten earlier requests.
+            // The servers do not know enough of each other yet, or their leader was only just elected and has forgotten
+            // earlier requests.
             Err(error) if is_passing(&error) && began.elapsed() < PLACING => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -92,12 +92,12 @@ impl Operator {
             Kind::Delete => insist(|| store.delete(key)).await,
             Kind::Purge => insist(|| store.purge(key)).await,
             Kind::Overwrite => insist(|| store.put(key, "an operator".into())).await,
-            other => bail!("{other} is not an operator's"),
+            other => bail!("{other} is not a fault by an operator"),
         }
     }
 }
 
-/// Does that to the first place of a queue in etcd, which is the leader's.
+/// Makes that fault to the first place of a queue in etcd, which is the leader's.
 fn meddle_in_queue(members: &str, kind: Kind, queue: &str) -> Result<(), String> {
     let order = ["--prefix", "--sort-by", "CREATE", "--order", "ASCEND", "--limit", "1"];
     let get = |how: &[&str]| ctl(members, &[&["get", queue], &order[..], how].concat(), "");
@@ -110,13 +110,13 @@ fn meddle_in_queue(members: &str, kind: Kind, queue: &str) -> Result<(), String>
             let lease = place.rsplit('/').next().unwrap_or_default();
             ctl(members, &["lease", "revoke", lease], "").map(drop)
         }
-        // A place that is gone meanwhile is not made again: without a lease it would bar the queue.
+        // A place that has gone meanwhile is not made again: without a lease it would block the queue.
         Kind::Overwrite => {
             let write = format!("mod(\"{place}\") > \"0\"\n\nput \"{place}\" \"an operator\"\n\n\n");
             let said = ctl(members, &["txn"], &write)?;
             if said.starts_with("SUCCESS") { Ok(()) } else { Err(format!("{place} is gone: {said}")) }
         }
-        other => Err(format!("{other} is not an operator's")),
+        other => Err(format!("{other} is not a fault by an operator")),
     }
 }
 

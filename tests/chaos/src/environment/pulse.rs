@@ -1,5 +1,5 @@
-//! Interruptions that no fault explains: times in which the store took no writes, as an independent client on
-//! every server sees it, and times in which the machine had no processor time left.
+//! Interruptions that no fault explains: times in which the store took no writes from an independent client on every
+//! server, and times in which the machine had no processor time left.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,7 +57,7 @@ impl Beat {
 }
 
 impl Pulse {
-    /// Begins to write; must be called on a runtime.
+    /// Begins to write; must be called in a runtime.
     pub(crate) fn start(
         store: StoreKind,
         addresses: &[String],
@@ -89,7 +89,7 @@ impl Pulse {
         Self { beats, _writers: writers, is_over, machine, clock }
     }
 
-    /// Whether every bucket took a write just now.
+    /// Returns true if every bucket took a write just now.
     pub(crate) fn is_there(&self) -> bool {
         let now = self.clock.now().as_nanos();
         self.beats.iter().all(|beat| {

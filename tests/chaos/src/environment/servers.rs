@@ -50,8 +50,7 @@ impl Servers {
         }
     }
 
-    /// The server that leads all in what this fault is about: it reports that it leads the bucket's stream, or the
-    /// cluster.
+    /// The server that this fault is aimed at, which reports that it leads the bucket's stream, or the cluster.
     pub(crate) fn leader(&self, kind: Kind, bucket: &str) -> Option<usize> {
         match self {
             Self::One(_) => Some(0),
@@ -97,7 +96,7 @@ impl Servers {
         }
     }
 
-    /// Lets these servers go on, and waits until all are well.
+    /// Resumes these servers, and waits until all are well.
     pub(crate) fn resume(&mut self, which: &[usize]) {
         for at in which {
             match self {
@@ -109,20 +108,20 @@ impl Servers {
         self.wait_ready();
     }
 
-    /// Restarts one after the other, in good order where the server knows one.
+    /// Restarts them one after the other; cleanly, if the server can.
     pub(crate) fn roll(&mut self) {
         for at in 0..self.addresses().len() {
             match self {
                 Self::One(server) => server.stop(),
                 Self::Three(cluster) => cluster[at].stop(),
-                // Restarted, a member is killed first.
+                // A member is killed when it is restarted.
                 Self::Etcd(_) => {}
             }
             self.respawn(&[at]);
         }
     }
 
-    /// Cuts one off from the rest.
+    /// Cuts one server off from the rest.
     pub(crate) fn isolate(&self, at: usize) {
         match self {
             Self::One(_) => {}
@@ -150,7 +149,7 @@ impl Servers {
 
     fn wait_ready(&mut self) {
         match self {
-            // The pulse shows that it is up, and that is awaited anyway.
+            // The pulse, which is awaited anyway, shows that it is up.
             Self::One(_) => {}
             Self::Three(cluster) => cluster.wait_ready(),
             Self::Etcd(cluster) => {
@@ -160,7 +159,7 @@ impl Servers {
         }
     }
 
-    /// The end of each log.
+    /// The last lines of each log.
     pub(crate) fn logs(&self) -> String {
         let nats = |node: &NatsServer| format!("--- {}\n{}\n", node.name(), node.log_tail());
         match self {

@@ -21,7 +21,7 @@ pub struct GoClient {
 
 impl GoClient {
     /// Starts a candidate whose session has a lease of `ttl`, in whole seconds. `endpoints` are addresses,
-    /// `127.0.0.1:PORT`, separated by commas; `election` is the beginning of its keys, without the slash.
+    /// `127.0.0.1:PORT`, separated by commas; `election` is the prefix of its keys, without the slash.
     ///
     /// # Panics
     /// When the program is not built; the message names the remedy.
@@ -31,10 +31,10 @@ impl GoClient {
         Self::start(endpoints, election, name, &["-ttl", &ttl])
     }
 
-    /// Starts an observer, and waits until it observes.
+    /// Starts an observer, and waits until it is observing.
     ///
     /// # Panics
-    /// As [`campaign`](Self::campaign).
+    /// Like [`campaign`](Self::campaign).
     #[track_caller]
     pub fn observe(endpoints: &str, election: &str) -> Self {
         let observer = Self::start(endpoints, election, "observer", &["-observe"]);
@@ -68,7 +68,7 @@ impl GoClient {
         self.program.lines()
     }
 
-    /// Whether it leads, by its own report.
+    /// Returns true if it leads, by its own report.
     pub fn leads(&self) -> bool {
         self.lines().iter().rfind(|line| is_turn(line)).is_some_and(|line| line["event"] == "elected")
     }
@@ -100,7 +100,7 @@ impl GoClient {
     /// The answer of `Leader` at this moment: the name, or the client's error.
     ///
     /// # Errors
-    /// The client's error message, `election: no leader` where the election is vacant.
+    /// The client's error message, `election: no leader` if the election is vacant.
     #[track_caller]
     pub fn leader(&mut self) -> Result<String, String> {
         let answers = || self.lines().into_iter().filter(|line| line["event"] == "leader").count();
@@ -122,7 +122,7 @@ impl GoClient {
         }
     }
 
-    /// Has it revoke its lease and end.
+    /// Makes it revoke its lease and end.
     #[track_caller]
     pub fn close(&mut self) {
         self.order("close");
@@ -131,7 +131,7 @@ impl GoClient {
     }
 
     /// The times in which it led by its own report, in nanoseconds of the machine's clock, each with the create revision
-    /// of its key. A term that is not over is so at `gone`: when it was killed or stopped, or now.
+    /// of its key. A term that is not over counts as over at `gone`: when the candidate was killed or stopped, or now.
     pub fn terms(&self, gone: u64) -> Vec<(u64, u64, u64)> {
         let mut terms = Vec::new();
         let mut open = None;
@@ -160,7 +160,7 @@ impl Drop for GoClient {
     }
 }
 
-/// Whether a line begins or ends a term.
+/// Returns true if a line begins or ends a term.
 fn is_turn(line: &Value) -> bool {
     ["elected", "resigning", "closing", "session lost"].iter().any(|event| line["event"] == *event)
 }
@@ -184,7 +184,7 @@ impl Etcdctl {
     /// Starts an observer of the election: it prints the leader's key and name each time.
     ///
     /// # Panics
-    /// As [`elect`](Self::elect).
+    /// Like [`elect`](Self::elect).
     #[track_caller]
     pub fn listen(endpoints: &str, election: &str) -> Self {
         Self::start(endpoints, &["elect", "--listen", election])
@@ -209,14 +209,14 @@ impl Etcdctl {
         self.program.lines().into_iter().map(text).collect()
     }
 
-    /// Waits until it has printed this name: as a candidate, it leads.
+    /// Waits until it has printed this name: if it is a candidate, it leads.
     #[track_caller]
     pub fn prints(&self, name: &str) {
         let what = format!("etcdctl to print {name:?}");
         wait::until(&what, wait::GENEROUS * 2, || self.lines().iter().any(|line| line == name));
     }
 
-    /// Has it resign and end.
+    /// Makes it resign and end.
     #[track_caller]
     pub fn resign(&mut self) {
         self.child().interrupt();

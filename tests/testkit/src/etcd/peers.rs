@@ -1,8 +1,9 @@
 //! The network between the members of a cluster.
 //!
-//! Members know each other by one address each, so a proxy in front of a member could not distinguish who dials. But etcd
-//! takes a Unix socket as such an address, and its path relative to the folder that the dialling member runs in: the one
-//! address `unix://e2:1` leads each member to a socket in its own folder, and from there through a proxy of its own.
+//! Members know each other by one address each, so a proxy in front of a member could not tell the dialling members
+//! apart. But etcd takes a Unix socket as such an address, and its path relative to the folder that the dialling member
+//! runs in: the one address `unix://e2:1` leads each member to a socket in its own folder, and from there through a
+//! proxy of its own.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -28,7 +29,7 @@ pub(super) fn url(name: &str) -> String {
     format!("unix://{}", socket(name))
 }
 
-/// Go adds a port where an address has none.
+/// Go adds a port if an address has none.
 fn socket(name: &str) -> String {
     format!("{name}:1")
 }
@@ -37,7 +38,7 @@ fn socket(name: &str) -> String {
 #[derive(Debug)]
 pub(super) struct Peers {
     links: Vec<Link>,
-    /// Dropped, it ends the thread.
+    /// Ends the thread when it is dropped.
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -73,7 +74,7 @@ impl Peers {
         Self { links, end: Some(end), thread: Some(thread) }
     }
 
-    /// Cuts the links, in both directions, where it is so for one of their ends and the other.
+    /// Cuts, in both directions, the links between members for which `is_cut` returns true.
     pub(super) fn cut(&self, is_cut: impl Fn(usize, usize) -> bool) {
         let cut = self.links.iter().filter(|link| is_cut(link.from, link.to) || is_cut(link.to, link.from));
         cut.for_each(|link| link.proxy.cut());
@@ -94,7 +95,7 @@ impl Drop for Peers {
     }
 }
 
-/// Leads each connection at a socket on to its proxy, until the end.
+/// Forwards each connection at a socket to its proxy, until the end.
 fn serve(sockets: Vec<(UnixListener, String)>, ended: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime for the members' network: {error}"));

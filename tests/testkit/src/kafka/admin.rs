@@ -17,7 +17,7 @@ pub struct Admin {
 pub struct Record {
     /// Its place in the log.
     pub offset: u64,
-    /// Its key, where it has one.
+    /// Its key, if it has one.
     pub key: Option<String>,
     /// Its value.
     pub value: String,
@@ -43,11 +43,11 @@ pub struct Group {
 pub struct Member {
     /// The id that the coordinator knows it by.
     pub id: String,
-    /// Its static id, where it has one.
+    /// Its static id, if it has one.
     pub instance: Option<String>,
     /// Its client's name.
     pub client: String,
-    /// The partitions that are its own.
+    /// The partitions that it owns.
     pub partitions: Vec<u64>,
 }
 
@@ -64,8 +64,8 @@ impl Admin {
         Self { brokers: brokers.into() }
     }
 
-    /// Makes a topic of one partition, waits until every broker knows it, and returns its id. `replicas` is their number, or a list of brokers, the first of
-    /// them to lead: `2,3,1`.
+    /// Makes a topic of one partition, waits until every broker knows it, and returns its id. `replicas` is their
+    /// number, or a list of brokers, the leader first: `2,3,1`.
     ///
     /// # Panics
     /// When it is refused.
@@ -91,7 +91,7 @@ impl Admin {
         self.done(&["partitions", topic, &up_to.to_string()]);
     }
 
-    /// Deletes a topic; brokers do so a moment after they agree.
+    /// Deletes a topic, and waits until the brokers have done so.
     ///
     /// # Panics
     /// When it is refused.
@@ -102,7 +102,7 @@ impl Admin {
         wait::until(&format!("the end of topic {topic}"), wait::GENEROUS, gone);
     }
 
-    /// A topic, where there is one: `id`, `partitions` with their `leader`, `replicas` and `in_sync`, and `settings`.
+    /// A topic, if it exists: `id`, `partitions` with their `leader`, `replicas` and `in_sync`, and `settings`.
     ///
     /// # Errors
     /// The broker's error: `UNKNOWN_TOPIC_OR_PARTITION`.
@@ -156,10 +156,10 @@ impl Admin {
         self.done(&words)["offset"].as_u64().unwrap_or_default()
     }
 
-    /// Commits an offset as a client that is no member of the group.
+    /// Commits an offset as a client that is not a member of the group.
     ///
     /// # Errors
-    /// The broker's error: `UNKNOWN_MEMBER_ID` where the group has members.
+    /// The broker's error: `UNKNOWN_MEMBER_ID` if the group has members.
     ///
     /// # Panics
     /// When no broker answers.
@@ -168,7 +168,7 @@ impl Admin {
         self.ask(&["commit", group, topic, &offset.to_string()]).map(drop)
     }
 
-    /// A group, where its coordinator knows it.
+    /// A group, if its coordinator knows it.
     ///
     /// # Errors
     /// The broker's error: `GROUP_ID_NOT_FOUND`.
@@ -194,10 +194,10 @@ impl Admin {
         })
     }
 
-    /// Waits until the group is stable with so many members, and one of them owns partition zero; that one.
+    /// Waits until the group is stable with this many members, and one of them owns partition zero. Returns the owner.
     ///
     /// # Panics
-    /// When it does not become so.
+    /// When that does not happen.
     #[track_caller]
     pub fn owner(&self, group: &str, members: usize) -> Member {
         let mut last = Err("not asked".to_owned());
@@ -218,7 +218,7 @@ impl Admin {
         self.done(&["remove", group, member]);
     }
 
-    /// The number of the broker that coordinates a group. Asking makes the topic of the groups where it is missing.
+    /// The number of the broker that coordinates a group. Asking creates the topic of the groups if it is missing.
     ///
     /// # Panics
     /// When no broker becomes its coordinator.
@@ -238,7 +238,7 @@ impl Admin {
         self.done(&["password", user, password]);
     }
 
-    /// Allows a user these operations on a `topic` or a `group`, as `kafka-acls.sh` does.
+    /// Allows a user these operations on a `topic` or a `group`, like `kafka-acls.sh`.
     ///
     /// # Panics
     /// When it is refused.
@@ -247,7 +247,7 @@ impl Admin {
         self.done(&[&["allow", user, resource, name], operations].concat());
     }
 
-    /// Takes back what [`allow`](Self::allow) gave.
+    /// Revokes a permission that [`allow`](Self::allow) gave.
     ///
     /// # Panics
     /// When it is refused, or was not given.
@@ -261,7 +261,7 @@ impl Admin {
         self.ask(words).unwrap_or_else(|error| panic!("{words:.200?}: {error}"))
     }
 
-    /// What the program prints, or the broker's error in it.
+    /// The program's output, or the broker's error in it.
     #[track_caller]
     fn ask(&self, words: &[&str]) -> Result<Value, String> {
         let program = tools::go_kafka_program("admin").unwrap_or_else(|error| panic!("{error}"));

@@ -24,7 +24,7 @@ impl GoNeli {
     /// Starts a candidate on the newest client that serves this version of the broker: 1.8.2, or goNELI's own 1.4.0,
     /// which cannot fetch from Kafka 4. `brokers` are addresses, separated by commas; `timeout` is the time without a
     /// received heartbeat after which it gives up, and its session takes three times as long; `settings` are further
-    /// ones of the client, each `NAME=VALUE`. The topic is the group's name and `.neli`.
+    /// client settings, each `NAME=VALUE`. The topic is the group's name followed by `.neli`.
     ///
     /// # Panics
     /// When the program is not built; the message names the remedy.
@@ -69,12 +69,12 @@ impl GoNeli {
         self.program.lines()
     }
 
-    /// Whether it counts as the leader, by its own report.
+    /// Returns true if it counts as the leader, by its own report.
     pub fn leads(&self) -> bool {
         self.lines().iter().rfind(|line| is_turn(line)).is_some_and(|line| line["event"] == "acquired")
     }
 
-    /// Waits until it counts as the leader *and* has received a heartbeat since: being assigned shows nothing.
+    /// Waits until it counts as the leader *and* has received a heartbeat since: an assignment alone proves nothing.
     #[track_caller]
     pub fn received(&self) {
         let confirmed = || {
@@ -125,8 +125,8 @@ impl GoNeli {
         assert!(status.success(), "{} ended with {status}: {:?}", self.name, self.lines());
     }
 
-    /// The times in which it counted as the leader by its own report, in nanoseconds of the machine's clock. A term that
-    /// is not over is so at `gone`: when it was killed or stopped, or now.
+    /// The times in which it counted as the leader by its own report, in nanoseconds of the machine's clock. A term
+    /// that is not over counts as over at `gone`: when the candidate was killed or stopped, or now.
     pub fn terms(&self, gone: u64) -> Vec<(u64, u64)> {
         let mut terms = Vec::new();
         let mut open = None;
@@ -154,7 +154,7 @@ impl Drop for GoNeli {
     }
 }
 
-/// Whether a line begins or ends its leadership.
+/// Returns true if a line begins or ends its leadership.
 fn is_turn(line: &Value) -> bool {
     ["acquired", "revoked", "fenced", "closing", "failed"].iter().any(|event| line["event"] == *event)
 }

@@ -4,8 +4,8 @@ use super::local;
 use crate::certificates::Certificates;
 use crate::port::Port;
 
-/// The users by SASL PLAIN: `ada` with the password `s3cr3t`, and `eve`, who has no permissions but those given to her, with
-/// the password `g4rden`. They are to be added for SCRAM.
+/// The users by SASL PLAIN: `ada` with the password `s3cr3t`, and `eve`, who has only the permissions that a test gives
+/// her, with the password `g4rden`. For SCRAM they have to be added.
 pub const USERS: [(&str, &str); 3] = [("ada", "s3cr3t"), ("eve", "g4rden"), ("pat", "p4per")];
 
 /// A way into a broker that does not trust everyone.
@@ -13,7 +13,7 @@ pub const USERS: [(&str, &str); 3] = [("ada", "s3cr3t"), ("eve", "g4rden"), ("pa
 pub enum Entrance {
     /// TLS; the client needs no certificate.
     Tls,
-    /// TLS with a certificate of the client.
+    /// TLS; the client needs a certificate.
     Mutual,
     /// SASL over TLS: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and OAUTHBEARER with tokens that no one signed.
     Sasl,
@@ -70,7 +70,7 @@ impl Security {
         self.ports.iter().map(listener).collect()
     }
 
-    /// The settings of the broker. Who comes in by its plain listener may do everything.
+    /// The settings of the broker. Clients of its plain listener may do everything.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let mut settings: Vec<(String, String)> = [
             ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer".to_owned()),

@@ -1,4 +1,4 @@
-//! One broker for the tests of many processes, since each start of Java costs seconds of a processor.
+//! One broker for the tests of many processes, because each start of Java costs seconds of a processor.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -9,12 +9,12 @@ use crate::tools::KafkaVersion;
 /// The environment variable with the address of a running broker of the newest version: `cargo xtask test` sets it.
 pub const SHARED: &str = "INCUMBENT_TESTS_KAFKA";
 
-/// A broker of the newest version for a test that does not disturb others: it stops no broker, and its groups and topics
-/// have names of their own.
+/// A broker of the newest version for a test that does not disturb others: the test stops no broker, and its groups and
+/// topics have unique names.
 #[derive(Debug)]
 pub struct Shared {
     address: String,
-    /// Where no other process started one.
+    /// Set if no other process started one.
     _own: Option<Kafka>,
 }
 
@@ -22,7 +22,7 @@ impl Shared {
     /// The broker that [`SHARED`] names, or one of this process, which ends with its last user.
     ///
     /// # Panics
-    /// As [`Kafka::start`].
+    /// Like [`Kafka::start`].
     #[track_caller]
     pub fn broker() -> Arc<Self> {
         static STARTED: Mutex<Weak<Shared>> = Mutex::new(Weak::new());

@@ -8,14 +8,14 @@ use crate::port::Port;
 use crate::proxy::Proxy;
 use crate::wait;
 
-/// The longest time that a cluster may take to elect its leaders, on a machine that runs other tests as well.
+/// The longest time that a cluster may take to elect its leaders, on a machine that also runs other tests.
 const ELECTION: Duration = Duration::from_secs(90);
 const STARTS: usize = 5;
 
 /// A cluster of nats-servers with JetStream; its nodes are `cluster[0]` and so on.
 ///
-/// Clients know only the addresses that they are given: the nodes do not advertise each other, so
-/// that a client behind a proxy stays there, except where [the options](Options::advertised) say so.
+/// Clients know only the addresses that they are given: the nodes do not advertise each other, so a client behind a
+/// proxy stays there. [An option](Options::advertised) changes that.
 #[derive(Debug)]
 pub struct NatsCluster {
     nodes: Vec<NatsServer>,
@@ -41,7 +41,7 @@ impl NatsCluster {
         Self::start_with(size, Options::new())
     }
 
-    /// As [`start`](Self::start), with options for every node.
+    /// Like [`start`](Self::start), with options for every node.
     #[track_caller]
     pub fn start_with(size: usize, options: Options) -> Self {
         Self::try_often(|| {
@@ -53,8 +53,8 @@ impl NatsCluster {
         })
     }
 
-    /// As [`start_with`](Self::start_with), with every route between two nodes through a proxy, so
-    /// that nodes can be [isolated](Self::isolate) from each other.
+    /// Like [`start_with`](Self::start_with), with a proxy on every route between two nodes, so that nodes can be
+    /// [isolated](Self::isolate) from each other.
     ///
     /// # Panics
     /// When a server does not start; the message gives the reason.
@@ -93,8 +93,7 @@ impl NatsCluster {
         panic!("no cluster could be started: {STARTS} times, another program took its ports");
     }
 
-    /// Cuts a node off from all others, as a network that drops all packets does; clients still
-    /// reach it, and the others.
+    /// Cuts a node off from all others, like a network that drops all packets; clients still reach it and the others.
     ///
     /// # Panics
     /// When the cluster was not started as [partitionable](Self::start_partitionable).
@@ -157,8 +156,8 @@ impl NatsCluster {
 
     /// Waits for the leader of `stream` (the bucket `B` is the stream `KV_B`), and returns its node.
     ///
-    /// A node that was cut off from the others may still report itself for some seconds; ask for
-    /// [the view of one node](Self::stream_leader_seen_by) then.
+    /// A node that was cut off from the others may still report itself as the leader for some seconds; in that case ask
+    /// for [the view of one node](Self::stream_leader_seen_by).
     ///
     /// # Panics
     /// When no running node reports that it leads.
@@ -167,7 +166,7 @@ impl NatsCluster {
         self.leader(&format!("a leader of stream {stream}"), |port| monitor::stream_leader(port, stream))
     }
 
-    /// The leader of `stream` as far as `node` knows; none where it knows of none.
+    /// The leader of `stream` as far as `node` knows; none if it knows of none.
     pub fn stream_leader_seen_by(&self, node: usize, stream: &str) -> Option<usize> {
         let leader = monitor::stream_leader(self.nodes[node].monitor_port(), stream)?;
         self.nodes.iter().position(|node| node.name() == leader)

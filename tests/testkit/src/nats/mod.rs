@@ -32,7 +32,7 @@ impl Options {
         self
     }
 
-    /// Waits for the disk at each write (`sync_interval: always`), which a server does every two minutes by default.
+    /// Waits for the disk at each write (`sync_interval: always`); by default a server does so every two minutes.
     #[must_use]
     pub fn synced(mut self) -> Self {
         self.is_synced = true;
@@ -49,7 +49,7 @@ impl Options {
     /// Text for the end of the configuration file: accounts, permissions, TLS, …
     ///
     /// The file already sets `server_name`, `listen`, `http`, `jetstream` and, in a cluster,
-    /// `cluster`. Where there are accounts, each with buckets needs `jetstream: enabled`.
+    /// `cluster`. If there are accounts, each account with buckets needs `jetstream: enabled`.
     #[must_use]
     pub fn config(mut self, text: impl Into<String>) -> Self {
         self.config = text.into();

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// An answer of the monitoring endpoint, `None` while there is none or it is not a success.
+/// An answer of the monitoring endpoint; `None` while it does not answer with success.
 pub(super) fn get(port: u16, path: &str) -> Option<Value> {
-    // A proxy set in the environment cannot reach this machine's loopback.
+    // Without a proxy of the environment, which could not reach this machine's loopback.
     let agent =
         ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(5))).build();
     let mut answer = agent.new_agent().get(format!("http://127.0.0.1:{port}{path}")).call().ok()?;
@@ -23,7 +23,8 @@ pub(super) fn meta_leader(port: u16) -> Option<String> {
     named(&get(port, "/jsz")?["meta_cluster"]["leader"])
 }
 
-/// The number of followers that the leader of the cluster's JetStream sees present and up to date; only it knows.
+/// The number of followers that the leader of the cluster's JetStream sees present and up to date; only the leader
+/// knows it.
 pub(super) fn meta_followers(port: u16) -> usize {
     let answer = get(port, "/jsz").unwrap_or_default();
     let replicas = answer["meta_cluster"]["replicas"].as_array().map_or(&[][..], Vec::as_slice);
@@ -36,7 +37,7 @@ pub(super) fn stream_leader(port: u16, stream: &str) -> Option<String> {
     named(&detail(&answer, stream)?["cluster"]["leader"])
 }
 
-/// The number of messages in `stream`; in a bucket without markers and tombstones that of its records.
+/// The number of messages in `stream`; in a bucket without markers and tombstones, the number of its records.
 pub(super) fn messages(port: u16, stream: &str) -> Option<u64> {
     messages_in(&get(port, "/jsz?accounts=1&streams=1")?, stream)
 }
@@ -45,12 +46,13 @@ fn messages_in(answer: &Value, stream: &str) -> Option<u64> {
     detail(answer, stream)?["state"]["messages"].as_u64()
 }
 
-/// What the server has not sent yet.
+/// The messages and bytes that the server has not sent yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// The messages that each consumer of the stream has to be sent. One that was left stays for seconds, and has ever more.
+    /// The number of messages still to be sent to each consumer of the stream. An abandoned consumer stays for seconds,
+    /// and its number grows.
     pub messages: Vec<u64>,
-    /// The bytes that wait in the server for its clients to read, in all.
+    /// The bytes, in total, that wait in the server for its clients to read.
     pub bytes: u64,
 }
 
@@ -68,7 +70,7 @@ fn backlog_in(streams: &Value, stream: &str, connections: &Value) -> Option<Back
     })
 }
 
-/// What `/jsz` says about `stream`, in the first account with that stream.
+/// The part of `/jsz` about `stream`, in the first account with that stream.
 fn detail<'a>(answer: &'a Value, stream: &str) -> Option<&'a Value> {
     let accounts = answer["account_details"].as_array()?;
     let mut streams = accounts.iter().filter_map(|account| account["stream_detail"].as_array()).flatten();

@@ -13,9 +13,9 @@ use crate::port::Port;
 use crate::process::{self, ChildGuard};
 use crate::{tools, wait};
 
-/// The longest time that a server may take to serve, on a machine that runs other tests as well.
+/// The longest time that a server may take to serve, on a machine that also runs other tests.
 const STARTUP: Duration = Duration::from_secs(60);
-/// The most attempts with new ports, where another process took the first ones.
+/// The most attempts with new ports, if another process took the first ones.
 const STARTS: usize = 5;
 /// The lines of a server's log that a failing test shows.
 const LOG_LINES: usize = 40;
@@ -69,7 +69,7 @@ impl NatsServer {
         }
     }
 
-    /// The name it gives itself: `n1`, or `n1` to `n3` in a cluster.
+    /// Its name: `n1`, or `n1` to `n3` in a cluster.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -99,7 +99,7 @@ impl NatsServer {
         monitor::messages(self.monitor.number(), &format!("KV_{bucket}"))
     }
 
-    /// What it has not sent to those who watch a bucket, and to all its clients, if it answers.
+    /// What it has not sent yet to the watchers of a bucket, and to all its clients, if it answers.
     pub fn backlog(&self, bucket: &str) -> Option<Backlog> {
         monitor::backlog(self.monitor.number(), &format!("KV_{bucket}"))
     }
@@ -108,7 +108,7 @@ impl NatsServer {
         self.monitor.number()
     }
 
-    /// The folder it works in; it is removed with the server.
+    /// Its working folder, which is removed with the server.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -131,7 +131,7 @@ impl NatsServer {
         process::pause(self.pid());
     }
 
-    /// Lets it go on (`SIGCONT`).
+    /// Resumes it (`SIGCONT`).
     #[track_caller]
     pub fn resume(&self) {
         process::resume(self.pid());
@@ -164,14 +164,14 @@ impl NatsServer {
         assert!(self.becomes_healthy(), "another program took a port of nats-server {}", self.name);
     }
 
-    /// As [`restart`](Self::restart), without waiting until it serves.
+    /// Like [`restart`](Self::restart), without waiting until it serves.
     #[track_caller]
     pub fn respawn(&mut self) {
         self.kill();
         self.spawn();
     }
 
-    /// Replaces the text of [`Options::config`] while it runs, and waits until it has taken effect.
+    /// Replaces the text of [`Options::config`] while the server runs, and waits until it has taken effect.
     ///
     /// # Panics
     /// When the server refuses the new configuration.
@@ -187,14 +187,14 @@ impl NatsServer {
         wait::until(&what, wait::GENEROUS, || loaded_at(self).is_some_and(|now| Some(now) != before));
     }
 
-    /// The end of its log.
+    /// The last lines of its log.
     pub fn log_tail(&self) -> String {
         let log = fs::read_to_string(self.log_path()).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
 
-    /// Starts the process and waits until it serves; false where a port is taken.
+    /// Starts the process and waits until it serves; false if a port is taken.
     #[track_caller]
     pub(super) fn launch(&mut self) -> bool {
         self.spawn();
@@ -215,7 +215,7 @@ impl NatsServer {
         }
     }
 
-    /// Waits until it serves; false where it ended because a port is taken.
+    /// Waits until it serves; false if it ended because a port is taken.
     #[track_caller]
     pub(super) fn becomes_healthy(&mut self) -> bool {
         let mut ended = None;
