@@ -1,5 +1,5 @@
-// node build.mjs ENGINE.wasm FOLDER: writes the page to FOLDER, with the engine component as JavaScript beside it. What is
-// written needs no build, no package and no network: any server of static files will do.
+// node build.mjs ENGINE.wasm FOLDER: writes the page to FOLDER, together with the engine component as
+// JavaScript. The result needs no build, no package and no network: any server of static files will do.
 
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,7 +13,7 @@ await rm(folder, { recursive: true, force: true });
 for (const part of ['index.html', 'icon.svg', 'css', 'src']) {
   await cp(path.join(here, part), path.join(folder, part), { recursive: true });
 }
-// So that Node takes the scripts for modules too.
+// So that Node also takes the scripts for modules.
 await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }\n');
 const { files } = await transpile(component, { name: 'engine' });
 for (const [name, contents] of Object.entries(files).filter(([name]) => !name.endsWith('.d.ts'))) {

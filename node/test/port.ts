@@ -1,4 +1,5 @@
-/** A port on which no process listens: below the system's range for outgoing connections, and outside the ranges of
+/**
+ * A port on which no process listens: below the system's range for outgoing connections, and outside the ranges of
  * the tests in other languages.
  */
 

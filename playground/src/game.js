@@ -5,10 +5,10 @@ import { World } from './model/world.js';
 import { MILLISECOND } from './model/time.js';
 import { Book } from './story/book.js';
 
-/** Milliseconds. A longer gap between frames, as of a hidden page, is not made up for. */
+/** Milliseconds. The time of a longer gap between frames, such as a hidden page's, is skipped. */
 const LONGEST_FRAME = 250;
 
-/** Milliseconds between two pictures where the user prefers reduced motion. */
+/** Milliseconds between two pictures if the user prefers reduced motion. */
 const CALM_FRAME = 500;
 
 export class Game {

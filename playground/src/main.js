@@ -1,5 +1,5 @@
-// Puts the page together. In its address: `?seed=7` for a run that can be repeated, `&lease=5` in seconds, `&speed=4`, and
-// `&paused` for a world whose time stands still until `playground.step(milliseconds)` is called.
+// Puts the page together. In its address: `?seed=7` for a run that can be repeated, `&lease=5` in seconds,
+// `&speed=4`, and `&paused` for a world whose time moves only when `playground.step(milliseconds)` is called.
 
 import { candidates } from '../engine/engine.js';
 import { Game } from './game.js';

@@ -1,5 +1,5 @@
-// The page in headless Chromium: real clicks on every button, and what a reader sees then. Time stands still in all of it,
-// or goes on by exact steps, except in the test of time itself.
+// The page in headless Chromium: real clicks on every button, and what a reader then sees. Time is stopped,
+// or moves in exact steps, except in the test of time itself.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -36,7 +36,7 @@ after(async () => {
   await server?.close();
 });
 
-/** Opens the page, lets `play` do something, and sees to it that nothing went wrong and nothing left the machine. */
+/** Opens the page, lets `play` do something, and checks that nothing went wrong and nothing left the machine. */
 async function opened(look, query, play) {
   const { name, ...how } = look;
   const context = await browser.newContext(how);
@@ -65,7 +65,7 @@ async function opened(look, query, play) {
 
 const STILL = '?paused&seed=7';
 
-/** Lets so many milliseconds of the world pass. */
+/** Lets this many milliseconds of the world pass. */
 const step = (page, milliseconds) => page.evaluate((span) => globalThis.playground.step(span), milliseconds);
 
 const text = (page, selector) => page.locator(selector).innerText();
@@ -76,7 +76,7 @@ const button = (page, name, label) => card(page, name).getByRole('button', { nam
 const scene = (page, name) => page.getByRole('button', { name, exact: true });
 const story = (page) => text(page, '#story');
 
-/** Lets the world go on until a leader is shown; its name. */
+/** Advances the world until a leader is shown; returns its name. */
 async function someoneLeads(page) {
   for (let turn = 0; turn < 60; turn += 1) {
     const name = await leader(page);
@@ -114,7 +114,7 @@ for (const look of LOOKS) {
     }));
 }
 
-/** Words whose contrast with what is behind them is under 4.5, by WCAG's formula. */
+/** Words whose contrast with their background is under 4.5, by WCAG's formula. */
 function faint(page) {
   return page.evaluate(() => {
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
@@ -160,7 +160,7 @@ for (const look of [WIDE, PHONE]) {
 
       await button(page, first, 'Freeze').click();
       assert.equal(await word(page, first), 'frozen');
-      assert.match(await card(page, first).locator('.why').innerText(), /^Stands still\. It could lead for \d\.\d s more/);
+      assert.match(await card(page, first).locator('.why').innerText(), /^Frozen\. It would lead for \d\.\d s more/);
       await step(page, 12_000);
       const second = await someoneLeads(page);
       assert.notEqual(second, first);
@@ -168,7 +168,7 @@ for (const look of [WIDE, PHONE]) {
       assert.equal(await leader(page), second);
       await step(page, 500);
       assert.equal(await word(page, first), 'waiting');
-      assert.match(await story(page), new RegExp(`${first} goes on, and believes for no instant that it leads`));
+      assert.match(await story(page), new RegExp(`${first} resumes, and never believes that it leads`));
 
       await button(page, second, 'Kill').click();
       assert.equal(await word(page, second), 'dead');
@@ -216,7 +216,7 @@ test('every scene shows what happens to the leader, and who follows', () =>
       'is cut off': /is cut off from the store\. What it has proved lasts/,
       resigns: /is asked to leave/,
       'loses its record': /An operator deletes \w+’s record/,
-      'has a broken clock': /lead at once, as a clock is further out than the settings allow/,
+      'has a broken clock': /lead at once, because a clock is further out than the settings allow/,
     };
     for (const [name, says] of Object.entries(scenes)) {
       await step(page, 20_000);
@@ -224,17 +224,17 @@ test('every scene shows what happens to the leader, and who follows', () =>
       await scene(page, name).click();
       await step(page, 11_500);
       assert.match(await story(page), says, name);
-      // Whose record was deleted may win the next race too.
+      // The candidate whose record was deleted may win the next race too.
       if (name !== 'loses its record') assert.notEqual(await leader(page), before, name);
       assert.notEqual(await leader(page), 'none', name);
       await step(page, 30_000);
     }
     assert.equal(await text(page, '#violations'), '0');
     await step(page, 30_000);
-    assert.match(await text(page, '#assumption'), /^Once two led at once, outside what is promised\.$/);
+    assert.match(await text(page, '#assumption'), /^Once two led at once, outside the promise\.$/);
   }));
 
-test('when two lead at once both are named, and it is said that this is outside the promise', () =>
+test('when two lead at once both are named, and the page reports that this is outside the promise', () =>
   opened(WIDE, STILL, async (page) => {
     await step(page, 5_000);
     await scene(page, 'has a broken clock').click();
@@ -245,7 +245,7 @@ test('when two lead at once both are named, and it is said that this is outside 
     assert.equal(await page.locator('.scroller .overlap').count(), 1);
   }));
 
-test('the operator’s button deletes the record, and is off where there is none', () =>
+test('the operator’s button deletes the record, and is off if there is none', () =>
   opened(WIDE, STILL, async (page) => {
     assert.equal(await page.locator('#remove').getAttribute('aria-disabled'), 'true');
     await step(page, 5_000);
@@ -259,10 +259,10 @@ test('the operator’s button deletes the record, and is off where there is none
     assert.equal(await holding.count(), 1);
     await step(page, 9_000);
     assert.notEqual(await leader(page), 'none');
-    assert.match(await story(page), new RegExp(`${before} hears that its record was deleted`));
+    assert.match(await story(page), new RegExp(`${before} learns that its record was deleted`));
   }));
 
-test('the timeline grows: a row a candidate, terms with tokens, faults, and what lies ahead', () =>
+test('the timeline grows: a row for each candidate, terms with tokens, faults, and leases that extend beyond now', () =>
   opened(WIDE, STILL, async (page) => {
     await step(page, 5_000);
     const before = await page.locator('.scroller .leading').first().getAttribute('width');
@@ -296,7 +296,7 @@ test('the timeline can be scrolled back, and returns to now', () =>
     assert.ok((await page.locator('#scroller').evaluate((scroller) => scroller.scrollLeft)) > 100);
   }));
 
-test('another lease and another network take hold, and starting over starts over', () =>
+test('another lease and another network take effect, and starting over starts over', () =>
   opened(WIDE, STILL, async (page) => {
     await step(page, 5_000);
     await page.getByRole('combobox', { name: 'lease', exact: true }).selectOption('5 s');
@@ -384,7 +384,7 @@ test('everything can be reached and done with the keyboard, and what has the foc
     assert.notEqual(await word(page, first), 'dead');
   }));
 
-test('who wants little motion gets a picture that is renewed twice a second', () =>
+test('with reduced motion the picture is renewed twice a second', () =>
   opened({ ...WIDE, reducedMotion: 'reduce' }, '?seed=7', async (page) => {
     const drawn = await page.evaluate(async () => {
       let count = 0;
@@ -392,7 +392,7 @@ test('who wants little motion gets a picture that is renewed twice a second', ()
       watch.observe(document.getElementById('now'), { childList: true, characterData: true, subtree: true });
       const { world } = globalThis.playground;
       const from = world.now;
-      // By the frames' own time, so that a busy machine changes nothing.
+      // By the time of the frames, so that a busy machine changes nothing.
       while (world.now < from + 2_000_000) await new Promise((resolve) => requestAnimationFrame(resolve));
       watch.disconnect();
       return count;

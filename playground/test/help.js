@@ -1,16 +1,16 @@
-// What the tests share: the built page's engine, and worlds that write down what happens.
+// Shared code of the tests: the built page's engine, and worlds that record what happens.
 
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { World } from '../src/model/world.js';
 import { SECOND } from '../src/model/time.js';
 
-/** Where `cargo xtask package playground` puts the page, unless told otherwise. */
+/** The folder into which `cargo xtask package playground` puts the page by default. */
 export const site = path.resolve(
   process.env.PLAYGROUND ?? path.join(path.dirname(fileURLToPath(import.meta.url)), '../../target/playground'),
 );
 
-// What jco makes asks the environment with every call, which is slow unless it is a plain object.
+// jco's code reads the environment at every call, which is slow unless it is a plain object.
 process.env = { ...process.env };
 
 const { candidates } = await import(pathToFileURL(path.join(site, 'engine/engine.js')));
@@ -18,7 +18,7 @@ export const Engine = candidates.Candidate;
 
 export const LEASE = 10 * SECOND;
 
-/** A world that keeps everything that happens in `told`, before anybody has started. */
+/** A world that keeps everything that happens in `told`, before any candidate has started. */
 export function unstarted({ seed = 1, lease = LEASE } = {}) {
   const world = new World({ Engine, seed, lease });
   world.told = [];
@@ -26,7 +26,7 @@ export function unstarted({ seed = 1, lease = LEASE } = {}) {
   return world;
 }
 
-/** The same, a while after the start, with a leader. */
+/** The same world, a while after the start, with a leader. */
 export function led(options) {
   const world = unstarted(options).start();
   world.advance(5 * SECOND);
@@ -37,7 +37,7 @@ export function led(options) {
 export const told = (world, kind, from = 0) =>
   world.told.filter((happening) => happening.kind === kind && happening.at >= from);
 
-/** Lets time pass until `done`, a tenth of a second at a time; when that was. */
+/** Lets time pass until `done`, a tenth of a second at a time; returns that moment. */
 export function until(world, done, limit = 120 * SECOND) {
   const end = world.now + limit;
   while (!done()) {

@@ -52,7 +52,7 @@ test('the same seed draws the same numbers, and another seed others', () => {
 
 const record = (value, lease) => ({ value, headers: [['a', 'b']], lease: nanos(lease) });
 
-test('the store writes what names the newest revision, and refuses everything else', () => {
+test('the store accepts a write that names the newest revision, and refuses everything else', () => {
   const changes = [];
   const store = new Store((how) => changes.push(how));
   const acquire = (expect) => store.write(0, { expect, action: { tag: 'acquire', val: record('Ada', SECOND) } });
@@ -101,7 +101,7 @@ test('a line keeps the order of messages, and loses them while it is cut', () =>
   assert.deepEqual(arrived, [...Array(before).keys(), 'after']);
 });
 
-test('the margin shown is what the engine keeps by default', () => {
+test('the margin that is shown is the engine’s default', () => {
   assert.deepEqual(LEASES.map(margin), [550_000, 850_000, 1_450_000, 1_550_000]);
 });
 
@@ -129,7 +129,7 @@ test('two leaders at once are a violation, unless a clock is beyond the settings
   ]);
 });
 
-test('times and names are said as a reader wants them', () => {
+test('times and names are written for readers', () => {
   assert.equal(moment(0), '0:00.0');
   assert.equal(moment(83 * SECOND + 499_999), '1:23.4');
   assert.equal(span(2_345_678), '2.3 s');

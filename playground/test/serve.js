@@ -1,4 +1,4 @@
-// A server of static files, as any would do, on a free port of this machine.
+// A plain server of static files, on a free port of this machine.
 
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
@@ -12,7 +12,7 @@ const TYPES = {
   '.wasm': 'application/wasm',
 };
 
-/** Serves a folder; its address, and how to close it. */
+/** Serves a folder; returns its address and a function that closes it. */
 export async function serve(folder) {
   const server = http.createServer(async (request, response) => {
     const { pathname } = new URL(request.url, 'http://localhost');

@@ -1,4 +1,4 @@
-// Buttons pressed at random, within what the settings assume: never two leaders, and one in the end.
+// Buttons pressed at random, within the assumptions of the settings: never two leaders, and one in the end.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { unstarted } from './help.js';
 
 const SEEDS = 200;
 const PRESSES = 25;
-/** Of so many storms one is followed by a calm, in which a candidate must lead. */
+/** One storm in this many is followed by a calm, in which a candidate must lead. */
 const CALMED = 4;
 
 /** A button, for one candidate or all. */
@@ -44,7 +44,7 @@ function storm(seed) {
   return world;
 }
 
-/** Everything is put right. */
+/** Repairs everything. */
 function calm(world) {
   world.order(orders.setNetwork('quick'));
   for (const name of NAMES) {
@@ -72,7 +72,7 @@ test(`${SEEDS} storms of ${PRESSES} buttons make no two leaders, and tokens only
   assert.ok(terms > 2 * SEEDS, `${terms} terms: the storms do something`);
 });
 
-test('storms on top of a clock far beyond the settings are told from violations', () => {
+test('overlaps of storms with a clock far beyond the settings do not count as violations', () => {
   let overlaps = 0;
   for (let seed = 1; seed <= 20; seed += 1) {
     const world = unstarted({ seed, lease: 10 * SECOND }).start();

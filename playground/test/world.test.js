@@ -11,7 +11,7 @@ import { Book } from '../src/story/book.js';
 import { status, why } from '../src/story/status.js';
 import { LEASE, led, told, unstarted, until } from './help.js';
 
-/** The longest that a question and its answer take on the quick network, and a message besides. */
+/** The longest that a question, its answer and one more message take on the quick network. */
 const MESSAGES = 3 * NETWORKS.quick.most;
 
 const leaders = (world) => world.candidates.filter((candidate) => candidate.isLeader()).map(({ name }) => name);
@@ -74,7 +74,7 @@ test('a leader that resigns finishes its work, then another leads at once', () =
   assert.ok(won.at - lost.at <= MESSAGES, `${won.at - lost.at}`);
 });
 
-test('a leader that was frozen past its lease knows at its first look that it leads no more', () => {
+test('a leader that was frozen past its lease knows at its first look at the clock that it no longer leads', () => {
   const world = led();
   const leader = world.leader;
   world.order(pause(leader.name));
@@ -93,7 +93,7 @@ test('a leader that was frozen past its lease knows at its first look that it le
   assert.equal(world.watchman.violations, 0);
 });
 
-test('a leader that was frozen for less than its lease leads on', () => {
+test('a leader that was frozen for less than its lease keeps leading', () => {
   const world = led();
   const { name } = world.leader;
   world.order(pause(name));
@@ -126,7 +126,7 @@ test('a leader that is cut off doubts, and stops by itself before the store remo
   assert.equal(world.watchman.violations, 0);
 });
 
-test('a leader that is cut off for a moment leads on in the same term', () => {
+test('a leader that is cut off for a moment keeps leading in the same term', () => {
   const world = led();
   const { name } = world.leader;
   world.order(cut(name));
@@ -155,7 +155,7 @@ test('when the record is deleted the leader stops, and its successor holds the r
   assert.ok(won.at >= deleted + LEASE && won.at <= deleted + LEASE + MESSAGES, `${won.at}`);
 });
 
-test('a frozen leader whose record is deleted never leads beside its successor', () => {
+test('a frozen leader whose record is deleted never leads at the same time as its successor', () => {
   const world = led();
   const leader = world.leader;
   world.order(pause(leader.name));
@@ -195,7 +195,7 @@ test('a clock beyond the settings can make two leaders, which are counted apart,
   until(world, () => leaders(world).length === 1);
   assert.equal(old.isLeader(), false);
   until(world, () => !world.watchman.isExcused(world.now));
-  assert.equal(old.clock.ppm, 0, 'put right by the scene');
+  assert.equal(old.clock.ppm, 0, 'repaired by the scene');
   assert.equal(world.watchman.overlaps, 1);
 });
 
@@ -255,7 +255,7 @@ test('the story says why', () => {
   assert.match(said, new RegExp(`^${name} is frozen in the middle of its work\\. It cannot renew, so its lease ends at 0:1\\d\\.\\d\\.$`, 'm'));
   assert.match(said, new RegExp(`^${name}’s record has not been renewed for a whole lease: the store removes it\\.`, 'm'));
   assert.match(said, /^\w+, \w+ and \w+ tried to acquire the lease too, and were refused/m);
-  assert.match(said, new RegExp(`^${name} goes on, and believes for no instant that it leads:.*ended \\d\\.\\d s ago\\.$`, 'm'));
+  assert.match(said, new RegExp(`^${name} resumes, and never believes that it leads:.*ended \\d\\.\\d s ago\\.$`, 'm'));
 });
 
 test('with a broken clock the story promises nothing that the clock decides', () => {
@@ -273,7 +273,7 @@ test('with a broken clock the story promises nothing that the clock decides', ()
   assert.match(said, new RegExp(`^${name} and \\w+ lead at once|^\\w+ and ${name} lead at once`, 'm'));
 });
 
-test('what the engine told of itself is what it says when it is asked', () => {
+test('the engine’s reports agree with its answers when it is asked', () => {
   const world = led();
   const asked = new Map();
   for (const scene of Object.keys(SCENES)) {

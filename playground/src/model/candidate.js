@@ -10,15 +10,15 @@ export class Candidate {
   process = undefined;
   isAlive = false;
   isPaused = false;
-  /** The moment at which its `is-leader` turns false unless it renews; none where it does not lead. */
+  /** The moment at which its `is-leader` turns false unless it renews; none while it does not lead. */
   leadsUntil = undefined;
-  /** The time at which the oldest unanswered renewal was sent; none where all are answered. */
+  /** The time at which the oldest unanswered renewal was sent; none if all are answered. */
   unanswered = undefined;
   /** The answer to a renewal is so late that something must be wrong. */
   isDoubting = false;
   /** The time at which it first saw the present entry of the key. */
   sawAt = undefined;
-  /** Its clock when it last saw that another party had deleted the record; none where that never happened. */
+  /** Its clock when it last saw that another party had deleted the record; none if that never happened. */
   sawDeletion = undefined;
   #world;
   #life = 0;
@@ -42,7 +42,7 @@ export class Candidate {
     return this.#world.network.isCut(this.name);
   }
 
-  /** Whether it holds something that could make it lead. */
+  /** True if it holds something that could make it lead. */
   get holdsLease() {
     return this.process?.held !== undefined;
   }
@@ -64,7 +64,7 @@ export class Candidate {
     this.#askToBegin(this.#life);
   }
 
-  /** Ends the process, and with it all that it believed. */
+  /** Ends the process, and everything that it believed. */
   die() {
     this.#life += 1;
     this.isAlive = false;
@@ -74,7 +74,7 @@ export class Candidate {
     this.#settled();
   }
 
-  /** Leaves in order and at once: a last message gives back the lease. */
+  /** Leaves cleanly and at once: a last message releases the lease. */
   leave() {
     if (this.process && !this.isPaused) {
       this.#give({ tag: 'close' });
@@ -87,7 +87,7 @@ export class Candidate {
     this.isPaused = true;
   }
 
-  /** Goes on: looks at its clock before it reads the messages that came meanwhile. Returns whether it still leads. */
+  /** Resumes: reads its clock before the messages that came meanwhile. Returns whether it still leads. */
   resume() {
     this.isPaused = false;
     const leads = this.isLeader();
@@ -98,7 +98,7 @@ export class Candidate {
     return leads;
   }
 
-  /** The candidate's line is whole again, so its client reconnects. */
+  /** The candidate's line works again, so its client reconnects. */
   reconnectLater() {
     this.#watch = { number: this.#watch.number + 1, isOpen: false };
     const life = this.#life;
@@ -117,7 +117,7 @@ export class Candidate {
     if (this.process && !this.isPaused) this.#give({ tag: 'resign' });
   }
 
-  /** Whether `life` is the number of the running process, and the line to the store is still its own. */
+  /** True if `life` is the number of the running process, and the line to the store is still its own. */
   #lives(life) {
     return this.isAlive && this.#life === life;
   }
@@ -153,7 +153,7 @@ export class Candidate {
     });
   }
 
-  /** Takes in a change that the store sends to its watchers. */
+  /** Receives a change that the store sends to its watchers. */
   tell(message) {
     const { number } = this.#watch;
     if (this.process) this.#answer(this.#life, { watched: number, message });
@@ -217,14 +217,14 @@ export class Candidate {
     this.#world.tell({ kind: 'state', who: this.name, state, before, until: this.holdsUntil });
   }
 
-  /** The end of a holder's win delay, which it owes to a deletion that it saw; none where it saw none. */
+  /** The end of a holder's win delay, which it owes to a deletion that it saw; none if it saw none. */
   get holdsUntil() {
     if (this.sawDeletion === undefined) return undefined;
     const until = this.clock.when(this.sawDeletion + this.process.lease);
     return until > this.#world.now ? until : undefined;
   }
 
-  /** The time and the timer of the engine's next wake-up; none where there is none, or nothing runs. */
+  /** The time and the timer of the engine's next wake-up; none if there is none, or nothing runs. */
   get wakesAt() {
     const wake = this.process?.wake;
     return wake && { at: this.clock.when(wake.at), timer: wake.timer };
@@ -319,7 +319,7 @@ export class Candidate {
     const end = this.reading + WORK;
     const finish = () => {
       if (this.process !== process || !this.isAlive) return;
-      // A frozen process does not finish anything.
+      // A frozen process finishes nothing.
       if (this.isPaused || this.reading < end) this.#world.after(100 * MILLISECOND, finish);
       else if (['draining', 'releasing'].includes(process.state)) this.#give({ tag: 'drained' });
     };

@@ -1,4 +1,4 @@
-// The history as spans of time: the timeline's data. A span without an end goes on.
+// The history as spans of time: the timeline's data. A span without an end is still open.
 
 import { DRIFT_PPM } from './settings.js';
 
@@ -15,7 +15,7 @@ const DOING = {
 };
 
 export class History {
-  /** The states of every candidate: leading, in doubt, frozen, cut off; and the notes beside them. */
+  /** The states of every candidate: leading, in doubt, frozen, cut off; and notes on them. */
   rows;
   /** The owner of the record. */
   record = [];
@@ -117,7 +117,7 @@ function follow(spans, at, what) {
   spans.push({ from: at, until: undefined, what });
 }
 
-/** Sets until when a candidate's `is-leader` answers yes. A span's end may lie ahead, and moves while it does. */
+/** Sets until when a candidate's `is-leader` answers yes. A span's end may be in the future, and moves while it is. */
 function lead(spans, at, until) {
   const last = spans.at(-1);
   if (last && last.until > at) last.until = until ?? at;

@@ -1,5 +1,5 @@
-// The network between the candidates and the store: messages take a while, keep their order on each line, and are lost
-// where a line is cut.
+// The network between the candidates and the store: messages take time, keep their order on each line, and
+// are lost if a line is cut.
 
 import { MILLISECOND } from './time.js';
 

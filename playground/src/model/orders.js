@@ -1,4 +1,4 @@
-// The actions of a spectator. Each is an order for `world.order`; one that does not apply does nothing.
+// The actions of a spectator. Each is an order for `world.order`; an order that does not apply does nothing.
 
 export const kill = (name) => (world) => {
   const candidate = world.candidate(name);
@@ -69,8 +69,8 @@ export const removeRecord = (world) => {
 };
 
 /**
- * A lease is a setting, made when a campaign begins: every process that is up leaves and starts again with the new one.
- * A frozen process cannot leave, and is killed.
+ * The lease is a setting of a campaign, made when it begins: every running process leaves and starts again
+ * with the new one. A frozen process cannot leave, and is killed.
  */
 export const setLease = (lease) => (world) => {
   if (world.lease === lease) return;

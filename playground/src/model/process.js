@@ -8,7 +8,7 @@ import { micros, nanos } from './time.js';
 const SEATED = ['holding', 'leading', 'draining'];
 
 export class Process {
-  /** The time of the engine's next wake-up by the candidate's own clock, and its timer; none where there is none. */
+  /** The time of the engine's next wake-up by the candidate's own clock, and its timer; none if there is none. */
   wake = undefined;
   /** The state of the campaign, as the engine reported it. */
   state = 'idle';
@@ -51,12 +51,12 @@ export class Process {
     for (const { tag, val } of wants) this.#host[tag](val);
   }
 
-  /** Whether it leads when its clock shows `reading`: the engine compares with its deadline and sends no request. */
+  /** True if it leads when its clock shows `reading`: the engine compares with its deadline and sends no request. */
   isLeader(reading) {
     return this.#engine.isLeader(nanos(reading));
   }
 
-  /** The noted values, from the engine itself. */
+  /** The same values, from the engine itself. */
   ask() {
     return { state: this.#engine.state(), holder: this.#engine.leader()?.name, held: held(this.#engine) };
   }

@@ -16,7 +16,7 @@ export class Queue {
     }
   }
 
-  /** Removes and returns the first task that is due by `until`; none where none is due. */
+  /** Removes and returns the first task that is due by `until`; none if none is due. */
   take(until) {
     const heap = this.#heap;
     if (heap.length === 0 || heap[0].at > until) return undefined;

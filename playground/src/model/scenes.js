@@ -1,11 +1,11 @@
-// What if…: things that happen to the leader, and are put right after a while.
+// What if…: things that happen to the leader, and are repaired after a while.
 
 import { cut, heal, kill, pause, removeRecord, resign, restart, resume, setRate } from './orders.js';
 import { SECOND } from './time.js';
 
 const SLOW_PPM = -500_000;
 
-/** Each is played on the present leader; without a leader, nothing happens. */
+/** Each happens to the present leader; without a leader, nothing happens. */
 export const SCENES = {
   kill: (world, name) => {
     world.order(kill(name));
@@ -21,7 +21,7 @@ export const SCENES = {
   },
   resign: (world, name) => world.order(resign(name)),
   remove: (world) => world.order(removeRecord),
-  // Beyond the settings' limits: here the promise ends, and the page says so.
+  // Beyond the settings' limits: here the promise ends, and the page shows it.
   break: (world, name) => {
     world.order(setRate(name, SLOW_PPM));
     world.order(cut(name));

@@ -21,7 +21,7 @@ export const capabilities = {
 export class Store {
   /** The entry under the key, as the engine takes it; none before the first write. */
   message = undefined;
-  /** The moment at which the live record expires; none where there is no live record. */
+  /** The moment at which the live record expires; none if there is no live record. */
   expires = undefined;
   /** The revision at which the present holder acquired the key: its token, once it leads. */
   taken = 0n;
@@ -39,7 +39,7 @@ export class Store {
     return { incarnation: INCARNATION, age: undefined, neverUsed: true, maxAge: undefined, newest };
   }
 
-  /** The name in the live record; none where there is no live record. */
+  /** The name in the live record; none if there is no live record. */
   get holder() {
     return this.expires === undefined ? undefined : new TextDecoder().decode(this.message.value);
   }
@@ -63,7 +63,7 @@ export class Store {
     return { tag: 'applied', val: { revision: this.revision, incarnation: INCARNATION } };
   }
 
-  /** Removes the record if it reached its age. */
+  /** Removes the record if it has expired. */
   expire(now) {
     if (this.expires === undefined || now < this.expires) return;
     this.#put({ kind: 'expired' }, undefined, 'expired');

@@ -6,5 +6,5 @@ export const SECOND = 1_000_000;
 /** Microseconds as the engine takes them. */
 export const nanos = (micros) => BigInt(micros) * 1_000n;
 
-/** The first whole microsecond that is not before the engine's instant. */
+/** The engine's instant, rounded up to a whole microsecond. */
 export const micros = (nanos) => Number((nanos + 999n) / 1_000n);

@@ -1,5 +1,6 @@
-// Checks the promise: at most one candidate leads at any instant. The engines are asked whenever anything happened,
-// since between two events no candidate can become a leader, and all of them with every frame and step.
+// Checks the promise: at most one candidate leads at any instant. The engines are asked whenever anything
+// happened, because between two events no candidate can become a leader, and all of them at every frame and
+// step.
 
 import { DRIFT_PPM } from './settings.js';
 
@@ -23,7 +24,8 @@ export class Watchman {
   look(now, candidates, lease, asks = () => true) {
     this.looks += 1;
     if (candidates.some(({ clock, isAlive }) => isAlive && Math.abs(clock.ppm) > DRIFT_PPM)) {
-      // A false belief from a wrong clock may last for a lease after the clock is right, and delay others for one more.
+      // A false belief from a wrong clock may last for a lease after the clock is right again, and delay
+      // others for another lease.
       this.#excusedUntil = now + 3 * lease;
     }
     const before = this.leaders.length;
@@ -36,7 +38,7 @@ export class Watchman {
     this.#tell({ kind: 'two', who: this.leaders[0], leaders: this.leaders, isExcused });
   }
 
-  /** Whether an assumption of the promise does not hold now, or did not hold a moment ago. */
+  /** True if an assumption of the promise does not hold now, or did not hold a moment ago. */
   isExcused(now) {
     return now < this.#excusedUntil;
   }

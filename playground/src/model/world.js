@@ -49,7 +49,7 @@ export class World {
     return this.candidates.find((candidate) => candidate.name === name);
   }
 
-  /** The candidate that leads; none where none does. */
+  /** The leader; none if no candidate leads. */
   get leader() {
     return this.candidates.find((candidate) => candidate.isLeader());
   }

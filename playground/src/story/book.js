@@ -1,4 +1,4 @@
-// The story so far: the newest sentences, with the refusals of one race joined.
+// The story so far: the newest sentences; refusals in one race are joined.
 
 import { tell, together } from './story.js';
 

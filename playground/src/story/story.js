@@ -1,4 +1,4 @@
-// Events as sentences with their reasons. An event of no interest to a reader has none.
+// Events as sentences with their reasons. An event that does not interest a reader has none.
 
 import { DRIFT_PPM, margin } from '../model/settings.js';
 import { list, moment, rate, seconds, span } from './words.js';
@@ -9,16 +9,16 @@ const say = (text, tone = 'plain') => ({ text, tone });
 const refused = (names) =>
   say(`${list(names)} tried to acquire the lease too, and ${names.length > 1 ? 'were' : 'was'} refused: the record had changed.`);
 
-/** Whether all clocks run as the settings allow, and have done so for long enough that nothing wrong is believed. */
+/** True if all clocks run as the settings allow, and have done so for so long that no candidate has a false belief. */
 const clocksAreRight = ({ candidates, watchman }, at) =>
   !watchman.isExcused(at) && candidates.every(({ clock }) => Math.abs(clock.ppm) <= DRIFT_PPM);
 
 const LOST = {
   expired: (who) => say(`${who} stops leading: its lease has run out, and it needs no message to know that.`, 'fault'),
-  deleted: (who) => say(`${who} hears that its record was deleted, and stops leading at once.`, 'fault'),
+  deleted: (who) => say(`${who} learns that its record was deleted, and stops leading at once.`, 'fault'),
   usurped: (who) => say(`${who} sees another candidate’s record, and stops leading at once.`, 'fault'),
-  resigned: (who) => say(`${who} has finished its work and leads no more. Only now it releases the lease.`),
-  closed: (who) => say(`${who} leads no more, and releases the lease as it leaves.`),
+  resigned: (who) => say(`${who} has finished its work and no longer leads. Only now does it release the lease.`),
+  closed: (who) => say(`${who} no longer leads, and releases the lease as it leaves.`),
 };
 
 const TOLD = {
@@ -28,15 +28,15 @@ const TOLD = {
   state({ who, state, until, at }) {
     if (state !== 'holding' || until === undefined) return undefined;
     return say(
-      `${who} has the record and does not lead yet. It waits ${span(until - at)} more: the lease that was deleted may still ` +
-        'be believed in.',
+      `${who} has the record and does not lead yet. It waits ${span(until - at)} more: the previous leader may ` +
+        'still believe in the deleted lease.',
     );
   },
 
   refused: ({ who, action }) => (action === 'acquire' ? { ...refused([who]), refused: [who] } : undefined),
 
   won({ who, token }) {
-    return say(`${who} leads. Its token is ${token}, larger than any before, and goes with everything that it does.`, 'good');
+    return say(`${who} leads. Its token is ${token}, larger than any before, and it sends the token with everything that it does.`, 'good');
   },
 
   lost: ({ who, reason }) => (LOST[reason] ?? ((name) => say(`${name} stops leading (${reason}).`, 'fault')))(who),
@@ -51,7 +51,7 @@ const TOLD = {
   },
 
   removes: ({ who }) =>
-    say(`An operator deletes ${who}’s record. Its successor must wait, as ${who} may not have heard of it.`, 'fault'),
+    say(`An operator deletes ${who}’s record. Its successor must wait, because ${who} may not know yet.`, 'fault'),
 
   died({ who, led, holds, expires, at }) {
     if (led || holds) {
@@ -70,10 +70,10 @@ const TOLD = {
   },
 
   resumed({ who, believed, leads, leadsUntil, at }) {
-    if (!believed) return say(`${who} goes on.`);
-    if (leads) return say(`${who} goes on, ${span(leadsUntil - at)} before its lease would have ended: it still leads.`);
+    if (!believed) return say(`${who} resumes.`);
+    if (leads) return say(`${who} resumes, ${span(leadsUntil - at)} before its lease would have ended: it still leads.`);
     return say(
-      `${who} goes on, and believes for no instant that it leads: its first look at the clock says that the lease ended ` +
+      `${who} resumes, and never believes that it leads: its first look at the clock shows that the lease ended ` +
         `${span(at - leadsUntil)} ago.`,
     );
   },
@@ -91,11 +91,11 @@ const TOLD = {
     return say(
       clocksAreRight(world, at)
         ? `${who} gets no answer to its renewal. It still leads: no other candidate can acquire the lease for the next ${left}.`
-        : `${who} gets no answer to its renewal. By its own clock it leads for ${left} more; as a clock is wrong, another may lead before that.`,
+        : `${who} gets no answer to its renewal. By its own clock it leads for ${left} more; because a clock is wrong, another may lead before that.`,
     );
   },
 
-  'doubts-no-more': ({ who, leads }) => (leads ? say(`${who} has its answer, and leads on.`) : undefined),
+  'doubts-no-more': ({ who, leads }) => (leads ? say(`${who} has its answer, and keeps leading.`) : undefined),
 
   rate({ who, ppm }, { lease }) {
     if (ppm === 0) return say(`${who}’s clock runs right again.`);
@@ -105,7 +105,7 @@ const TOLD = {
       );
     }
     return say(
-      `${who}’s clock runs ${rate(ppm)}. The settings allow ${DRIFT_PPM / 10_000} %: from here on, at most one leader is not promised.`,
+      `${who}’s clock runs ${rate(ppm)}. The settings allow ${DRIFT_PPM / 10_000} %: from here on, more than one leader is possible.`,
       'bad',
     );
   },
@@ -113,7 +113,7 @@ const TOLD = {
   two({ leaders, isExcused }, { seed }) {
     if (!isExcused) return say(`${list(leaders)} lead at once. This must never happen: please report seed ${seed}.`, 'bad');
     return say(
-      `${list(leaders)} lead at once, as a clock is further out than the settings allow. Their tokens still tell the ` +
+      `${list(leaders)} lead at once, because a clock is further out than the settings allow. Their tokens still tell the ` +
         'old one from the new.',
       'bad',
     );
@@ -122,17 +122,17 @@ const TOLD = {
   'two-no-more': () => say('One leads again, or none.'),
 
   lease: ({ lease }) =>
-    say(`A lease lasts ${seconds(lease)} from now on. It is a setting of the candidates, so those that run start again.`),
+    say(`A lease lasts ${seconds(lease)} from now on. It is a setting of the candidates, so running ones start again.`),
 
   network: ({ network }) => say(`The network is ${network} from now on.`),
 
   warning: ({ who, text }) => say(`${who} reports: ${text}.`, 'fault'),
 };
 
-/** The sentence for an event; nothing for most. */
+/** The sentence for an event; most events have none. */
 export const tell = (happening, world) => TOLD[happening.kind]?.(happening, world);
 
-/** Joins two refusals of one race in one sentence; none where they do not belong together. */
+/** Joins two refusals of one race in one sentence; none if they do not belong together. */
 export function together(one, other) {
   if (!one.refused || !other.refused) return undefined;
   const names = [...one.refused, ...other.refused];

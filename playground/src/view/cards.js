@@ -1,4 +1,5 @@
-// A card a candidate: its state and the reason, its lease, its token, its clock, and the buttons for faults.
+// One card for each candidate: its state and the reason, its lease, its token, its clock, and buttons for
+// faults.
 
 import { cut, heal, kill, pause, resign, restart, resume, setRate } from '../model/orders.js';
 import { DRIFT_PPM, RATES } from '../model/settings.js';
@@ -47,7 +48,7 @@ class Card {
       return made;
     };
     this.#life = button('Ends the process at once, or starts a new one', (undo) => (undo ? restart : kill)(name));
-    this.#pause = button('Stops the process where it stands, as a long collection or a closed lid would', (undo) =>
+    this.#pause = button('Stops the process at once, like a long garbage collection or a closed lid', (undo) =>
       (undo ? resume : pause)(name),
     );
     this.#line = button('Loses every message to and from the store', (undo) => (undo ? heal : cut)(name));
@@ -66,7 +67,7 @@ class Card {
         {},
         make('div', { class: 'left' }, make('dt', {}, 'lease'), this.#lease),
         make('div', {}, make('dt', {}, 'token'), this.#token),
-        make('div', {}, make('dt', { title: 'What its own clock says since the start' }, 'its clock'), this.#clock),
+        make('div', {}, make('dt', { title: 'The time since the start by its own clock' }, 'its clock'), this.#clock),
       ),
       make('span', { class: 'meter' }, this.#meter),
       make('div', { class: 'buttons' }, this.#life, this.#pause, this.#line, this.#resign),

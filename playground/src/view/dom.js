@@ -1,4 +1,4 @@
-// Small helpers that make and change elements. An element that is the same already is not touched.
+// Small helpers that make and change elements. An element that needs no change is not touched.
 
 const SVG = 'http://www.w3.org/2000/svg';
 

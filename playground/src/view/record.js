@@ -30,10 +30,10 @@ export class RecordPanel {
 function vacancy({ message }) {
   switch (message?.kind) {
     case 'expired':
-      return 'Expired: a marker says so. The first to write acquires the lease.';
+      return 'Expired: a marker is left. The first to write acquires the lease.';
     case 'tombstone':
       return message.headers.length > 0
-        ? 'Given back by its holder: the next may lead at once.'
+        ? 'Released by its holder: the next may lead at once.'
         : 'Deleted by an operator: a tombstone is left, and the successor waits.';
     default:
       return 'Never written. The first to write acquires the lease.';

@@ -1,4 +1,4 @@
-// Light or dark: the system's setting, unless the user chose; in a frame, that of the page around it.
+// Light or dark: the system's setting, unless the user chose; in a frame, the theme of the page around it.
 
 import { find, setText } from './dom.js';
 
@@ -29,7 +29,7 @@ export function offerThemes() {
   show();
 }
 
-/** The page around this one, where it may be looked at. */
+/** The page around this one, if it may be read. */
 function framedBy() {
   if (window.parent === window) return undefined;
   document.documentElement.dataset.framed = '';
@@ -48,7 +48,7 @@ function follow(around) {
   show();
 }
 
-// A browser may keep nothing for this page; then the choice lasts until the page is closed.
+// A browser may refuse to store anything for this page; then the choice lasts until the page is closed.
 function kept() {
   try {
     return localStorage.getItem(KEPT);

@@ -1,4 +1,5 @@
-// The timeline: the store's record above, a row a candidate, and a line for now, beyond which the leases run ahead.
+// The timeline: the store's record at the top, a row for each candidate, and a line for now; leases extend
+// beyond it.
 
 import { SECOND } from '../model/time.js';
 import { moment } from '../story/words.js';
@@ -104,7 +105,7 @@ export class Timeline {
     this.#layers = Object.fromEntries(names.map((name) => [name, draw('g', { class: name })]));
     this.#layers.now = draw('path', { class: 'now' });
     this.#layers.texts = draw('g');
-    this.#picture = draw('svg', { height: this.#height, role: 'img', 'aria-label': 'Who led when; the list under “Why” says the same in words' });
+    this.#picture = draw('svg', { height: this.#height, role: 'img', 'aria-label': 'Who led when; the list under “Why” has the same in words' });
     this.#picture.append(patterns(), ...Object.values(this.#layers));
     this.#scroller.replaceChildren(this.#picture);
     const rows = [...this.#history.rows.values()];
@@ -163,7 +164,7 @@ export class Timeline {
     ];
   }
 
-  /** Writes tokens where terms begin, and the faults of a candidate, where they fit. */
+  /** Writes tokens where terms begin, and the faults of a candidate, if there is space. */
   #write() {
     [...this.#history.rows.values()].forEach((row, index) => {
       const written = this.#texts[index];

@@ -22,7 +22,7 @@ export class Verdict {
     set(this.#panel, 'data-verdict', verdict);
     setText(this.#sign, { broken: '✕', excused: '!', holds: '✓' }[verdict]);
     const asked = `The engines were asked ${looks.toLocaleString('en')} times whether they lead.`;
-    setText(this.#text, violations > 0 ? `It did not hold. ${asked} Please report seed ${world.seed}.` : asked);
+    setText(this.#text, violations > 0 ? `The promise was broken. ${asked} Please report seed ${world.seed}.` : asked);
     setText(this.#violations, violations);
     setText(this.#leads, leaders.length === 0 ? 'none' : list(leaders));
     this.#assume(world, isExcused, overlaps);
@@ -36,7 +36,7 @@ export class Verdict {
     const clocks = wrong.map(({ name, clock }) => `${name}’s clock runs ${rate(clock.ppm)}`);
     const now = clocks.length > 0 ? `${list(clocks)}; the settings allow ${DRIFT_PPM / 10_000} %.` : 'A clock was out a moment ago.';
     const times = overlaps === 1 ? 'Once two led at once' : `${overlaps} times two led at once`;
-    const before = `${overlaps === 0 ? 'No two have led at once so far' : times}, outside what is promised.`;
+    const before = `${overlaps === 0 ? 'No two have led at once so far' : times}, outside the promise.`;
     setText(this.#assumption, isExcused ? `Not promised now: ${now} ${before}` : before);
   }
 

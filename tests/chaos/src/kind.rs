@@ -61,7 +61,7 @@ kinds! {
     Freeze "freeze" Leader "The leader is stopped (SIGSTOP), and resumed when its lease is over.",
     Resign "resign" Leader "The leader resigns and stays in the race.",
     HandOver "hand-over" Leader "The leader hands over to a candidate it names.",
-    Close "close" Leader "The leader leaves for good, and is started again later.",
+    Close "close" Leader "The leader leaves the election, and is started again later.",
     Cut "cut" Leader "The leader is cut off from all servers; what was sent meanwhile arrives afterwards.",
     CutRequests "cut-requests" Leader "The leader's requests do not arrive until later; it still receives.",
     CutReplies "cut-replies" Leader "The leader's requests arrive; it receives nothing until later.",

@@ -10,13 +10,13 @@ import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /**
- * A candidate on Curator's LeaderLatch, which prints what happens to it as one JSON object a line, as those of
- * tests/interop/peers do:
+ * A candidate on Curator's LeaderLatch, which prints what happens to it as one JSON object a line, like those of
+ * tests/interop/peers:
  *
  * <pre>{"t":812345678901234,"wall":1767225600000000000,"name":"java-1","event":"elected"}</pre>
  *
- * It reads orders from its standard input, a line each: "resign", "campaign" and "close", which gives the latch up and ends
- * the program. So does the end of its input.
+ * It reads orders from its standard input, a line each: "resign", "campaign" and "close", which gives the
+ * latch up and ends the program. The end of its input does the same.
  *
  * With -probe it also asks the latch at that interval whether it has the leadership, and prints "led" with the time of the
  * last question to which the answer was yes.
@@ -74,14 +74,14 @@ final class Candidate implements LeaderLatchListener {
                 System.exit(0);
             } else if (order.equals("resign") && latch != null) {
                 print("resigning");
-                // Returns when its request is sent, and not when that is answered.
+                // Returns when its request is sent, not when it is answered.
                 latch.close();
                 latch = null;
                 print("resigned");
             } else if (order.equals("campaign") && latch == null) {
                 campaign();
             } else {
-                System.err.println("no order, or not now: " + order);
+                System.err.println("not an order, or not possible now: " + order);
                 System.exit(1);
             }
         }
@@ -114,7 +114,7 @@ final class Candidate implements LeaderLatchListener {
     public void notLeader() {
         print("lost");
         try {
-            // What the probe has to print is printed before the program ends.
+            // The probe prints its last line before the program ends.
             if (asking != null) {
                 asking.join();
             }
@@ -125,8 +125,8 @@ final class Candidate implements LeaderLatchListener {
     }
 
     /**
-     * Asks until the answer is no. The clock is read before the question: what is answered holds at that time or later,
-     * however long the program stands still in between.
+     * Asks until the answer is no. The clock is read before the question: the answer holds at that time or
+     * later, however long the program is stopped in between.
      */
     private void ask(LeaderLatch held) {
         long last = now();

@@ -1,11 +1,11 @@
 // Package elect is a candidate that follows the published rules of the Go library
-// nats-kv-leader-elect, on the official NATS client. It is what incumbent has to share an election
-// with, not an example to follow: it never releases, and it takes every failure for a loss.
+// nats-kv-leader-elect, on the official NATS client. Incumbent has to share an election with it, but it is
+// not an example to follow: it never releases, and it takes every failure for a loss.
 //
 //   - To win is to Create the key; its value is the candidate's bare name.
 //   - To keep it is to Update it with the last revision, every 0.75 TTL; candidates try as often.
 //   - Any Update that fails is a loss. Nothing is ever deleted.
-//   - Won is told 0.75 TTL + 50 ms after the Create, so that a previous leader has noticed.
+//   - Won is reported 0.75 TTL + 50 ms after the Create, so that a previous leader has noticed.
 //   - Before its first attempt a candidate waits a random part of 0.75 TTL.
 package elect
 
@@ -18,40 +18,40 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Kind says what happened to a candidate.
+// Kind is the kind of an event.
 type Kind string
 
-// What can happen to a candidate.
+// The events of a candidate.
 const (
 	// Candidate: an attempt to win has failed.
 	Candidate Kind = "candidate"
 	// Leading: the key is ours at this revision, by a Create or an Update.
 	Leading Kind = "leading"
-	// Won: leadership is told. What the library's user calls leading begins here.
+	// Won: leadership is reported. For the library's user, leading begins here.
 	Won Kind = "won"
-	// Lost: leadership is over, whether it had been told or not.
+	// Lost: leadership is over, whether it had been reported or not.
 	Lost Kind = "lost"
 )
 
 const (
-	// How much longer than an interval the library waits before it tells a win.
+	// How much longer than an interval the library waits before it reports a win.
 	grace = 50 * time.Millisecond
-	// What a call of the client may take at the library's shortest TTL.
+	// The time limit of a call of the client at the library's shortest TTL.
 	callTimeout = 5 * time.Second
 	shortestTTL = 30 * time.Second
 )
 
-// Config is what a candidate is started with.
+// Config has the settings of a candidate.
 type Config struct {
 	Bucket jetstream.KeyValue
 	Key    string
 	Name   string
-	// TTL is the bucket's. Below the library's 30 s only for tests.
+	// TTL is the bucket's. It may be below the library's 30 s only in tests.
 	TTL time.Duration
 	// NoSplay starts the first attempt at once.
 	NoSplay bool
-	// Told hears every event, in order, on the candidate's goroutine. The revision is 0 where
-	// the key is not ours.
+	// Told receives every event, in order, on the candidate's goroutine. The revision is 0 if the key is not
+	// ours.
 	Told func(kind Kind, revision uint64)
 }
 
@@ -82,7 +82,7 @@ type campaign struct {
 	Config
 	leading  bool
 	revision uint64
-	// Due is when the win is to be told; nil where there is none to tell.
+	// due fires when the win has to be reported; nil if there is none to report.
 	due <-chan time.Time
 }
 
@@ -114,7 +114,7 @@ func (c *campaign) run(ctx context.Context) {
 }
 
 func (c *campaign) try(ctx context.Context) {
-	// The library's own 5 s, in proportion where a test's TTL is shorter than any it allows.
+	// The library's own 5 s, scaled down if a test's TTL is shorter than any that it allows.
 	timeout := min(callTimeout, time.Duration(float64(callTimeout)*float64(c.TTL)/float64(shortestTTL)))
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

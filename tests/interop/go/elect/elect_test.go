@@ -28,7 +28,7 @@ type told struct {
 	revision uint64
 }
 
-// history is what all candidates of a test were told, in order.
+// history has the events of all candidates of a test, in order.
 type history struct {
 	mutex  sync.Mutex
 	events []told
@@ -110,7 +110,7 @@ func TestAWinIsToldNoSoonerThanThreeQuartersOfTheTTLAndFiftyMillisecondsLater(t 
 		won := history.await(t, "go-1", elect.Won)
 		took := won.at.Sub(history.first("go-1", elect.Leading).at)
 		if least := ttl*3/4 + 50*time.Millisecond; took < least {
-			t.Errorf("told after %v, not %v", took, least)
+			t.Errorf("reported after %v, not %v", took, least)
 		}
 	})
 }
@@ -193,14 +193,14 @@ func TestALeaderOverwrittenBeforeItIsToldIsNeverTold(t *testing.T) {
 		history.await(t, "go-1", elect.Lost)
 		for _, event := range history.all() {
 			if event.kind == elect.Won {
-				t.Errorf("told %v after its key had gone", event.at.Sub(leading.at))
+				t.Errorf("reported %v after its key had gone", event.at.Sub(leading.at))
 			}
 		}
 	})
 }
 
-// What incumbent writes on a release: a tombstone of the kind PURGE, without a rollup, with headers
-// the client does not know.
+// release writes what incumbent writes on a release: a tombstone of the kind PURGE, without a rollup, with
+// headers that the client does not know.
 func release(t *testing.T, server *natstest.Server, expect uint64) uint64 {
 	t.Helper()
 	tombstone := nats.NewMsg("$KV.seats.seat")
@@ -215,7 +215,7 @@ func release(t *testing.T, server *natstest.Server, expect uint64) uint64 {
 	return ack.Sequence
 }
 
-// What incumbent writes while it leads.
+// live writes what incumbent writes while it leads.
 func live(t *testing.T, server *natstest.Server, expect uint64) uint64 {
 	t.Helper()
 	record := nats.NewMsg("$KV.seats.seat")
@@ -235,7 +235,7 @@ func TestARecordWithHeadersIsTheSeatOfItsHolder(t *testing.T) {
 		bucket := server.Bucket(t, time.Hour)
 		revision := live(t, server, 0)
 		if _, err := bucket.Create(t.Context(), "seat", []byte("go-1")); err == nil {
-			t.Error("Create went over a live record")
+			t.Error("Create overwrote a live record")
 		}
 		entry, err := bucket.Get(t.Context(), "seat")
 		if err != nil {

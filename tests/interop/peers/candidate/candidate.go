@@ -1,11 +1,11 @@
-// Package candidate has a lock of some library compete as the candidates of the other folders do, and prints what
-// happens as one JSON object a line:
+// Package candidate lets a lock of some library compete like the candidates in the other folders, and prints
+// what happens as one JSON object a line:
 //
 //	{"t":812345678901234,"wall":1767225600000000000,"name":"go-1","event":"elected"}
 //
 // t is the machine's suspend-aware clock in nanoseconds, wall the Unix time in nanoseconds. It reads commands from its
-// standard input, a line each: "resign", "campaign" and "close", which gives the lock up and ends the program. So does
-// the end of its input.
+// standard input, a line each: "resign", "campaign" and "close", which gives the lock up and ends the
+// program, like the end of its input.
 //
 // With a probe it also asks the lock at that interval whether it is held, and prints "led" with the time of the last
 // question to which the answer was yes.
@@ -29,10 +29,11 @@ type Lock interface {
 	Acquire(ctx context.Context) error
 	// Release gives it up.
 	Release(ctx context.Context) error
-	// Held is whether the lock that was acquired last is still held, as far as the library says without a request. It may
-	// be called by any goroutine.
+	// Held reports whether the lock that was acquired last is still held, as far as the library knows without a
+	// request. It may be called by any goroutine.
 	Held() bool
-	// Lost is closed when the lock that was acquired last is held no longer. It is nil where the library does not say.
+	// Lost is closed when the lock that was acquired last is no longer held. It is nil if the library does not
+	// report that.
 	Lost() <-chan struct{}
 }
 
@@ -44,8 +45,8 @@ type event struct {
 	Event string `json:"event"`
 }
 
-// Run competes for the lock until it is lost or closed. Where probe is not 0, that is the time between two questions
-// whether the lock is held.
+// Run competes for the lock until it is lost or closed. If probe is not 0, it is the interval between two
+// questions whether the lock is held.
 func Run(name string, lock Lock, probe time.Duration) error {
 	out := json.NewEncoder(os.Stdout)
 	var printing sync.Mutex
@@ -60,7 +61,7 @@ func Run(name string, lock Lock, probe time.Duration) error {
 	say := func(what string) { sayAt(boottime.Now(), what) }
 	var probing sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
-	// What the probe has to print is printed before the program ends.
+	// The probe prints its last line before the program ends.
 	defer func() {
 		cancel()
 		probing.Wait()
@@ -114,14 +115,14 @@ func Run(name string, lock Lock, probe time.Duration) error {
 			case line == "campaign" && !campaigning && !leads:
 				campaign()
 			default:
-				return fmt.Errorf("no command, or not now: %q", line)
+				return fmt.Errorf("not a command, or not possible now: %q", line)
 			}
 		}
 	}
 }
 
 // untilLost asks whether the lock is held, until it is not, and returns the time of the last yes. The clock is read before
-// the question: what is answered holds at that time or later, however long the program stands still in between.
+// the question: the answer holds at that time or later, however long the program is stopped in between.
 func untilLost(ctx context.Context, lock Lock, interval time.Duration) int64 {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -5,10 +5,10 @@
 //
 // t is the machine's suspend-aware clock in nanoseconds, wall the Unix time in nanoseconds. It reads
 // commands from its standard input, a line each: "resign", "campaign", "proclaim NAME", "leader", and
-// "close", which revokes its lease and ends the program. So does the end of its input.
+// "close", which revokes its lease and ends the program. The end of its input does the same.
 //
-// With -probe it also asks at that interval whether it leads, that is whether its session is lost, and prints "led" with
-// the time of the last question to which the answer was that it leads.
+// With -probe it also asks at that interval whether it leads, that is, whether its session is not lost, and
+// prints "led" with the time of the last question that was answered with yes.
 package main
 
 import (
@@ -56,7 +56,7 @@ func (p *printer) print(line event) {
 	p.encode(line)
 }
 
-// printAt prints what was found at a time before.
+// printAt prints a line about an earlier time.
 func (p *printer) printAt(at int64, line event) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -77,8 +77,8 @@ func main() {
 	prefix := flag.String("prefix", "", "the election; a slash follows it in its keys")
 	name := flag.String("name", "", "the value of the candidate's key")
 	ttl := flag.Int("ttl", 5, "the lease of the session, in seconds")
-	observe := flag.Bool("observe", false, "observe the election, and take no part in it")
-	probe := flag.Duration("probe", 0, "the time between two questions whether it leads; none where it is 0")
+	observe := flag.Bool("observe", false, "observe the election without taking part in it")
+	probe := flag.Duration("probe", 0, "the interval at which it is asked whether it leads; 0 for never")
 	flag.Parse()
 
 	client, err := clientv3.New(clientv3.Config{
@@ -109,7 +109,7 @@ func take(client *clientv3.Client, prefix string, ttl int, probe time.Duration, 
 	election := concurrency.NewElection(session, prefix)
 	ctx, cancel := context.WithCancel(context.Background())
 	var probing sync.WaitGroup
-	// What the probe has to print is printed before the program ends.
+	// The probe prints its last line before the program ends.
 	defer func() {
 		cancel()
 		probing.Wait()
@@ -132,7 +132,7 @@ func take(client *clientv3.Client, prefix string, ttl int, probe time.Duration, 
 			campaigning = false
 			select {
 			case <-session.Done():
-				// Campaign does not look at its session: a win without one is none.
+				// Campaign does not check its session: a win without a session does not count.
 				continue
 			default:
 			}
@@ -176,8 +176,9 @@ func take(client *clientv3.Client, prefix string, ttl int, probe time.Duration, 
 	}
 }
 
-// untilLost asks whether the session is lost, until it is, and returns the time of the last no. The clock is read before
-// the question: what is answered holds at that time or later, however long the program stands still in between.
+// untilLost asks whether the session is lost, until it is, and returns the time of the last no. The clock is
+// read before the question: the answer holds at that time or later, however long the program is stopped in
+// between.
 func untilLost(ctx context.Context, session *concurrency.Session, interval time.Duration) int64 {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -22,8 +22,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// settled is the time that a new waiter is given before the leader resigns: the server takes up a watch
-// that begins at the present revision within 100 ms.
+// settled is the time between the arrival of a new waiter and the resignation: the server starts a watch that
+// begins at the present revision within 100 ms.
 var settled time.Duration
 
 type side struct {
@@ -36,7 +36,7 @@ func main() {
 	endpoints := flag.String("endpoints", "127.0.0.1:2379", "addresses of the members, separated by commas")
 	prefix := flag.String("prefix", "", "the election; a slash follows it in its keys")
 	ttl := flag.Int("ttl", 15, "the lease of each session, in seconds")
-	flag.DurationVar(&settled, "settled", 150*time.Millisecond, "the time between two")
+	flag.DurationVar(&settled, "settled", 150*time.Millisecond, "the time between two hand-overs")
 	flag.Parse()
 	if err := run(strings.Split(*endpoints, ","), *prefix, *ttl); err != nil {
 		fmt.Fprintln(os.Stderr, "handover:", err)

@@ -3,12 +3,12 @@
 //
 //	{"t":812345678901234,"name":"go-1","event":"won","revision":7}
 //
-// t is the machine's suspend-aware clock in nanoseconds. On SIGTERM it stops, says "lost" if it
-// leads, and leaves the key as it is: the library never deletes.
+// t is the machine's suspend-aware clock in nanoseconds. On SIGTERM it stops, prints "lost" if it leads, and
+// leaves the key as it is: the library never deletes.
 //
 // With -candidates it is many candidates, each on a connection of its own. With -probe it also asks
 // at that interval whether "won" or "lost" was reported last, and prints "led" with the time of the
-// last question to which the answer was that it leads.
+// last question that was answered with yes.
 package main
 
 import (
@@ -68,10 +68,10 @@ func main() {
 	flag.StringVar(&s.bucket, "bucket", "", "the bucket; it must exist")
 	flag.StringVar(&s.key, "key", "", "the election")
 	name := flag.String("name", "", "the candidate's name")
-	candidates := flag.Int("candidates", 1, "how many; a hyphen and a number follow the name where they are several")
-	flag.DurationVar(&s.ttl, "ttl", 0, "the lease; the bucket's own where it is 0")
+	candidates := flag.Int("candidates", 1, "how many; if several, a hyphen and a number follow the name")
+	flag.DurationVar(&s.ttl, "ttl", 0, "the lease; 0 for the bucket's own")
 	flag.BoolVar(&s.noSplay, "no-splay", false, "start the first attempt at once")
-	flag.DurationVar(&s.probe, "probe", 0, "the time between two questions whether it leads; none where it is 0")
+	flag.DurationVar(&s.probe, "probe", 0, "the interval at which it is asked whether it leads; 0 for never")
 	flag.Parse()
 
 	names := []string{*name}
@@ -148,7 +148,7 @@ func (s settings) run(ctx context.Context, name string, out *printer) error {
 }
 
 // ask asks whether a candidate leads, and reports the time of the last yes once a no follows it. The clock is read before
-// the question: what is answered holds at that time or later, however long the program stands still in between.
+// the question: the answer holds at that time or later, however long the program is stopped in between.
 func ask(ctx context.Context, interval time.Duration, leads func() bool, report func(last int64)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

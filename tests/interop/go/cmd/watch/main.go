@@ -2,8 +2,8 @@
 //
 //	{"t":812345678901234,"event":"update","key":"seat","operation":"put","revision":7,"value":"go-1"}
 //
-// The operation is put, delete or purge. After what was there at the start comes a line whose
-// event is "current". t is the machine's suspend-aware clock in nanoseconds.
+// The operation is put, delete or purge. The initial values are followed by a line whose event is "current".
+// t is the machine's suspend-aware clock in nanoseconds.
 package main
 
 import (

@@ -1,11 +1,11 @@
 // Command write makes one attempt to write a key, with the official client's own Create or Update, and
-// prints what came of it as one JSON object:
+// prints the outcome as one JSON object:
 //
 //	{"t":812345678901234,"event":"written","revision":8}
 //	{"t":812345678901234,"event":"refused","revision":0,"error":"key exists"}
 //
-// A refusal is an answer, not a failure: the program then ends well. t is the machine's suspend-aware
-// clock in nanoseconds.
+// A refusal is an answer, not a failure: the program then succeeds. t is the machine's suspend-aware clock in
+// nanoseconds.
 package main
 
 import (
@@ -36,8 +36,8 @@ func main() {
 	url := flag.String("url", nats.DefaultURL, "servers, separated by commas")
 	bucket := flag.String("bucket", "", "the bucket; it must exist")
 	key := flag.String("key", "", "the election")
-	value := flag.String("value", "", "what to write")
-	revision := flag.Uint64("revision", 0, "Update this revision; Create where it is 0")
+	value := flag.String("value", "", "the value to write")
+	revision := flag.Uint64("revision", 0, "Update this revision; 0 to Create")
 	flag.Parse()
 
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

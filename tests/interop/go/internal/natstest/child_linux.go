@@ -20,7 +20,7 @@ type order struct {
 var nursery = sync.OnceValue(func() chan<- order {
 	orders := make(chan order)
 	go func() {
-		// A thread that ends no sooner than the process; others come and go.
+		// A locked thread, which ends no sooner than the process; other threads come and go.
 		runtime.LockOSThread()
 		for order := range orders {
 			order.started <- order.command.Start()

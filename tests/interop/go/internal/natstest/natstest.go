@@ -1,4 +1,4 @@
-// Package natstest runs a test on a real nats-server of every version there is.
+// Package natstest runs a test on a real nats-server of every installed version.
 package natstest
 
 import (
@@ -72,7 +72,7 @@ func Until(t *testing.T, what string, limit time.Duration, condition func() bool
 	}
 }
 
-// programs are the ones named, or those that `cargo xtask tools` installed.
+// programs are those in the environment, or those that `cargo xtask tools` installed.
 func programs() []string {
 	if named := filepath.SplitList(os.Getenv(Servers)); len(named) > 0 {
 		return named
@@ -131,7 +131,7 @@ func start(t *testing.T, program string) *Server {
 	return server
 }
 
-// url reads where the server listens from the file it writes, once it is whole.
+// url reads the server's address from the file that the server writes, once that is complete.
 func url(folder string) string {
 	files, _ := filepath.Glob(filepath.Join(folder, "*.ports"))
 	if len(files) == 0 {

@@ -1,4 +1,4 @@
-// Command admin does once what an operator of Kafka does, and prints the outcome as one JSON object:
+// Command admin carries out one action of a Kafka operator, and prints the outcome as one JSON object:
 //
 //	{"topic":"jobs.neli","id":"3q2+7w...","partitions":[{"leader":1,"replicas":[1],"in_sync":[1]}]}
 //
@@ -37,7 +37,7 @@ const usage = `usage: admin BROKERS COMMAND
   allow USER topic|group NAME OPERATION...
   forbid USER topic|group NAME OPERATION... takes back what was allowed`
 
-// limit bounds a command: the brokers of a test that stand still do not answer.
+// limit bounds a command: a test's stopped brokers do not answer.
 const limit = 30 * time.Second
 
 type object map[string]any
@@ -65,9 +65,9 @@ func run(words []string) (object, error) {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(brokers...),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		// An id of a producer would come from any broker, also from one that a test has cut off.
+		// A producer's id could come from any broker, even from one that a test has cut off.
 		kgo.DisableIdempotentWrite(),
-		// It sees what the last command changed.
+		// So that it sees what the previous command changed.
 		kgo.MetadataMinAge(10*time.Millisecond),
 	)
 	if err != nil {
@@ -85,7 +85,7 @@ func run(words []string) (object, error) {
 	case command == "partitions" && len(rest) == 1:
 		count, err := strconv.Atoi(rest[0])
 		if err != nil {
-			return nil, fmt.Errorf("%q is no number", rest[0])
+			return nil, fmt.Errorf("%q is not a number", rest[0])
 		}
 		updated, err := kadm.NewClient(client).UpdatePartitions(ctx, count, name)
 		return object{"partitions": count}, errors.Join(err, updated.Error())
@@ -123,7 +123,7 @@ func create(ctx context.Context, client *kgo.Client, name, replicas string, sett
 		for _, broker := range brokers {
 			number, err := strconv.Atoi(broker)
 			if err != nil {
-				return nil, fmt.Errorf("%q is no broker's number", broker)
+				return nil, fmt.Errorf("%q is not the number of a broker", broker)
 			}
 			assigned.Replicas = append(assigned.Replicas, int32(number))
 		}
@@ -246,7 +246,8 @@ func commit(ctx context.Context, client *kgo.Client, group, topic, offset string
 	return object{"committed": at}, err
 }
 
-// group describes a group of either protocol in the same words: a classic one's epoch is not shown by brokers.
+// group describes a group of either protocol in the same words. Brokers do not show the epoch of a classic
+// group.
 func group(ctx context.Context, client *kgo.Client, name string) (object, error) {
 	admin := kadm.NewClient(client)
 	members := []object{}

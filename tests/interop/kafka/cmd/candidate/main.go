@@ -80,9 +80,9 @@ func (c *candidate) print(line event) {
 func main() {
 	servers := flag.String("servers", "127.0.0.1:9092", "addresses of brokers, separated by commas")
 	group := flag.String("group", "", "the leader group")
-	topic := flag.String("topic", "", "the leader topic; the group and .neli where it is empty")
+	topic := flag.String("topic", "", "the leader topic; by default the group followed by .neli")
 	name := flag.String("name", "", "the name in its heartbeats")
-	timeout := flag.Duration("timeout", 5*time.Second, "how long it leads without a heartbeat that it receives")
+	timeout := flag.Duration("timeout", 5*time.Second, "how long it leads without receiving a heartbeat")
 	var more settings
 	flag.Var(&more, "set", "a further setting of the client, NAME=VALUE; may be repeated")
 	flag.Parse()
@@ -143,7 +143,7 @@ func (c *candidate) run(servers, group string, more settings) error {
 	_, version := kafka.LibraryVersion()
 	c.print(event{Event: "live", Value: "librdkafka " + version})
 	orders := orders()
-	// The next pulse is due a whole interval after the start, as goNELI's deadline is.
+	// The next pulse is due a whole interval after the start, like goNELI's deadline.
 	for next := time.NewTimer(minPollInterval); ; {
 		select {
 		case order := <-orders:
@@ -163,7 +163,8 @@ func (c *candidate) run(servers, group string, more settings) error {
 	}
 }
 
-// pulse polls until there is nothing to receive, judges its leadership, and sends a heartbeat as the owner.
+// pulse polls until there is nothing to receive, updates its leadership, and sends a heartbeat if it is the
+// owner.
 func (c *candidate) pulse() {
 	received := false
 	for {
@@ -234,7 +235,7 @@ func zero(partitions []kafka.TopicPartition) bool {
 	return false
 }
 
-// close gives each client 10 s, and then leaves it behind.
+// close gives each client 10 s, and then abandons it.
 func (c *candidate) close() {
 	c.print(event{Event: "closing"})
 	for _, end := range []func(){c.producer.Close, func() { _ = c.consumer.Close() }} {

@@ -20,7 +20,7 @@ func main() {
 	url := flag.String("url", "", "the database")
 	key := flag.String("key", "", "the lock's name; its hash is the number that PostgreSQL locks")
 	name := flag.String("name", "", "the candidate's name")
-	probe := flag.Duration("probe", 0, "the time between two questions whether the lock is held; none where it is 0")
+	probe := flag.Duration("probe", 0, "the interval at which it is asked whether the lock is held; 0 for never")
 	flag.Parse()
 	if err := run(*url, *key, *name, *probe); err != nil {
 		fmt.Fprintln(os.Stderr, "pgadvisory:", err)
@@ -59,7 +59,7 @@ func (l *lock) Release(ctx context.Context) error {
 	return nil
 }
 
-// Held is always true: without a request nothing says that the connection, and with it the lock, is lost.
+// Held is always true: without a request nothing shows that the connection, and with it the lock, is lost.
 func (l *lock) Held() bool { return true }
 
 func (l *lock) Lost() <-chan struct{} { return nil }

@@ -24,7 +24,7 @@ func main() {
 	name := flag.String("name", "", "the candidate's name")
 	expiry := flag.Duration("expiry", 8*time.Second, "the lock's expiry; the module's default is 8s")
 	retry := flag.Duration("retry", 0, "the time between two attempts; 0 is the module's default, 50 to 250 ms at random")
-	probe := flag.Duration("probe", 0, "the time between two questions whether the lock is held; none where it is 0")
+	probe := flag.Duration("probe", 0, "the interval at which it is asked whether the lock is held; 0 for never")
 	flag.Parse()
 
 	options := []redsync.Option{redsync.WithExpiry(*expiry)}
@@ -42,7 +42,8 @@ func main() {
 type lock struct {
 	mutex  *redsync.Mutex
 	expiry time.Duration
-	// until is what the module last said about the validity of the lock; its own field may not be read while it extends.
+	// until is the end of the lock's validity as the module last reported it; the module's own field may not be
+	// read while it extends.
 	until atomic.Pointer[time.Time]
 	// stop ends the extensions of the lock that is held, and ended follows their end.
 	stop  context.CancelFunc
@@ -51,7 +52,7 @@ type lock struct {
 }
 
 func (l *lock) Acquire(ctx context.Context) error {
-	// An error is that the lock is taken, after 32 attempts by default, or that the server is away.
+	// An error means that the lock is taken, after 32 attempts by default, or that the server is away.
 	for l.mutex.LockContext(ctx) != nil {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -73,7 +74,7 @@ func (l *lock) extend(ctx context.Context, ended, lost chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			// An attempt that fails is repeated at the next tick, while the lock lasts.
+			// A failed attempt is repeated at the next tick, while the lock lasts.
 			ok, _ := l.mutex.ExtendContext(ctx)
 			if ok {
 				l.validUntil()
@@ -97,7 +98,7 @@ func (l *lock) validUntil() {
 	l.until.Store(&until)
 }
 
-// Held compares the time until which the module calls the lock valid with the clock.
+// Held compares the clock with the end of the lock's validity.
 func (l *lock) Held() bool { return time.Now().Before(*l.until.Load()) }
 
 func (l *lock) Lost() <-chan struct{} { return l.lost }
