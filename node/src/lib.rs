@@ -2,7 +2,8 @@
 //! of the language.
 //!
 //! Every call returns at once: whatever takes time is an operation, and a stream of items a feed. Both notify
-//! the calling event loop through its [`Notifier`](notifier::Notifier). No application code runs where a lease is renewed.
+//! the calling event loop through its [`Notifier`](notifier::Notifier). No application code runs where a lease is
+//! renewed.
 
 #![deny(unsafe_code)]
 // Public items are public for JavaScript; the generated type definitions describe them.

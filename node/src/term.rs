@@ -80,8 +80,8 @@ impl Term {
         self.term.reason().map(incumbent_ffi::Reason::code)
     }
 
-    /// Returns a function that reports whether the term still lasts, by the clock. As for a candidate's `isLeader`, finding
-    /// the term behind an object would cost more than the answer.
+    /// Returns a function that reports whether the term still lasts, by the clock. As for a candidate's `isLeader`,
+    /// finding the term behind an object would cost more than the answer.
     #[napi(ts_return_type = "() => boolean")]
     pub fn is_current<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
         let term = self.term.clone();

@@ -1,5 +1,5 @@
-//! `cargo xtask check [PLATFORM…]`: shows that the code compiles for macOS and Windows, without a warning. Nothing is linked,
-//! and nothing runs.
+//! `cargo xtask check [PLATFORM…]`: shows that the code compiles for macOS and Windows, without a warning. Nothing is
+//! linked, and nothing runs.
 
 use anyhow::Result;
 

@@ -139,8 +139,8 @@ pub(crate) fn maven() -> Command {
     command
 }
 
-/// Compiles the library and the tests' programs, after [`build`], and returns the command that runs one of these programs by
-/// its class.
+/// Compiles the library and the tests' programs, after [`build`], and returns the command that runs one of these
+/// programs by its class.
 pub(crate) fn program(class: &str) -> Result<Command> {
     shell::progress("mvn test-compile");
     shell::run(maven().arg("test-compile"))?;
@@ -159,7 +159,8 @@ pub(crate) fn program(class: &str) -> Result<Command> {
     Ok(java)
 }
 
-/// The libraries that a program needs at run time: group, artifact, and the property of the project file with the version.
+/// The libraries that a program needs at run time: group, artifact, and the property of the project file with the
+/// version.
 const LIBRARIES: [(&str, &str, &str); 3] = [
     ("org.jetbrains.kotlin", "kotlin-stdlib", "kotlin.version"),
     ("org.jetbrains.kotlinx", "kotlinx-coroutines-core-jvm", "coroutines.version"),
@@ -224,8 +225,8 @@ fn platform() -> Result<String> {
     Ok(format!("{system}-{architecture}"))
 }
 
-/// Builds the artefacts of a release into `target/kotlin/release`, a Maven repository: the jar with the compiled part of
-/// every platform that is built, the jars of sources and documentation, and the POM. A project that has nothing else
+/// Builds the artefacts of a release into `target/kotlin/release`, a Maven repository: the jar with the compiled part
+/// of every platform that is built, the jars of sources and documentation, and the POM. A project that has nothing else
 /// then uses them.
 ///
 /// The compiled parts of other platforms are taken from `target/kotlin/platforms`, a folder for each as in the jar,
@@ -271,8 +272,8 @@ pub(crate) fn publish(repository: &Path) -> Result<()> {
 /// The group of the artefacts.
 const GROUP: &str = "io.github.incumbent-rs";
 
-/// Makes a project outside of this one that depends on the artefacts in a Maven repository, and returns the command that
-/// builds it and runs its test, without the network.
+/// Makes a project outside of this one that depends on the artefacts in a Maven repository, and returns the command
+/// that builds it and runs its test, without the network.
 pub(crate) fn trial(published: &Path) -> Result<Command> {
     let project = target().join("trial");
     copy(&folder().join("trial"), &shell::fresh(&project)?)?;

@@ -158,8 +158,9 @@ pub(crate) fn wheel(interpreter: &Interpreter, profile: Profile) -> Result<PathB
     wheel.with_context(|| format!("no wheel in {}", wheels.display()))
 }
 
-/// Cargo's options for a package of the tests: with Kafka, and with the library in C that the Rust tests' build has compiled.
-/// A package by itself is built with other features of third-party crates, and would compile that library again.
+/// Cargo's options for a package of the tests: with Kafka, and with the library in C that the Rust tests' build has
+/// compiled. A package by itself is built with other features of third-party crates, and would compile that library
+/// again.
 pub(crate) fn with_kafka() -> Result<Vec<String>> {
     let mut options = vec!["--features".to_owned(), "kafka".into()];
     let builds = fs::read_dir(shell::target().join("debug/build")).context("nothing is built yet")?;

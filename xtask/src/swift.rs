@@ -155,8 +155,8 @@ pub(crate) fn build_tests(tests: Tests) -> Result<()> {
     without_warnings(&mut build)
 }
 
-/// Makes the documentation of the modules that programs import, as the tests' build has them, into `target/swift/docs`. A
-/// link that leads nowhere is an error, and so is a public symbol without a comment.
+/// Makes the documentation of the modules that programs import, as the tests' build has them, into `target/swift/docs`.
+/// A link that leads nowhere is an error, and so is a public symbol without a comment.
 pub(crate) fn document() -> Result<()> {
     let package = package_of_tests();
     // `x86_64-pc-linux-gnu/debug`
@@ -308,7 +308,8 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Builds the programs of the tests on the library as it is released, and returns a command of one of them with an argument.
+/// Builds the programs of the tests on the library as it is released, and returns a command of one of them with an
+/// argument.
 pub(crate) fn released_program(argument: &str) -> Result<Command> {
     let profile = Profile::Release { kafka: false };
     shell::progress("build the compiled part of the Swift library");
@@ -406,8 +407,8 @@ fn xcframework(profile: Profile, package: &Path) -> Result<()> {
     fs::remove_dir_all(&headers).with_context(|| format!("cannot remove {}", headers.display()))
 }
 
-/// Uses the package as strangers do, in a project with the README's program and in the example; each leads once. On a Mac
-/// the project is only built.
+/// Uses the package as strangers do, in a project with the README's program and in the example; each leads once. On a
+/// Mac the project is only built.
 fn try_out(package: &Path, kafka: bool) -> Result<()> {
     let needed = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", "README.md", "Package.swift"];
     if let Some(missing) = needed.into_iter().find(|name| !package.join(name).is_file()) {

@@ -17,8 +17,8 @@
 //!
 //! - The [engine] is created by the first call that needs it, once in each process. A forked child that opens a store
 //!   gets an engine of its own.
-//! - A handle that was made before a fork reports that it does not lead, and fails with [`ErrorKind::Forked`]. Dropping it
-//!   touches nothing of the parent's.
+//! - A handle that was made before a fork reports that it does not lead, and fails with [`ErrorKind::Forked`]. Dropping
+//!   it touches nothing of the parent's.
 //! - Whatever takes time is an [`Operation`], and a stream of items a [`Feed`]. A caller polls them without waiting
 //!   ([`take`](Operation::take)), waits on its own thread ([`Ready::wait`]), or is notified by a [`Wake`] or a message
 //!   in a [`Mailbox`].

@@ -8,8 +8,8 @@ use crate::engine::Engine;
 use crate::mailbox::Mailbox;
 use crate::wake_thread::Wake;
 
-/// A signal that there may be something to take, with the waiters for it. It is a waker: waking it notifies them, and never
-/// waits for one.
+/// A signal that there may be something to take, with the waiters for it. It is a waker: waking it notifies them, and
+/// never waits for one.
 pub struct Ready {
     /// The engine that calls the wakes; `None` if it was ready from the start.
     engine: Option<&'static Engine>,

@@ -7,8 +7,8 @@ use incumbent::{Reason, TermView};
 use crate::engine::ProcessBound;
 use crate::{Operation, Result};
 
-/// One uninterrupted leadership, as a [view](TermView). Keeping it delays nothing, however late a garbage collector frees
-/// it; code that works for the term [holds](Self::hold) it.
+/// One uninterrupted leadership, as a [view](TermView). Keeping it delays nothing, however late a garbage collector
+/// frees it; code that works for the term [holds](Self::hold) it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term(TermView);
 

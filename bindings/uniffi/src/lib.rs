@@ -4,8 +4,8 @@
 //! language that uniffi knows. The libraries under `bindings/kotlin` and `bindings/swift` give them the form that their
 //! users expect.
 //!
-//! - Whatever takes time is an object of [`pending`], with an answer to await and a cancel: a language's cancellation does
-//!   not reach a future of Rust's by itself.
+//! - Whatever takes time is an object of [`pending`], with an answer to await and a cancel: a language's cancellation
+//!   does not reach a future of Rust's by itself.
 //! - Events, observations and health questions are pulled, one at a time: a callback into the language would run on the
 //!   thread that renews leases.
 //! - What is read at every turn of a loop is also a plain C function, in [`readings`].

@@ -34,8 +34,8 @@ pub struct LogRecord {
     pub fields: HashMap<String, String>,
 }
 
-/// Keeps the log records of at least this level for a thread that takes them; nothing for none. Returns true for the first
-/// call in a process: its caller starts that thread.
+/// Keeps the log records of at least this level for a thread that takes them; nothing for none. Returns true for the
+/// first call in a process: its caller starts that thread.
 #[uniffi::export]
 pub fn keep_logs(least: Option<LogLevel>) -> Result<bool, Failure> {
     source::set_threshold(least.map(|least| match least {

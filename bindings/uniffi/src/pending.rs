@@ -107,8 +107,8 @@ macro_rules! pending {
                 self.0.take()
             }
 
-            /// Waits on this thread until the answer is there, up to `limit`. Returns whether it is; it is then taken with
-            /// `answer`, without a wait.
+            /// Waits on this thread until the answer is there, up to `limit`. Returns whether it is; it is then taken
+            /// with `answer`, without a wait.
             pub fn wait(&self, limit: Option<Duration>) -> bool {
                 self.0.wait(limit)
             }

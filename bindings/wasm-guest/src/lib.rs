@@ -3,8 +3,8 @@
 //! One module for each world, behind a feature of the same name, so that a component has exactly one world:
 //!
 //! - `engine`: [`incumbent_core::campaign::Campaign`] itself. It imports nothing.
-//! - `campaigner`: [`incumbent_core::session::Session`] with one campaign, driven on a store, a clock and random numbers
-//!   that the host provides.
+//! - `campaigner`: [`incumbent_core::session::Session`] with one campaign, driven on a store, a clock and random
+//!   numbers that the host provides.
 //!
 //! It holds no rule of an election. `convert`, which both worlds share with the host's crate, converts between the
 //! types of `wit/` and the core's.

@@ -1,6 +1,6 @@
 //! Measures the cost of a campaign in a component to its host. With the argument `languages`, the calls that
-//! `cargo xtask bench languages` compares with those of other languages: the same as `runtime/benches/languages.rs`, as far
-//! as a component has them. A component delivers no events: a step returns them.
+//! `cargo xtask bench languages` compares with those of other languages: the same as `runtime/benches/languages.rs`, as
+//! far as a component has them. A component delivers no events: a step returns them.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot run says why")]
 

@@ -120,8 +120,9 @@ impl Scenario {
         }
     }
 
-    /// Elections on three members that elect their leader fast, so that they grant short leases: of 3 s and 6 s, which end
-    /// with that leader, one of 30 s, which survives it, and one of 3 s that a candidate on etcd's Go client takes part in.
+    /// Elections on three members that elect their leader fast, so that they grant short leases: of 3 s and 6 s, which
+    /// end with that leader, one of 30 s, which survives it, and one of 3 s that a candidate on etcd's Go client takes
+    /// part in.
     fn etcd() -> Self {
         let contest = |key, seconds, among: &[usize]| Contest {
             key,
@@ -168,8 +169,8 @@ impl Scenario {
     }
 }
 
-/// The default margin between a deadline and the end of the lease. In etcd only durations count, and no server's time of
-/// day.
+/// The default margin between a deadline and the end of the lease. In etcd only durations count, and no server's time
+/// of day.
 pub(crate) fn margin(store: StoreKind, lease: Duration) -> Duration {
     let skew = match store {
         StoreKind::Nats => (lease / 20).min(Duration::from_secs(1)),

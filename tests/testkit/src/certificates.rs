@@ -7,7 +7,8 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedN
 use tempfile::TempDir;
 
 /// `ca.pem`; `server.pem` and `server.key` of a server at 127.0.0.1; `client.pem` and `client.key` of a client with the
-/// name `worker-1`; `server.both` and `client.both`, key and certificate in one. The files are removed when it is dropped.
+/// name `worker-1`; `server.both` and `client.both`, key and certificate in one. The files are removed when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Certificates {
     folder: TempDir,

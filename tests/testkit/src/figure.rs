@@ -126,8 +126,8 @@ pub fn print(figures: &[Figure]) {
     }
 }
 
-/// The figures of two sides that one run measured in turn: the median of each, their ratio, which is to be at most `most`, and
-/// their difference in microseconds.
+/// The figures of two sides that one run measured in turn: the median of each, their ratio, which is to be at most
+/// `most`, and their difference in microseconds.
 pub fn compared(what: &str, ours: &Sample, other: &str, theirs: &Sample, most: f64) -> Vec<Figure> {
     let (our, their) = (ours.percentile(50), theirs.percentile(50));
     let samples = ours.len().min(theirs.len());
@@ -139,8 +139,8 @@ pub fn compared(what: &str, ours: &Sample, other: &str, theirs: &Sample, most: f
     ]
 }
 
-/// Makes one list of the figures of several runs: of each name the median of its values, or the largest of an invariant, with the
-/// values themselves.
+/// Makes one list of the figures of several runs: of each name the median of its values, or the largest of an
+/// invariant, with the values themselves.
 pub fn merged(runs: Vec<Vec<Figure>>) -> Vec<Figure> {
     let mut all: Vec<Figure> = Vec::new();
     for mut figure in runs.into_iter().flatten() {

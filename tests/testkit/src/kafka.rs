@@ -34,8 +34,8 @@ const LOG_LINES: usize = 60;
 /// The cluster's id: base64 of 16 bytes, as Kafka wants it.
 const CLUSTER: &str = "aW5jdW1iZW50LXRlc3RzIQ";
 
-/// A broker of a test is small, and starts quickly: the quick compiler alone, one thread for garbage, no statistics, and no
-/// list of its settings in the log.
+/// A broker of a test is small, and starts quickly: the quick compiler alone, one thread for garbage, no statistics,
+/// and no list of its settings in the log.
 const JAVA: [&str; 11] = [
     "-Xms64m",
     "-Xmx256m",

@@ -240,8 +240,8 @@ fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     answer.recv().map_err(gone)?
 }
 
-/// The processor time that process `pid` has used, in hundredths of a second: the unit of `/proc`, USER_HZ of proc(5), on
-/// all common platforms.
+/// The processor time that process `pid` has used, in hundredths of a second: the unit of `/proc`, USER_HZ of proc(5),
+/// on all common platforms.
 ///
 /// # Panics
 /// When there is no such process, and on systems without `/proc`.

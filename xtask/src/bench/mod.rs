@@ -49,8 +49,9 @@ pub(crate) struct Args {
     /// The number of elections, for a trial of `scale` or `overload`; its results are not stored
     #[arg(long, value_name = "N")]
     elections: Option<u32>,
-    /// Arguments of one benchmark: numbers of elections for `scale`, of candidates for `cost` and of processes for `processes`, kinds of
-    /// measurements for `peers`, kinds of trouble for `overload`, languages for `languages`, crates for `sizes`
+    /// Arguments of one benchmark: numbers of elections for `scale`, of candidates for `cost` and of processes for
+    /// `processes`, kinds of measurements for `peers`, kinds of trouble for `overload`, languages for `languages`,
+    /// crates for `sizes`
     #[arg(last = true)]
     arguments: Vec<String>,
 }

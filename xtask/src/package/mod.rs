@@ -89,7 +89,8 @@ pub(crate) enum Package {
     Node,
     /// The election playground, a page of static files, into target/playground
     Playground,
-    /// The wheels, for every kind of Linux or for this platform, and the source distribution, into target/packages/python
+    /// The wheels, for every kind of Linux or for this platform, and the source distribution, into
+    /// target/packages/python
     Python,
     /// The site: documentation, with the playground on its front page, into target/packages/site
     Site,

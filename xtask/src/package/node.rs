@@ -33,7 +33,8 @@ for await (const term of candidate.terms()) {
 await store.close();
 ";
 
-/// Builds the packages, checks their archives, and runs elections with them in empty projects. Returns the archives' folder.
+/// Builds the packages, checks their archives, and runs elections with them in empty projects. Returns the archives'
+/// folder.
 pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     node::there_is_node()?;
     let addons = addons(build)?;
@@ -112,8 +113,8 @@ fn addons(build: &Build) -> Result<Vec<(String, String)>> {
     Ok(addons)
 }
 
-/// Packs the packages that `npm run build` has compiled for this machine. Returns the archives of the main one and of the
-/// addon's.
+/// Packs the packages that `npm run build` has compiled for this machine. Returns the archives of the main one and of
+/// the addon's.
 pub(crate) fn pack_for_this_machine() -> Result<[PathBuf; 2]> {
     node::build(&["platforms"])?;
     let target = python::host()?;

@@ -32,7 +32,8 @@ async def main():
 asyncio.run(main())
 "#;
 
-/// Builds the wheels and the source distribution, and runs elections with them in new environments. Returns their folder.
+/// Builds the wheels and the source distribution, and runs elections with them in new environments. Returns their
+/// folder.
 pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     let packages = super::fresh("python")?;
     let interpreters = python::interpreters()?;

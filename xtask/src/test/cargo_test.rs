@@ -35,7 +35,8 @@ pub(super) fn documentation(parts: &[Part], report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// `test core/src/lib.rs - Readme (line 170) ... ok`: the part that the file belongs to, the test, and whether it passed.
+/// `test core/src/lib.rs - Readme (line 170) ... ok`: the part that the file belongs to, the test, and whether it
+/// passed.
 fn example(line: &str) -> Option<(Part, &str, bool)> {
     let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let passed = match outcome {

@@ -102,8 +102,8 @@ fn python_example() -> Result<bool> {
 const BINARY: &str = "incumbent-wasmtime::nats_component";
 const TEST: &str = "processes::components_the_command_line_python_and_node_never_lead_together";
 
-/// Runs components, the command line, Python and Node in one election: the wheel and the npm package are built first, so
-/// that no kind is missing.
+/// Runs components, the command line, Python and Node in one election: the wheel and the npm package are built first,
+/// so that no kind is missing.
 pub(super) fn with_processes(without: &[Without], python: &Python, report: &mut Report) -> Result<()> {
     shell::progress("components, the command line, Python and Node in one election");
     let python = match without.contains(&Without::Python) {

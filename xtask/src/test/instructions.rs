@@ -1,5 +1,5 @@
-//! The instructions of a session's steps, counted by callgrind. They are the same in every run, so a budget shows a change
-//! that a clock would not.
+//! The instructions of a session's steps, counted by callgrind. They are the same in every run, so a budget shows a
+//! change that a clock would not.
 
 use std::fs;
 
@@ -10,8 +10,8 @@ use super::tally::Report;
 use crate::shell::{self, say};
 use crate::tools::valgrind;
 
-/// The budgets: the steps of `core/tests/budgets/steps.rs`, and the instructions that were counted when the budget was set.
-/// The build is the tests' build, with its checks for overflows. Lower a budget when its step needs fewer.
+/// The budgets: the steps of `core/tests/budgets/steps.rs`, and the instructions that were counted when the budget was
+/// set. The build is the tests' build, with its checks for overflows. Lower a budget when its step needs fewer.
 const BUDGETS: [(&str, u64); 3] = [("win", 39_900), ("renewal", 20_940), ("watched", 3_250)];
 
 /// The percentage of a budget that a count may reach: compilers and allocators differ.

@@ -24,8 +24,8 @@ fn is_left_out(needs: Option<Without>, without: &[Without]) -> bool {
     needs.is_some_and(|needs| without.contains(&needs))
 }
 
-/// The tools of the packages that are not left out, and of the check for other platforms. Zig comes from PyPI, so a CPython
-/// is needed without the wheels, too.
+/// The tools of the packages that are not left out, and of the check for other platforms. Zig comes from PyPI, so a
+/// CPython is needed without the wheels, too.
 pub(super) fn tools(without: &[Without]) -> Vec<Tool> {
     let packages = PACKAGES.into_iter().filter(|(.., needs)| !is_left_out(*needs, without));
     let needed: Vec<Tool> = packages.flat_map(|(package, ..)| package.tools()).copied().collect();

@@ -45,8 +45,8 @@ const SMOKE: [&str; 7] = [
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
 
-/// The beginnings of the requirements of those tests: pytest and its plugins, and a web framework that enters and leaves
-/// terms in threads of its own.
+/// The beginnings of the requirements of those tests: pytest and its plugins, and a web framework that enters and
+/// leaves terms in threads of its own.
 const SMOKE_NEEDS: [&str; 3] = ["pytest", "fastapi", "httpx"];
 
 /// The tests that play the scenarios.

@@ -144,8 +144,8 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
     });
 }
 
-/// Runs one step on its own thread. Returns its report, whether steps that need it may run, and the processor time of the
-/// programs that it ran.
+/// Runs one step on its own thread. Returns its report, whether steps that need it may run, and the processor time of
+/// the programs that it ran.
 fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
     let Step { name, part, lane, work, .. } = step;
     match lane {

@@ -33,8 +33,8 @@ impl Times {
         self.tests.extend(step.tests);
     }
 
-    /// The table for the end of a run, the slowest first. Steps run at the same time, so their seconds add up to more than
-    /// the run's.
+    /// The table for the end of a run, the slowest first. Steps run at the same time, so their seconds add up to more
+    /// than the run's.
     pub(crate) fn table(mut self) -> String {
         let mut table = format!("{:>7} {:>7}\n", "seconds", "cpu");
         self.steps.sort_by(|one, other| other.cmp(one));

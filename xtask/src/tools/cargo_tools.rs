@@ -1,5 +1,5 @@
-//! Programs written in Rust, cargo-nextest, cargo-deny and mdbook; and Rust's standard library for `wasm32-unknown-unknown`, on
-//! which the core must build.
+//! Programs written in Rust, cargo-nextest, cargo-deny and mdbook; and Rust's standard library for
+//! `wasm32-unknown-unknown`, on which the core must build.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -51,8 +51,8 @@ pub(super) fn maven() -> Result<()> {
     Ok(())
 }
 
-/// Copies the jars that a project needs, with these versions. Maven compares each jar with its checksum, and keeps them for
-/// the next time.
+/// Copies the jars that a project needs, with these versions. Maven compares each jar with its checksum, and keeps them
+/// for the next time.
 pub(super) fn copy_jars(project: &str, versions: &[(&str, &str)], jars: &Path) -> Result<()> {
     maven()?;
     let mut command = shell::command("mvn");

@@ -141,9 +141,9 @@ pub(crate) fn compiler_for(triple: &str) -> PathBuf {
     environment().join("bin").join(format!("cc-{triple}"))
 }
 
-/// Sets the compilers, the linkers and the archiver for every kind of Linux in the environment of a command that calls cargo.
-/// For every kind, because this machine is one of them: with another linker, cargo would rebuild the programs that run
-/// during a build, and everything that depends on them.
+/// Sets the compilers, the linkers and the archiver for every kind of Linux in the environment of a command that calls
+/// cargo. For every kind, because this machine is one of them: with another linker, cargo would rebuild the programs
+/// that run during a build, and everything that depends on them.
 pub(crate) fn toolchains(command: &mut Command) {
     for linux in Linux::ALL {
         c_toolchain(command, linux.triple());

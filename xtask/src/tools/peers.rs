@@ -1,4 +1,5 @@
-//! Redis, PostgreSQL and ZooKeeper, for the benchmark of other locks: installed ones, Debian's, and jars of Maven Central.
+//! Redis, PostgreSQL and ZooKeeper, for the benchmark of other locks: installed ones, Debian's, and jars of Maven
+//! Central.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -15,8 +15,8 @@ pub struct Init {
     pub(crate) options: InitOptions,
 }
 
-/// Reads the settings for preparing the store at `url`: those of every preparation, and everything that the URL could hold as a
-/// parameter.
+/// Reads the settings for preparing the store at `url`: those of every preparation, and everything that the URL could
+/// hold as a parameter.
 ///
 /// # Errors
 /// `InvalidSetting`, with the field and the accepted values.

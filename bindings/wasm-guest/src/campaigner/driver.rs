@@ -285,8 +285,8 @@ impl Driver {
         }
     }
 
-    /// The time limit of a call that begins now: an attempt's. The call of a leader returns by its deadline, so that the
-    /// driver can end the term.
+    /// The time limit of a call that begins now: an attempt's. The call of a leader returns by its deadline, so that
+    /// the driver can end the term.
     fn limit(&self, now: Instant, output: &Output) -> Duration {
         let limit = match output {
             Output::Ask { limit, .. }

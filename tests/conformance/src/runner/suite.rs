@@ -23,11 +23,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The scenarios that are played at a time on one broker; they mostly wait.
 const AT_A_TIME: usize = 8;
 
-/// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of the
-/// program `incumbent-harness`.
+/// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of
+/// the program `incumbent-harness`.
 ///
-/// On Kafka one test plays them all on one broker, several at a time: a broker takes longer to start than most scenarios
-/// take. Each can be played alone with `--ignored`.
+/// On Kafka one test plays them all on one broker, several at a time: a broker takes longer to start than most
+/// scenarios take. Each can be played alone with `--ignored`.
 pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, harness: PathBuf) -> ExitCode {
     let args = Arguments::from_args();
     let files = match files() {

@@ -1,5 +1,5 @@
-//! Candidates of other software in an etcd election: the programs of `tests/interop/etcd` on the official Go client, and
-//! `etcdctl elect`. `tests/interop/README.md` describes what the programs print.
+//! Candidates of other software in an etcd election: the programs of `tests/interop/etcd` on the official Go client,
+//! and `etcdctl elect`. `tests/interop/README.md` describes what the programs print.
 
 use std::io::Write;
 use std::process::{ChildStdin, Command, Stdio};
@@ -130,8 +130,9 @@ impl GoClient {
         assert!(status.success(), "{} ended with {status}: {:?}", self.name, self.lines());
     }
 
-    /// The times in which it led by its own report, in nanoseconds of the machine's clock, each with the create revision
-    /// of its key. A term that is not over counts as over at `gone`: when the candidate was killed or stopped, or now.
+    /// The times in which it led by its own report, in nanoseconds of the machine's clock, each with the create
+    /// revision of its key. A term that is not over counts as over at `gone`: when the candidate was killed or stopped,
+    /// or now.
     pub fn terms(&self, gone: u64) -> Vec<(u64, u64, u64)> {
         let mut terms = Vec::new();
         let mut open = None;

@@ -1,5 +1,5 @@
-//! Candidates by the rules that goNELI publishes: the program `candidate` of `tests/interop/kafka` on Confluent's Go client.
-//! `tests/interop/README.md` describes what it prints.
+//! Candidates by the rules that goNELI publishes: the program `candidate` of `tests/interop/kafka` on Confluent's Go
+//! client. `tests/interop/README.md` describes what it prints.
 
 use std::io::Write;
 use std::process::{ChildStdin, Command, Stdio};

@@ -1,5 +1,5 @@
-//! The pages of the book: those of the repository, in the same folders. Links between them stay as they are; links to other
-//! files lead to the repository.
+//! The pages of the book: those of the repository, in the same folders. Links between them stay as they are; links to
+//! other files lead to the repository.
 
 use std::collections::BTreeSet;
 use std::fs;

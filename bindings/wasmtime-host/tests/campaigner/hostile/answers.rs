@@ -1,5 +1,5 @@
-//! Answers that are impossible, that belong to another request, or that are longer than a candidate's record; and the order
-//! of events and calls.
+//! Answers that are impossible, that belong to another request, or that are longer than a candidate's record; and the
+//! order of events and calls.
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
