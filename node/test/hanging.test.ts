@@ -11,7 +11,7 @@ const DRAIN_MS = 500;
 /** The largest delay of a rival on a busy machine. The hangs are longer than all of it. */
 const LATE_MS = 10_000;
 
-/** A candidate of this process, behind the one that hangs. */
+/** A candidate of this process, behind the hanging one. */
 async function rival<T>(url: string, act: (candidate: Candidate) => Promise<T>): Promise<T> {
   await using store = await connect(url);
   await using candidate = await store.campaign('jobs', { ...NATS, name: 'rival' });

@@ -82,7 +82,7 @@ test('each package has the texts of both licences', () => {
   }
 });
 
-test('npx runs the command line on PATH with its exit code, and says how to install it where there is none', () => {
+test('npx runs the command line on PATH with its exit code, and says how to install it if there is none', () => {
   const started = (path: string): { status: number | null; stdout: string; stderr: string } => {
     const env = { ...process.env, PATH: `${join(project, 'node_modules', '.bin')}${delimiter}${path}` };
     const command = join(project, 'node_modules', '.bin', 'incumbent');

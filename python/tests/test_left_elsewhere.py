@@ -1,4 +1,4 @@
-"""A task or thread other than the one that entered can leave a term, and releases it."""
+"""Another task or thread than the one inside can leave a term, and so releases it."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
 
 
 def asked(port):
-    """Returns the answer of one of the workers; None where none answers."""
+    """Returns the answer of one of the workers; None if none answers."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
             return json.load(answer)

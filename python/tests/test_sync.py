@@ -29,7 +29,7 @@ def candidate(threads_store):
         yield candidate
 
 
-def beside(work):
+def on_a_thread(work):
     """Runs work on another thread; returns a queue with its outcome."""
     outcome = queue.Queue()
 
@@ -93,7 +93,7 @@ def test_work_of_lead_that_raises_ends_the_term_and_is_reported(candidate, monke
     def work(term):
         raise RuntimeError("not today")
 
-    ended = beside(lambda: candidate.lead(work))
+    ended = on_a_thread(lambda: candidate.lead(work))
     lost = next(one for one in events if isinstance(one, Lost))
     assert lost.reason is Reason.HANDLER_FAILED
     assert str(reported.get(timeout=TIMEOUT)) == "not today"
@@ -122,7 +122,7 @@ def test_a_resignation_waits_for_the_work_of_another_thread(candidate):
             term.draining(TIMEOUT)
             order.append("worked")
 
-    outcome = beside(work)
+    outcome = on_a_thread(work)
     assert inside.wait(TIMEOUT)
     candidate.resign(TIMEOUT)
     order.append("resigned")
@@ -183,7 +183,7 @@ def test_a_drain_waits_for_its_callback_which_has_the_time_that_is_left(threads_
         won = threading.Event()
         candidate.attach(on_won=lambda term: won.set(), on_draining=drain)
         assert won.wait(TIMEOUT)
-        resigned = beside(candidate.resign)
+        resigned = on_a_thread(candidate.resign)
         seconds, was_leader = drained.get(timeout=TIMEOUT)
         assert 30 < seconds <= 60 and was_leader
         assert candidate.is_leader and resigned.empty()
@@ -312,7 +312,7 @@ def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
     with sync.connect("memory:") as other, other.campaign("jobs", **FAST) as leader:
         leader.next_term(TIMEOUT)
         with other.campaign("jobs", name="b", **FAST) as follower:
-            waiting = beside(follower.next_term)
+            waiting = on_a_thread(follower.next_term)
             # This thread still runs, so the wait has released the interpreter's lock.
             assert candidate.is_leader
             follower.close(TIMEOUT)

@@ -451,7 +451,7 @@ impl EtcdCluster {
         panic!("no etcd could be started: {STARTS} times, another program took its ports");
     }
 
-    /// Cuts a member off from all others, like a network that drops all packets; clients still reach it and the others.
+    /// Cuts a member off from all others, like a network that drops all packets; clients still reach all members.
     ///
     /// # Panics
     /// When the cluster was not started as [partitionable](Self::start_partitionable).

@@ -15,7 +15,7 @@ use crate::swift;
 use crate::test::node;
 use crate::tools::Tool;
 
-/// The language that the others are compared with.
+/// The language that all other languages are compared with.
 pub(super) const FIRST: &str = "Rust";
 
 /// Builds a language's package as it is released, and returns the command of its program.

@@ -12,8 +12,8 @@ use super::plot::{self, Row};
 /// The prefix of the names of our sides.
 const OURS: &str = "incumbent";
 
-/// A distribution of the benchmark: its kind, the side, the figure of its median, and the times, of which there are
-/// none if the side cannot do it.
+/// A distribution of the benchmark: its kind, the side, the figure of its median, and the times; none if the side
+/// cannot do it.
 struct Distribution<'a> {
     kind: &'a str,
     side: &'a str,

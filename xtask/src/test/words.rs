@@ -19,13 +19,15 @@ const LIMITS: &str = "xtask/words.toml";
 const EXEMPT: [&str; 4] = ["CONTRIBUTING.md", "xtask/src/test/words.rs", "node/docs", "node/ts/native.d.ts"];
 /// Folders of build results or installed packages.
 const BUILT: [&str; 4] = ["target", "node_modules", "dist", "npm"];
-/// The most places shown where a limit is exceeded.
+/// The most places that are shown for a limit that is exceeded.
 const SHOWN: usize = 12;
+/// Entries whose plural is another word, which is allowed: "besides".
+const WITHOUT_PLURAL: [&str; 1] = ["beside"];
 
 /// `cargo xtask words`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Write the limits down that are now higher than need be; none is ever raised
+    /// Lower the limits that are higher than the counts; none is ever raised
     #[arg(long)]
     lower: bool,
 }
@@ -65,7 +67,8 @@ impl Tree {
     }
 }
 
-/// For each word or phrase, the limits of the trees in which it still occurs.
+/// For each word or phrase, the limits of the trees in which it still occurs. A phrase that begins with a comma counts
+/// only after one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Limits(BTreeMap<String, BTreeMap<String, usize>>);
 
@@ -76,13 +79,13 @@ impl Limits {
         for (word, trees) in &limits {
             let is_known = |name: &&String| Tree::ALL.iter().any(|tree| tree.name() == name.as_str());
             if let Some(name) = trees.keys().find(|name| !is_known(name)) {
-                anyhow::bail!("{LIMITS}: {word:?} has a limit for {name:?}, which is no tree");
+                anyhow::bail!("{LIMITS}: {word:?} has a limit for {name:?}, which is not a tree");
             }
         }
         Ok(Self(limits))
     }
 
-    /// The limit of a word in a tree; zero where none is set.
+    /// The limit of a word in a tree; zero if none is set.
     fn limit(&self, word: &str, tree: Tree) -> usize {
         self.0.get(word).and_then(|trees| trees.get(tree.name())).copied().unwrap_or(0)
     }
@@ -102,9 +105,9 @@ impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "# How often a word that we do without still stands in the files of each language. `cargo xtask test lint`"
+            "# How often a word or turn that we avoid still occurs in the files of each language. `cargo xtask test lint`"
         )?;
-        writeln!(f, "# fails where there are more; `cargo xtask words --lower` writes down what is left.")?;
+        writeln!(f, "# fails if there are more; `cargo xtask words --lower` writes down how many are left.")?;
         for (word, trees) in &self.0 {
             let trees: Vec<_> = trees.iter().map(|(tree, limit)| format!("{tree} = {limit}")).collect();
             let trees =
@@ -127,53 +130,81 @@ impl Found {
     /// Counts the words of `limits` in a text.
     fn search(&mut self, limits: &Limits, tree: Tree, file: &str, text: &str) {
         // Keyed by the first word of each, so that few comparisons are needed.
-        let mut phrases = BTreeMap::<&str, Vec<(&String, Vec<&str>)>>::new();
-        for word in limits.0.keys() {
-            let phrase: Vec<&str> = word.split(' ').collect();
-            phrases.entry(phrase[0]).or_default().push((word, phrase));
+        let mut phrases = BTreeMap::<&str, Vec<Phrase<'_>>>::new();
+        for entry in limits.0.keys() {
+            let phrase = Phrase::of(entry);
+            phrases.entry(phrase.words[0]).or_default().push(phrase);
         }
         for (number, line) in text.lines().enumerate() {
             let tokens = tokens(line);
             for (at, token) in tokens.iter().enumerate() {
-                let singular = token.strip_suffix('s').unwrap_or("");
-                let begun = [token.as_str(), singular].into_iter().filter_map(|first| phrases.get(first));
-                for (word, phrase) in begun.flatten() {
-                    if begin_with(&tokens[at..], phrase) {
-                        let place = format!("{file}:{}", number + 1);
-                        self.0.entry(((*word).clone(), tree)).or_default().push(place);
-                    }
+                let singular = token.word.strip_suffix('s').unwrap_or("");
+                let begun = [token.word.as_str(), singular].into_iter().filter_map(|first| phrases.get(first));
+                for phrase in begun.flatten().filter(|phrase| phrase.begins(&tokens[at..])) {
+                    let place = format!("{file}:{}", number + 1);
+                    self.0.entry((phrase.entry.to_owned(), tree)).or_default().push(place);
                 }
             }
         }
     }
 }
 
-/// The words of a line in lower case; an identifier is split into its words.
-fn tokens(line: &str) -> Vec<String> {
-    let mut tokens = vec![String::new()];
-    let mut was_lower = false;
+/// A word or phrase to search for.
+struct Phrase<'a> {
+    entry: &'a str,
+    words: Vec<&'a str>,
+    follows_comma: bool,
+}
+
+impl<'a> Phrase<'a> {
+    fn of(entry: &'a str) -> Self {
+        let words = entry.trim_start_matches(", ");
+        Self { entry, words: words.split(' ').collect(), follows_comma: words != entry }
+    }
+
+    /// Returns true if a line continues with this phrase, or with its plural.
+    fn begins(&self, line: &[Token]) -> bool {
+        let plural = if WITHOUT_PLURAL.contains(&self.entry) { "" } else { "s" };
+        let is_same = |(token, wanted): (&Token, &&str)| {
+            token.word.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest == plural)
+        };
+        line.len() >= self.words.len()
+            && (line[0].follows_comma || !self.follows_comma)
+            && line.iter().zip(&self.words).all(is_same)
+    }
+}
+
+/// A word of a line.
+#[derive(Debug, Default)]
+struct Token {
+    /// In lower case.
+    word: String,
+    /// True if nothing but a comma and white space separates it from the word before.
+    follows_comma: bool,
+}
+
+/// The words of a line; an identifier is split into its words.
+fn tokens(line: &str) -> Vec<Token> {
+    let mut tokens = vec![Token::default()];
+    let (mut was_lower, mut comma) = (false, false);
     for character in line.chars() {
         let begins = character.is_uppercase() && was_lower;
-        if (begins || !character.is_alphanumeric()) && tokens.last().is_some_and(|last| !last.is_empty()) {
-            tokens.push(String::new());
-        }
-        if character.is_alphanumeric()
-            && let Some(last) = tokens.last_mut()
+        if (begins || !character.is_alphanumeric()) && tokens.last().is_some_and(|last| !last.word.is_empty())
         {
-            last.extend(character.to_lowercase());
+            tokens.push(Token::default());
+        }
+        if character.is_alphanumeric() {
+            if let Some(last) = tokens.last_mut() {
+                last.follows_comma |= comma;
+                last.word.extend(character.to_lowercase());
+            }
+            comma = false;
+        } else if !character.is_whitespace() {
+            comma = character == ',';
         }
         was_lower = character.is_lowercase();
     }
     tokens
-}
-
-/// Returns true if words begin with a phrase, or with its plural.
-fn begin_with(words: &[String], phrase: &[&str]) -> bool {
-    words.len() >= phrase.len()
-        && words
-            .iter()
-            .zip(phrase)
-            .all(|(word, wanted)| word.strip_prefix(wanted).is_some_and(|rest| matches!(rest, "" | "s")))
 }
 
 /// The files of a folder that are counted, the recently changed ones first.
@@ -227,7 +258,7 @@ fn excess(limits: &Limits, found: &Found) -> Vec<String> {
             let more = places.len().saturating_sub(SHOWN);
             let more =
                 if more > 0 { format!("\n    and {more} in files changed before") } else { String::new() };
-            format!("{word:?} stands {} times in {}, limit {limit}:{shown}{more}", places.len(), tree.name())
+            format!("{word:?} occurs {} times in {}, limit {limit}:{shown}{more}", places.len(), tree.name())
         })
     });
     too_many.collect()
@@ -248,7 +279,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// `cargo xtask words`: prints the counts, and lowers the limits where that is asked for.
+/// `cargo xtask words`: prints the counts, and lowers the limits if that is asked for.
 pub(crate) fn chore(args: &Args) -> Result<bool> {
     let (limits, found) = count(shell::root())?;
     for word in limits.0.keys() {
@@ -300,12 +331,26 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_the_limit_are_well_and_one_more_is_named_with_its_place() {
+    fn a_phrase_that_begins_with_a_comma_is_found_only_right_after_one() {
+        let limits = limits("\", where it\" = {}\n");
+        let text = "stop, where it is\nstop where it is\nStop,where it ends\nstop, or where it is\nstop, (where it is)\n";
+        assert_eq!(found(&limits, text).places(", where it", Tree::Rust), ["a.rs:1", "a.rs:3"]);
+    }
+
+    #[test]
+    fn a_plural_that_is_another_word_is_not_found() {
+        let limits = limits("beside = {}\n");
+        let found = found(&limits, "besides\nbeside\nfn beside_it() {}\n");
+        assert_eq!(found.places("beside", Tree::Rust), ["a.rs:2", "a.rs:3"]);
+    }
+
+    #[test]
+    fn as_many_as_the_limit_are_accepted_and_one_more_is_named_with_its_place() {
         let text = "seat\nseat\n";
         let enough = limits("seat = { rust = 2 }\n");
         assert!(excess(&enough, &found(&enough, text)).is_empty());
         let low = limits("seat = { rust = 1, docs = 9 }\n");
-        let expected = "\"seat\" stands 2 times in rust, limit 1:\n    a.rs:1\n    a.rs:2";
+        let expected = "\"seat\" occurs 2 times in rust, limit 1:\n    a.rs:1\n    a.rs:2";
         assert_eq!(excess(&low, &found(&low, text)), [expected]);
     }
 
@@ -327,7 +372,7 @@ mod tests {
     #[test]
     fn a_limit_for_an_unknown_tree_is_refused() {
         let error = Limits::parse("seat = { cobol = 1 }\n").unwrap_err().to_string();
-        assert_eq!(error, "xtask/words.toml: \"seat\" has a limit for \"cobol\", which is no tree");
+        assert_eq!(error, "xtask/words.toml: \"seat\" has a limit for \"cobol\", which is not a tree");
     }
 
     #[test]

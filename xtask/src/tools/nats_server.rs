@@ -86,7 +86,7 @@ fn checked(program: PathBuf, version: NatsVersion) -> Result<PathBuf> {
     })
 }
 
-/// Returns true if the version fits: the newest may be any supported version; the others must be of their series.
+/// Returns true if the version fits: the newest may be any supported version; any other must be of its series.
 fn is_acceptable(program: &Path, version: NatsVersion) -> bool {
     let Ok(series) = reported(program).and_then(|text| series(&text)) else { return false };
     match version {

@@ -93,7 +93,7 @@ impl NatsCluster {
         panic!("no cluster could be started: {STARTS} times, another program took its ports");
     }
 
-    /// Cuts a node off from all others, like a network that drops all packets; clients still reach it and the others.
+    /// Cuts a node off from all others, like a network that drops all packets; clients still reach all nodes.
     ///
     /// # Panics
     /// When the cluster was not started as [partitionable](Self::start_partitionable).
