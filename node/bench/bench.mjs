@@ -1,4 +1,5 @@
-// What the package costs. Prints progress on standard error, and on standard output one JSON array of figures.
+// The costs of the package. Prints progress on standard error, and on standard output one JSON array of
+// figures.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 

@@ -1,6 +1,6 @@
-// What a program for Node waits for, for `cargo xtask bench languages`: the same as `runtime/benches/languages.rs`, except
-// that the events do not wait for their reader, as another thread of JavaScript cannot report them. Prints one JSON array
-// of figures.
+// Measures what a program for Node waits for, for `cargo xtask bench languages`: the same as
+// `runtime/benches/languages.rs`, except that the events do not wait for their reader, as another thread of
+// JavaScript cannot report them. Prints one JSON array of figures.
 import { ScriptedElection } from 'incumbent/testing';
 
 // Not part of the package's interface: another thread that reports leaders.

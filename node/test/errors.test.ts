@@ -46,7 +46,7 @@ test.each([
   [{ backoff: [] }, 'backoff is an empty list'],
   [{ backoff: [100, 'soon'] }, 'backoff is "soon"'],
   [{ metadata: { a: 1 } }, 'metadata["a"] is 1, and must be a text'],
-  // What a caller wrote is not taken for the name of a setting.
+  // A caller's text is not taken for the name of a setting.
   [{ metadata: { 'drain mode': 'x' }, drainTime: 1000 }, 'metadata key is "drain mode", and must be letters'],
   [{ metadata: { drift_ppm: 'x' } }, 'metadata key is "drift_ppm", and must be letters'],
   [{ preset: 'win_delay' }, 'preset is "win_delay", and must be'],

@@ -31,7 +31,7 @@ async def test_a_bucket_is_made_and_then_found_as_it_is(nats_url):
         await incumbent.connect(url)
     made = await incumbent.init(url, lease="5s", new=True)
     assert (made.created, made.never_used, made.lease) == (True, True, 5.0)
-    # What is not asked for stays as it is.
+    # A setting that is not given stays as it is.
     assert await incumbent.init(url) == incumbent.InitReport(False, False, True, 5.0, None, ())
     async with await incumbent.connect(url) as store:
         async with store.campaign("jobs", splay=0) as candidate:

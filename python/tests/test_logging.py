@@ -1,4 +1,4 @@
-"""Log records go to `logging`; where the program does not configure it, Python prints warnings and errors."""
+"""Log records go to `logging`; if the program does not configure it, Python prints warnings and errors."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the repository's own files are, for pages that are also read elsewhere.
+/// The addresses of the repository's own files, for pages that are also read elsewhere.
 const REPOSITORY: [&str; 2] = [
     "https://github.com/incumbent-rs/incumbent/blob/main/",
     "https://github.com/incumbent-rs/incumbent/tree/main/",
@@ -50,7 +50,7 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-/// Where a page's links lead.
+/// The targets of a page's links.
 fn targets(page: &str) -> Vec<String> {
     let text = prose(page);
     // Code in the text of a link is no obstacle: only `](` and what follows counts.

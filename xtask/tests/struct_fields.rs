@@ -36,7 +36,7 @@ fn named(line: &str) -> Option<&str> {
     declared.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
-/// Whether a line with this indent declares a field.
+/// Returns true if a line with this indent declares a field.
 fn is_field(line: &str, indent: usize) -> bool {
     let code = line.trim_start();
     let name = without_visibility(code).split(':').next().unwrap_or_default();

@@ -91,7 +91,7 @@ impl Engine {
         &self.runtime
     }
 
-    /// Returns the thread that hands on log records; `None` where the operating system refuses a thread.
+    /// Returns the thread that hands on log records; `None` if the operating system refuses a thread.
     pub(crate) fn logs(&self) -> Option<&WakeThread> {
         self.logs.get_or_init(|| WakeThread::start("incumbent-log").ok()).as_ref()
     }

@@ -33,7 +33,7 @@ impl Mailbox {
     /// Creates an empty mailbox.
     ///
     /// # Errors
-    /// `Broken` where the operating system refuses a file descriptor, or has no kind that an event loop could watch.
+    /// `Broken` if the operating system refuses a file descriptor, or has no kind that an event loop could watch.
     pub fn new() -> Result<Arc<Self>> {
         let refused = |error: io::Error| Error {
             causes: vec![error.to_string()],

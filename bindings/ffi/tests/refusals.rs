@@ -164,7 +164,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
     let mut all: Vec<(&'static str, Where, Refusal)> = Vec::new();
     let mut add = |title, place, refusal: Refusal| all.push((title, place, refusal));
 
-    // What a candidate is given, on a store in memory.
+    // Settings of a candidate, on a store in memory.
     for (title, place, name, value) in [
         ("a text in the place of a length", Where::Bindings, "win_delay", Given::Is(text("soon"))),
         ("a flag in the place of a length", Where::Bindings, "expected_lease", Given::Is(Value::Flag(true))),
@@ -240,7 +240,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
         }),
     );
 
-    // What the core refuses on other stores.
+    // Refusals of the core on other stores.
     let core: [CoreRefusal; 14] = [
         ("a drift that no lease allows for", || on(|given, _, _| given.drift_ppm = 200_000)),
         ("a lease without time for a retry", || {
@@ -327,7 +327,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
         add(title, Where::Stores, Box::new(move |_| StoreError::from(refusal()).into()));
     }
 
-    // What a store is given, apart from its URL and in it.
+    // Settings of a store, in its URL and apart from it.
     for (title, place, url, name, value) in [
         (
             "a parameter that this store has not",

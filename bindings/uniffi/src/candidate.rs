@@ -20,7 +20,7 @@ impl Candidate {
 
 #[uniffi::export]
 impl Candidate {
-    /// Whether this candidate leads now, by the clock.
+    /// True if this candidate leads now, by the clock.
     pub fn is_leader(&self) -> bool {
         self.0.is_leader()
     }

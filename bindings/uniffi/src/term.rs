@@ -85,7 +85,7 @@ impl Term {
         self.0.reason().map(Reason::from)
     }
 
-    /// Whether the term still lasts, by the clock.
+    /// True if the term still lasts, by the clock.
     pub fn is_current(&self) -> bool {
         self.0.is_current()
     }

@@ -119,7 +119,7 @@ same_names! {
 }
 // end of states
 
-/// Whether the work of a term that ends for this reason may be finished while the lease is still held.
+/// True if the work of a term that ends for this reason may be finished while the lease is still held.
 #[uniffi::export]
 pub fn may_drain(reason: Reason) -> bool {
     incumbent_ffi::Reason::from(reason).may_drain()

@@ -63,8 +63,8 @@ impl Campaigner {
     /// It runs as a task of the tokio runtime of this call. It waits for a store that does not answer.
     ///
     /// # Errors
-    /// `Refused` for settings that do not fit together or do not fit the store; `Store` where a person has to act
-    /// first; `Guest` when the component fails.
+    /// `Refused` for settings that do not fit together or do not fit the store; `Store` if a person has to act first;
+    /// `Guest` when the component fails.
     pub async fn campaign(
         &self,
         stores: &Stores,

@@ -367,7 +367,7 @@ class ScenarioRun {
     }
   }
 
-  /** What was reported, in order, and the candidates as they are now. */
+  /** The reports so far, in order, and the present state of the candidates. */
   story(): string {
     const actors = [...new Set(this.#actors.values())];
     const reported = actors

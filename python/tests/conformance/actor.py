@@ -50,7 +50,7 @@ class EventLog:
     def __init__(self, who: str, works: bool) -> None:
         self._who = who
         self.works = works
-        """Whether each of its terms has work, until that is finished."""
+        """True if each of its terms has work, until that is finished."""
         self.terms: list[OfTerm] = []
         """The events about its terms."""
         self.read = 0

@@ -209,7 +209,7 @@ async def _observed(participants: Participants, observer: str, name: str | None,
 
 
 def _fits(leader: Leader | None, name: str | None, metadata: Mapping[str, str] | None = None) -> bool:
-    """Whether the leader has that name and at least that metadata; without a name, whether there is no leader."""
+    """True if the leader has that name and at least that metadata; without a name, if there is no leader."""
     if leader is None or name is None:
         return leader is None and name is None and not metadata
     return leader.name == name and leader.metadata.items() >= (metadata or {}).items()

@@ -72,7 +72,7 @@ class Participant(ABC):
 
     @abstractmethod
     def listen(self, log: EventLog) -> Reader:
-        """Writes all events into a log, and works in the terms where the log asks for it."""
+        """Writes all events into a log, and works in its terms if the log asks for that."""
 
     @abstractmethod
     async def begin(self, verb: str, to: str) -> asyncio.Future[None]:
@@ -106,4 +106,4 @@ class Face(ABC):
 
     @abstractmethod
     async def open_faulty(self, url: str) -> tuple[Store, Faults]:
-        """Opens a store whose faults the runner makes, where the harness cannot."""
+        """Opens a store whose faults the runner makes because the harness cannot."""

@@ -1,4 +1,4 @@
-"""The runner's control of the store and the network: the harness's, and its own where the harness has none."""
+"""The runner's control of the store and the network: through the harness, or its own if the harness has none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.harness import Harness
 from incumbent.testing import Faults
 
 NETWORK = {"network", "kill"}
-"""The faults that a faulty store can make where the harness cannot."""
+"""The faults that a faulty store can make if the harness cannot."""
 
 
 class Fixture:
@@ -31,7 +31,7 @@ class Fixture:
 
     @classmethod
     async def prepare(cls, harness: Path, scenario: Scenario, store: str, face: Face, timeout: float) -> Fixture:
-        """Lets the harness make a store; raises :class:`Lacking` where the scenario cannot be played on it."""
+        """Lets the harness make a store; raises :class:`Lacking` if the scenario cannot be played on it."""
         fixture = cls(await Harness.start(harness), face, timeout)
         try:
             await fixture._prepare(scenario, store)

@@ -31,7 +31,7 @@ class Counts(logging.Handler):
 
 
 def ends(pid: int) -> bool:
-    """Whether the child ends by itself and without an error."""
+    """True if the child ends by itself and without an error."""
     end = time.monotonic() + TIMEOUT
     pause = 0.0002
     while True:

@@ -79,7 +79,7 @@ struct Logged {
     last: Option<Reading>,
     /// The time of the newest logged reading.
     written: Option<Instant>,
-    /// Whether that was the last reading.
+    /// True if that was the last reading.
     wrote_last: bool,
 }
 

@@ -337,7 +337,7 @@ impl Kafka {
         let secured = self.security.iter().flat_map(Security::settings);
         let chosen = secured.chain(self.options.settings.iter().cloned());
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
-        // Of two values of a setting, Java takes the later one.
+        // If a setting has two values, Java takes the later one.
         for (name, value) in own.chain(chosen) {
             let _ = writeln!(text, "{name}={value}");
         }

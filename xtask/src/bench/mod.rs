@@ -113,8 +113,8 @@ enum Bench {
     /// The time of a hand-over and of a fail-over after a crash, a pause and a partition, on every store, compared with
     /// other software's elections and locks, and the time in which two lead
     Peers,
-    /// What one, ten, a hundred and a thousand candidates of one election cost a NATS server, compared with candidates
-    /// by the rules of nats-kv-leader-elect
+    /// The cost of one, ten, a hundred and a thousand candidates of one election for a NATS server, compared with
+    /// candidates by the rules of nats-kv-leader-elect
     Cost,
     /// The requests of up to ten thousand processes to one bucket: simulated
     Processes,

@@ -189,7 +189,7 @@ fn all_figures(stored: &[Stored]) -> String {
     text
 }
 
-/// Where and when the figures were measured.
+/// The machine, the day and the commit of the figures.
 fn provenance(stored: &[Stored]) -> String {
     let mut text = String::from("\n## The machine\n\n");
     let mut machines: Vec<String> = stored

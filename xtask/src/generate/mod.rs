@@ -1,6 +1,7 @@
-//! What is written once in `bindings/schema`, or in the `schema.toml` of a store, and appears in many files: each
-//! language's settings, refusals, errors, reasons, states and warnings, and the tables of the reference; and the
-//! glossary's words. The output is committed; a test fails if a file differs from what the schema gives.
+//! Generates the parts of many files from `bindings/schema` and the `schema.toml` of each store: each language's
+//! settings, refusals, errors, reasons, states and warnings, and the tables of the reference; and the glossary's words
+//! in the documentation of the core. The output is committed; a test fails if a file differs from what the schema
+//! gives.
 //!
 //! A file has parts that are written by hand, and generated ones: between a line with `generated: PART` and one with
 //! `end of PART`, or the first paragraph of the documentation of a function or field.

@@ -166,7 +166,7 @@ same_variants!(events::State, State: {Names});
 pub(super) const WIT_REASONS: &str = r#"
 /// The reason for which a term ended.
 ///
-/// Where the work may drain, it may be finished while the lease is still held. For every other reason it must stop at
+/// If the work may drain, it may be finished while the lease is still held. For every other reason it must stop at
 /// once, because another candidate may lead at any moment.
 @since(version = 0.1.0)
 enum reason {

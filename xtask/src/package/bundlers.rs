@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::shell::{self, say};
 
-/// What the projects install.
+/// The packages that the projects install.
 const WANTED: [&str; 6] = [
     "esbuild@0.28.2",
     "webpack@5.112.2",

@@ -45,7 +45,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The instructions in a file of callgrind; none where it has counted none.
+/// The instructions in a file of callgrind; none if it has counted none.
 fn total(file: &str) -> Option<u64> {
     let total = file.lines().find_map(|line| line.strip_prefix("totals: "))?;
     total.trim().parse().ok().filter(|count| *count > 0)

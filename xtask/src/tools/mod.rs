@@ -29,7 +29,7 @@ use systems::System;
 /// `cargo xtask tools`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to provide; all tools if nothing is named
+    /// The tools to provide; all if none is named
     #[arg(value_enum)]
     tools: Vec<Name>,
     /// Leave out a tool; without Go, everything that only Go can install
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     without: Vec<Without>,
 }
 
-/// What a machine may lack on purpose.
+/// A tool that a machine may lack on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Without {
     /// The Go toolchain: no interop tests against Go, no older nats-servers, no check of the workflows

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use incumbent::text::Names;
 
-/// How a language writes settings. Its names are those in every message.
+/// How a language writes settings. Every message uses its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// The unit of a bare number.
     pub unit: Unit,
     /// The accepted lengths of time, for messages: `a number of seconds or a timedelta`.
     pub lengths: &'static str,
-    /// How the names of settings are written.
+    /// The form of the names of settings.
     pub names: Names,
     /// The settings of a campaign that only this language has.
     pub own: &'static [&'static str],

@@ -30,13 +30,13 @@ impl Fields {
         Ok(Self { map: fields, dialect })
     }
 
-    /// What the caller gave, for errors; before it is read.
+    /// The caller's values, for errors; to be taken before they are read.
     pub(super) fn given(&self) -> Given {
         let values = self.map.iter().filter(|(_, value)| matches!(value, Value::Text(_) | Value::Number(_)));
         Given { values: values.cloned().collect(), in_url: Vec::new() }
     }
 
-    /// Takes a field; `None` where it is missing or nothing.
+    /// Takes a field; `None` if it is missing or nothing.
     pub(super) fn value(&mut self, name: &'static str) -> Option<Value> {
         let place = self.map.iter().position(|(other, _)| *other == name)?;
         Some(self.map.swap_remove(place).1).filter(|value| *value != Value::Nothing)

@@ -1,4 +1,4 @@
-//! What a caller gave, so that an error can show it as it was written.
+//! The values that a caller gave, so that an error can show them as they were written.
 
 use std::fmt;
 

@@ -52,7 +52,7 @@ impl Init {
     /// Checks whether the URL can be parsed, without reaching the store.
     ///
     /// # Errors
-    /// Those of [`Opening::check`].
+    /// The errors of [`Opening::check`].
     pub fn check(&self) -> Result<()> {
         self.store.check()
     }

@@ -34,7 +34,7 @@ pub enum Value {
     Number(f64),
     /// A text.
     Text(String),
-    /// A length of time, where the language has a type for it.
+    /// A length of time, if the language has a type for it.
     Time(Duration),
     /// A list of values.
     List(Vec<Value>),

@@ -34,7 +34,7 @@ const (
 )
 
 const (
-	// How much longer than an interval the library waits before it reports a win.
+	// The time beyond an interval for which the library waits before it reports a win.
 	grace = 50 * time.Millisecond
 	// The time limit of a call of the client at the library's shortest TTL.
 	callTimeout = 5 * time.Second

@@ -47,7 +47,7 @@ impl Shared {
         self.address.clone()
     }
 
-    /// What an operator does.
+    /// An operator of it.
     pub fn admin(&self) -> Admin {
         Admin::new(self.address())
     }

@@ -99,7 +99,7 @@ impl NatsServer {
         monitor::messages(self.monitor.number(), &format!("KV_{bucket}"))
     }
 
-    /// What it has not sent yet to the watchers of a bucket, and to all its clients, if it answers.
+    /// The data that it has not sent yet to the watchers of a bucket, and to all its clients, if it answers.
     pub fn backlog(&self, bucket: &str) -> Option<Backlog> {
         monitor::backlog(self.monitor.number(), &format!("KV_{bucket}"))
     }

@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// Returns the value of a variable as a path; `None` where it is empty.
+/// Returns the value of a variable as a path; `None` if it is empty.
 fn named(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable);
     let value = value.unwrap_or_else(|| panic!("{variable} is not set; run `cargo xtask test component`"));

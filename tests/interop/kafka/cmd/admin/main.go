@@ -26,16 +26,16 @@ const usage = `usage: admin BROKERS COMMAND
   create TOPIC REPLICAS [NAME=VALUE...]  REPLICAS is a number, or a list of brokers, the first preferred as leader: 2,3,1
   delete TOPIC
   topic TOPIC
-  partitions TOPIC COUNT                 as many as this, the new ones added
-  records TOPIC                          what partition 0 holds
+  partitions TOPIC COUNT                 adds partitions, up to this number
+  records TOPIC                          the records of partition 0
   append TOPIC VALUE [NAME=VALUE...]     a record in partition 0, with headers
-  commit GROUP TOPIC OFFSET              as a client that is no member
+  commit GROUP TOPIC OFFSET              as a client that is not a member
   group GROUP
-  remove GROUP [MEMBER...]               all members where none is named
+  remove GROUP [MEMBER...]               all members if none is named
   coordinator GROUP
   password USER PASSWORD                 for SCRAM, by SHA-256 and SHA-512
   allow USER topic|group NAME OPERATION...
-  forbid USER topic|group NAME OPERATION... takes back what was allowed`
+  forbid USER topic|group NAME OPERATION... revokes these permissions`
 
 // limit bounds a command: a test's stopped brokers do not answer.
 const limit = 30 * time.Second
