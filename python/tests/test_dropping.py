@@ -56,7 +56,7 @@ async def test_a_close_that_is_cancelled_while_it_drains(store, with_handler):
 
 
 async def test_no_other_candidate_leads_before_the_work_of_a_dropped_one_has_ended(store):
-    """Work that is not cancelled, like that of another thread, is waited for."""
+    """Waits for work that is not cancelled, like the work of another thread."""
     candidate = await store.campaign("jobs", name="dropped", drain=3600, **LONG)
     term = await soon(candidate.next_term())
     hold = term._native.hold()

@@ -163,7 +163,8 @@ print("well")
 
 def test_pre_forked_workers_elect_one_of_them_and_follow_each_other(python, sqlite):
     code, output, errors = python(PREFORK, sqlite).ended()
-    # Each is killed before it reports its win to the rest, so one that waits may have seen no leader at all.
+    # Each is killed before the rest learn of its win, so a waiting worker may have seen no leader
+    # at all.
     unseen = "no candidate has been seen to lead for "
     said = [line for line in errors.splitlines() if not line.startswith(unseen)]
     assert (code, output, said) == (0, "well\n", [])

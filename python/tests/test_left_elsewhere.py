@@ -211,7 +211,7 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
         candidate.next_term(TIMEOUT)
 
         def in_threads():
-            # Its beginning and its end run in threads of a pool, seldom in the same one.
+            # Its beginning and its end run in threads of a pool, seldom in the same thread.
             with candidate.term as term:
                 yield term
 

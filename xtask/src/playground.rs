@@ -32,7 +32,7 @@ pub(crate) fn folder() -> PathBuf {
     shell::root().join("playground")
 }
 
-/// Installs what the page is built and tested with.
+/// Installs the packages that build and test the page.
 fn install() -> Result<()> {
     if shell::on_path("node").is_none() || shell::on_path("npm").is_none() {
         bail!("there is no Node with npm; install Node 20 or newer (https://nodejs.org)");

@@ -207,7 +207,7 @@ pub(crate) fn folder() -> PathBuf {
     shell::target().join("python")
 }
 
-/// A path as an argument; those of the target folder are UTF-8.
+/// A path as an argument; the paths in the target folder are UTF-8.
 pub(crate) fn text(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 /// The most fields of a struct.
 const MOST: usize = 15;
 
-/// The structs with named fields in a source, and the number of those of each.
+/// The structs with named fields in a source, and the number of each one's fields.
 fn structs(source: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     let mut lines = source.lines();

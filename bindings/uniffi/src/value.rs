@@ -268,7 +268,7 @@ pub enum Happening {
         /// The reason for which it leaves.
         reason: Reason,
     },
-    /// This candidate leads no more. Emitted exactly once for every `Won`.
+    /// This candidate no longer leads. Emitted exactly once for every `Won`.
     Lost {
         /// The term that ended.
         term: std::sync::Arc<Term>,

@@ -43,7 +43,7 @@ impl Certificates {
             let certificate = params.signed_by(&key, &authority)?;
             fs::write(made.path(&format!("{file}.pem")), certificate.pem())?;
             fs::write(made.path(&format!("{file}.key")), key.serialize_pem())?;
-            // Java wants both in one file.
+            // Java needs both in one file.
             fs::write(made.path(&format!("{file}.both")), key.serialize_pem() + &certificate.pem())?;
         }
         Ok(made)

@@ -31,7 +31,7 @@ const STARTUP: Duration = Duration::from_secs(180);
 const STARTS: usize = 5;
 /// The lines of a broker's log that a failing test shows.
 const LOG_LINES: usize = 60;
-/// The cluster's id: base64 of 16 bytes, as Kafka wants it.
+/// The cluster's id: base64 of 16 bytes, as Kafka requires.
 const CLUSTER: &str = "aW5jdW1iZW50LXRlc3RzIQ";
 
 /// A broker of a test is small, and starts quickly: the quick compiler alone, one thread for garbage, no statistics,

@@ -63,7 +63,7 @@ const EXAMPLES: &str = "Examples:
   cargo xtask bench overload --json overload.json -- quota
   cargo xtask bench peers --runs 1 -- hand-over crash
 
-On a quiet machine the parts of `all` take, in minutes, after what they measure is built: peers 13, cost 2, processes 0.1, handover 3,
+On a quiet machine, once everything is built, the parts of `all` take, in minutes: peers 13, cost 2, processes 0.1, handover 3,
 scale 7, overload 16, etcd 3.5, kafka 4, component 0.5, python 1, node 2, languages 1, start 2, sizes 3.";
 
 /// The task.

@@ -11,7 +11,7 @@ use super::Build;
 use crate::shell;
 use crate::tools::packaging;
 
-/// The oldest C library that packages run on: that of the oldest system which Rust's standard library supports.
+/// The oldest C library that packages run on: from the oldest system that Rust's standard library supports.
 const GLIBC: &str = "2.17";
 
 /// A kind of Linux.

@@ -85,7 +85,7 @@ pub(crate) enum Package {
     Crates,
     /// The Kotlin library for this platform, its sources, its documentation and its POM, into target/kotlin/release
     Kotlin,
-    /// The npm packages, the main one and those of every kind of Linux or of this platform, into target/packages/node
+    /// The npm packages: the main one, and one for every kind of Linux or for this platform, into target/packages/node
     Node,
     /// The election playground, a page of static files, into target/playground
     Playground,

@@ -122,6 +122,6 @@ pub(super) fn with_processes(without: &[Without], python: &Python, report: &mut 
 
 /// The value that makes the test leave this kind out.
 fn left_out(whom: &str) -> OsString {
-    say!("{whom} takes no part, as asked");
+    say!("{whom} is left out, as asked");
     OsString::new()
 }

@@ -34,7 +34,7 @@ pub(super) fn stores() -> Option<&'static str> {
     etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
 }
 
-/// The tests on every other interpreter: all that need nothing but the wheel and what [`SMOKE_NEEDS`] names.
+/// The tests on every other interpreter: all that need only the wheel and the packages in [`SMOKE_NEEDS`].
 const SMOKE: [&str; 7] = [
     "tests/test_term.py",
     "tests/test_left_elsewhere.py",

@@ -21,7 +21,7 @@ use crate::shell;
 /// The interval at which a run lists the steps that it waits for.
 const NOTICE: Duration = Duration::from_secs(60);
 
-/// A lower priority than that of waiting steps: a test that wakes up runs before the compiler.
+/// A lower priority than waiting steps have: a test that wakes up runs before the compiler.
 const NICE: i32 = 10;
 
 /// The lowest priority of all.

@@ -32,7 +32,7 @@ exec chroot "$system" "$@"
 const EMULATOR: &str = "/qemu-aarch64-static";
 
 impl System {
-    /// Its name, and that of its folder.
+    /// Its name, which its folder also has.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bullseye => "bullseye",

@@ -23,7 +23,7 @@ impl Campaign {
     /// healthy.
     ///
     /// # Errors
-    /// `InvalidSetting` for a value that is no length of time, and for a missing one or zero.
+    /// `InvalidSetting` for a value that is not a length of time, and for zero or no value.
     pub fn ask_health(mut self, interval: Value, dialect: Dialect) -> Result<Self> {
         const NAME: &str = "health_interval";
         let mut fields =

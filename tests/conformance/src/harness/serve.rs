@@ -12,7 +12,7 @@ use super::server::Server;
 use super::store::ScenarioStore;
 use super::{Hello, PROTOCOL, Prepared, Reply, Request, StoreKind};
 
-/// Serves requests until there are no more; then every server it started is gone.
+/// Serves requests until there are no more, and then ends every server that it started.
 ///
 /// # Errors
 /// The lines cannot be read or written.

@@ -1,5 +1,5 @@
 // Package boottime reads the clock on which all programs of a machine agree, suspension included.
-// The Rust side reads the same one, so events of both can be put on one time line.
+// The Rust side reads the same clock, so events of both fit on one time line.
 package boottime
 
 import (

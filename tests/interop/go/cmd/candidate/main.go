@@ -55,7 +55,7 @@ func (p *printer) print(line event) {
 	}
 }
 
-// settings are those of all candidates.
+// settings are shared by all candidates.
 type settings struct {
 	url, bucket, key string
 	ttl, probe       time.Duration
