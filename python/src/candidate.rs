@@ -84,7 +84,7 @@ impl Candidate {
         self.candidate.holding_events(held_event).or_raise(py).map(Feed::from)
     }
 
-    /// Returns the health questions, if there is a health check; only the first call does.
+    /// Returns the health questions, if there is a health check; only the first call returns them.
     fn questions(&self, py: Python<'_>) -> PyResult<Option<Feed>> {
         let questions = self.candidate.questions(|question| Item::Question(question.into())).or_raise(py)?;
         Ok(questions.map(Feed::from))

@@ -86,7 +86,7 @@ impl Candidate {
     }
 
     /// Returns the health questions of a candidate that is [asked](crate::settings::Campaign::ask_health); only the
-    /// first call does. From then on each question needs an answer, or the candidate counts as unwell.
+    /// first call returns them. From then on each question needs an answer, or the candidate counts as unwell.
     ///
     /// # Errors
     /// `Forked` in a forked child.

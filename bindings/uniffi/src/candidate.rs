@@ -67,7 +67,7 @@ impl Candidate {
         Ok(Arc::new(HoldingEvents(self.0.holding_events(held)?)))
     }
 
-    /// The health questions of a candidate that has a health interval; the first call only.
+    /// The health questions of a candidate that has a health interval; only the first call returns them.
     pub fn questions(&self) -> Result<Option<Arc<Questions>>, Failure> {
         let questions = self.0.questions(Question::of)?;
         Ok(questions.map(|feed| Arc::new(Questions(feed))))

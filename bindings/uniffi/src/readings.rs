@@ -4,10 +4,10 @@
 //! thread that all such calls share. These functions take and return one number each. They are for Kotlin; a generated
 //! call in Swift costs little.
 //!
-//! An object is named by its [address](Candidate::address). The rule that keeps this sound: **the address is used only
-//! while the generated object that gave it out exists.** That object owns the memory, so nothing is to be freed for the
-//! address itself, and closing a candidate or ending a term frees nothing: a reading at that moment is answered. The
-//! library for Kotlin keeps the generated object and the address in one object, never destroys a candidate's or a term's
+//! An object is named by its [address](Candidate::address). One rule keeps this sound: **the address is used only while
+//! the generated object that gave it out exists.** That object owns the memory, so the address itself needs no freeing.
+//! Closing a candidate or ending a term frees nothing either: a reading at that moment is answered. The library for
+//! Kotlin keeps the generated object and the address in one object, never destroys the object of a candidate or a term
 //! by hand, and keeps it reachable until the call has returned.
 //!
 //! A panic must not cross into C. It counts as the answer that lets no work continue.

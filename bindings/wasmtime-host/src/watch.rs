@@ -27,7 +27,7 @@ pub(crate) struct Feed {
 struct Present {
     /// The incarnation of the store at its latest inspection.
     incarnation: Option<Incarnation>,
-    /// Counts the watches; an outdated number marks one of an old incarnation, whose entries are ignored.
+    /// Counts the watches; a watch with an outdated number belongs to an old incarnation, and its entries are ignored.
     number: u64,
     stream: Option<Stream>,
 }

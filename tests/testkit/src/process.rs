@@ -220,7 +220,7 @@ fn die_with_parent(command: &mut Command) {
 }
 
 /// Starts every child from one thread that never ends. The kernel sends the death signal when the
-/// *thread* that forked ends, and a test's thread, or one of a pool, may end long before the test.
+/// *thread* that forked ends, and the thread of a test or of a pool may end long before the test.
 fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     type Order = (Command, mpsc::Sender<io::Result<Child>>);
     static NURSERY: OnceLock<mpsc::Sender<Order>> = OnceLock::new();

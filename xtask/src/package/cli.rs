@@ -1,5 +1,5 @@
-//! The command line as an archive: a binary (one that needs nothing of the system, if it can be linked that way),
-//! manual pages, completions, licences.
+//! The command line as an archive: a binary, which needs nothing of the system if it can be linked statically; manual
+//! pages, completions, licences.
 
 use std::fs;
 use std::path::{Path, PathBuf};
