@@ -124,7 +124,7 @@ impl EtcdServer {
             }
             self.remove(&learner);
         }
-        panic!("no learner could be started: {STARTS} times, another program took its ports");
+        panic!("no learner could be started: another program took its ports {STARTS} times");
     }
 
     /// Removes another member from the cluster.
@@ -448,7 +448,7 @@ impl EtcdCluster {
                 return Self { members, peers };
             }
         }
-        panic!("no etcd could be started: {STARTS} times, another program took its ports");
+        panic!("no etcd could be started: another program took its ports {STARTS} times");
     }
 
     /// Cuts a member off from all others, like a network that drops all packets; clients still reach all members.

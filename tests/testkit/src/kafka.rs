@@ -453,7 +453,7 @@ impl KafkaCluster {
                 return Self { brokers };
             }
         }
-        panic!("no broker could be started: {STARTS} times, another program took its ports");
+        panic!("no broker could be started: another program took its ports {STARTS} times");
     }
 
     /// The brokers.

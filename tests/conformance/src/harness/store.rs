@@ -166,7 +166,7 @@ impl ScenarioStore {
     pub(super) fn heal(&mut self, connection: &str) -> Result<(), String> {
         let line = self.line(connection)?;
         if line.is_dead {
-            return Err(format!("the connection {connection:?} was killed, and the dead do not come back"));
+            return Err(format!("the connection {connection:?} was killed, and cannot be healed"));
         }
         line.proxy.heal();
         Ok(())

@@ -90,7 +90,7 @@ impl NatsCluster {
                 return cluster;
             }
         }
-        panic!("no cluster could be started: {STARTS} times, another program took its ports");
+        panic!("no cluster could be started: another program took its ports {STARTS} times");
     }
 
     /// Cuts a node off from all others, like a network that drops all packets; clients still reach all nodes.

@@ -48,7 +48,7 @@ impl NatsServer {
                 return server;
             }
         }
-        panic!("no nats-server could be started: {STARTS} times, another program took its ports");
+        panic!("no nats-server could be started: another program took its ports {STARTS} times");
     }
 
     /// A server with ports and a folder of its own, not yet running.
