@@ -213,7 +213,7 @@ test('every scene shows what happens to the leader, and who follows', () =>
     const scenes = {
       'is killed': /is killed, and can release nothing/,
       freezes: /is frozen in the middle of its work/,
-      'is cut off': /is cut off from the store\. What it has proved lasts/,
+      'is cut off': /is cut off from the store\. Its lease is proved for/,
       resigns: /is asked to leave/,
       'loses its record': /An operator deletes \w+’s record/,
       'has a broken clock': /lead at once, because a clock is further out than the settings allow/,

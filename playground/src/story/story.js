@@ -80,8 +80,8 @@ const TOLD = {
 
   cut({ who, led, until, at }, world) {
     if (!led) return say(`${who} is cut off from the store. It did not lead, so nothing changes.`, 'fault');
-    const lasts = clocksAreRight(world, at) ? 'What it has proved lasts' : 'By its own clock what it has proved lasts';
-    return say(`${who} is cut off from the store. ${lasts} ${span(until - at)} more; then it stops by itself.`, 'fault');
+    const proved = clocksAreRight(world, at) ? 'Its lease is proved for' : 'By its own clock its lease is proved for';
+    return say(`${who} is cut off from the store. ${proved} ${span(until - at)} more; then it stops by itself.`, 'fault');
   },
 
   healed: ({ who }) => say(`${who} reaches the store again.`),
