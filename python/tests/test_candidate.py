@@ -368,7 +368,7 @@ async def test_the_candidates_of_an_election_are_listed_the_longest_standing_fir
     assert not await store.candidates("others")
 
 
-async def test_what_the_leader_publishes_is_seen(store):
+async def test_the_leaders_metadata_is_seen(store):
     metadata = {"address": "10.0.0.7:8080"}
     async with store.campaign("jobs", metadata=metadata, **FAST) as candidate:
         await soon(candidate.next_term())

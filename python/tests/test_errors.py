@@ -73,7 +73,7 @@ def test_errors_and_values_travel_between_processes():
         ("memory:", {"fail_fast": 1}, incumbent.InvalidSettingError, "true or false"),
     ],
 )
-def test_a_store_that_cannot_be_is_refused_where_it_is_named(url, settings, kind, says):
+def test_an_impossible_store_is_refused_at_the_call(url, settings, kind, says):
     with pytest.raises(kind, match=says):
         incumbent.connect(url, **settings)
     with pytest.raises(kind, match=says):
@@ -121,7 +121,7 @@ async def test_a_setting_is_refused_with_what_is_accepted(store, settings, says)
         store.campaign("jobs", **settings)
 
 
-async def test_what_does_not_fit_together_is_refused_when_the_campaign_begins(store):
+async def test_settings_that_do_not_fit_together_are_refused_when_the_campaign_begins(store):
     with pytest.raises(incumbent.InvalidSettingError, match=r"lease is 1 \(1s\), and must be at least 5s"):
         await store.campaign("jobs", lease=1)
     with pytest.raises(incumbent.InvalidNameError):
@@ -146,7 +146,7 @@ async def test_settings_are_given_as_python_has_them(store):
         assert term is not None and candidate.state.value in _incumbent.STATES
 
 
-async def test_a_name_that_is_not_given_is_of_host_and_process(store):
+async def test_the_default_name_contains_host_and_process(store):
     import os
 
     async with store.campaign("jobs", **FAST) as candidate:

@@ -187,7 +187,7 @@ def test_a_loop_that_was_closed_is_watched_no_more():
     ("limit", "says"),
     [(0.05, "at least 100 ms"), ("often", "true for the lease"), (-1, "at least 100 ms"), ([1], "watch_loop is a list")],
 )
-async def test_a_limit_that_cannot_be_is_refused_where_it_is_written(store, limit, says):
+async def test_an_impossible_limit_is_refused_at_the_call(store, limit, says):
     with pytest.raises(incumbent.InvalidSettingError, match=says):
         store.campaign("jobs", watch_loop=limit)
 

@@ -95,7 +95,7 @@ def test_for_threads_it_is_asked_on_a_thread_of_its_own():
         assert term.ended(TIMEOUT) is Reason.UNHEALTHY
 
 
-def test_one_that_takes_longer_than_the_interval_counts_as_a_no():
+def test_a_check_that_takes_longer_than_the_interval_counts_as_a_no():
     release = threading.Event()
     with sync.connect("memory:") as store:
         with store.campaign("jobs", health=lambda: release.wait(TIMEOUT), **OFTEN) as candidate:
@@ -114,7 +114,7 @@ def test_one_that_takes_longer_than_the_interval_counts_as_a_no():
         ({"health": bool, "health_interval": "often"}, incumbent.InvalidSettingError, "health_interval is"),
     ],
 )
-async def test_what_cannot_be_asked_is_refused_where_it_is_written(store, settings, kind, says):
+async def test_an_impossible_health_check_is_refused_at_the_call(store, settings, kind, says):
     with pytest.raises(kind, match=says):
         store.campaign("jobs", **settings)
     with sync.connect("memory:") as threads, pytest.raises(kind, match=says):

@@ -65,7 +65,7 @@ def test_a_bucket_that_differs_is_an_error_and_is_changed_only_when_asked_to(nat
         ("nats://127.0.0.1:1/B", {"new": "yes"}, 'new is "yes", and must be true or false'),
     ],
 )
-def test_what_does_not_fit_is_refused_by_the_name_of_the_setting(tmp_path, url, settings, message):
+def test_a_wrong_setting_is_refused_by_its_name(tmp_path, url, settings, message):
     with pytest.raises(incumbent.InvalidSettingError) as refused:
         incumbent.sync.init(url.replace("FILE", str(tmp_path / "e.db")), **settings)
     assert message in str(refused.value)

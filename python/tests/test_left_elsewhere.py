@@ -67,7 +67,7 @@ async def test_a_generator_that_another_task_closes_releases_the_term(candidate)
     assert await resigns_at_once(candidate)
 
 
-async def test_of_several_bodies_the_one_whose_task_has_ended_is_left_first(candidate):
+async def test_the_body_whose_task_has_ended_is_left_first(candidate):
     term = await soon(candidate.next_term())
 
     async def works():
@@ -203,7 +203,7 @@ def test_terms_are_asked_for_by_one_thread_at_a_time():
 
 
 @pytest.mark.parametrize("face", ["asyncio", "threads"])
-async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
+async def test_dependencies_of_a_web_framework_leave_no_hold(face):
     import fastapi
     import httpx
 

@@ -32,7 +32,7 @@ async def test_a_thousand_campaigns_lead_in_one_process(store):
 
 
 @pytest.mark.timeout(300)
-async def test_of_ten_thousand_campaigns_that_are_over_nothing_is_left(store):
+async def test_ten_thousand_campaigns_that_are_over_leave_nothing_behind(store):
     async def open_and_close(count):
         for n in range(count):
             async with store.campaign("jobs", name="a", **FAST) as candidate:

@@ -101,7 +101,7 @@ def test_work_of_lead_that_raises_ends_the_term_and_is_reported(candidate, monke
     assert ended.get(timeout=TIMEOUT) is None
 
 
-def test_what_is_no_exception_leaves_lead_and_resigns(candidate):
+def test_an_interrupt_leaves_lead_and_resigns(candidate):
     events = candidate.events(TIMEOUT)
 
     def work(term):

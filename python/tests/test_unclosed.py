@@ -71,7 +71,7 @@ async def test_an_iterator_over_terms_or_observations_uses_what_it_came_from(sto
     assert texts == ["unclosed store"]
 
 
-async def test_what_was_closed_in_any_way_is_not_warned_about():
+async def test_closed_stores_and_candidates_are_not_warned_about():
     with warned() as texts:
         async with incumbent.connect("memory:") as store:
             async with store.campaign("jobs", name="a", **FAST):

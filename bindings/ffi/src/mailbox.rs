@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_wakes_the_loop_once_and_is_taken_in_order() {
+    fn messages_wake_the_loop_once_and_are_taken_in_order() {
         let mailbox = Mailbox::new().unwrap();
         assert!(!is_readable(&mailbox));
         for message in [3, 1, 2] {

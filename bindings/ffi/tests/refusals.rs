@@ -136,7 +136,7 @@ fn the_text_of_every_refusal_is_the_one_on_record() {
 
 /// A caller's values are not taken for names of settings.
 #[test]
-fn what_a_caller_wrote_is_shown_as_it_was_written() {
+fn a_callers_text_is_shown_as_it_was_written() {
     let node = Dialect::NODE;
     let metadata = |key: &str| Value::Map(vec![(key.to_owned(), text("x"))]);
     for (given, shown) in [

@@ -74,7 +74,7 @@ fn nothing_means_the_default() {
 }
 
 #[test]
-fn words_and_numbers_are_read_where_they_are_meant() {
+fn words_and_numbers_are_read() {
     let read = read(&[
         ("preset", text("fast")),
         ("win_delay", text("cautious")),
@@ -134,7 +134,7 @@ fn an_event_loop_may_hang_for_a_lease_for_a_given_time_or_for_any_time() {
 }
 
 #[test]
-fn what_a_url_can_say_is_a_setting_too() {
+fn every_parameter_of_a_url_is_a_setting_too() {
     let limit = vec![("connect_timeout".to_owned(), Value::Number(1.5))];
     opening("etcd://a,b/app", limit, PYTHON).unwrap().check().unwrap();
     let map = vec![("poll".to_owned(), Value::Number(0.005)), ("create".to_owned(), Value::Flag(false))];

@@ -114,7 +114,7 @@ fn a_folder_with_two_leaders_fails_and_shows_what_happened() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_what_could() {
+fn an_impossible_setting_is_refused_with_the_possible_ones() {
     let output = command().args(["--minutes", "0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("a number of minutes above 0"));

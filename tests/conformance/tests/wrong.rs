@@ -108,7 +108,7 @@ fn a_loss_that_does_not_come() {
 }
 
 #[test]
-fn what_comes_too_early() {
+fn an_event_that_comes_too_early() {
     let failure = fails(
         "",
         r#"{"do": "mark", "mark": "failed"}, {"do": "fail_work", "candidate": "a"},
@@ -124,7 +124,7 @@ fn what_comes_too_early() {
 }
 
 #[test]
-fn what_comes_too_late() {
+fn an_event_that_comes_too_late() {
     let failure = fails(
         "",
         r#"{"do": "mark", "mark": "failed"}, {"do": "fail_work", "candidate": "a"},
@@ -136,7 +136,7 @@ fn what_comes_too_late() {
 }
 
 #[test]
-fn what_no_step_asks_for() {
+fn an_event_that_no_step_expects() {
     let failure =
         fails("", r#"{"do": "fail_work", "candidate": "a"}, {"do": "expect_won", "candidate": "b"}"#);
     assert_eq!((failure.step, &*failure.verb), (None, "after the last step"), "{failure}");
@@ -226,7 +226,7 @@ fn a_leader_that_does_not_keep_leading() {
 }
 
 #[test]
-fn a_leader_where_there_should_be_none() {
+fn a_leader_that_should_not_lead() {
     check(
         r#"{"do": "expect_nobody_leads", "leases": 1}"#,
         5,

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_undecided_where_the_interval_contains_the_limit() {
+    fn a_verdict_is_undecided_if_the_interval_contains_the_limit() {
         let verdicts = [
             [1.1, 1.2, 1.3, 1.4, 1.5],
             [1.1, 1.2, 1.3, 1.4, 1.6],
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_run_could_do_has_no_value() {
+    fn a_figure_that_no_run_could_measure_has_no_value() {
         let run = || vec![Figure::absent("hand-over", "ms")];
         assert_eq!(merged(vec![run(), run()]), [Figure::absent("hand-over", "ms")]);
     }

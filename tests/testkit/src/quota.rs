@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_beyond_the_share_is_taken_from_the_next_periods() {
+    fn overuse_is_taken_from_the_next_periods() {
         let mut account = Account::new(0.3);
         account.period_ends(ms(80));
         assert_eq!(account.rest(ms(0), ms(0)), Some(ms(100)));

@@ -69,7 +69,7 @@ fn assert_silent(stream: &mut TcpStream) {
 }
 
 #[test]
-fn what_is_sent_arrives_both_ways() {
+fn data_arrives_both_ways() {
     let (_server, _proxy, mut client, mut server) = pair();
     send(&mut client, "ping");
     assert_receives(&mut server, "ping");

@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_and_has_no_goal_is_measured_in_the_first_run_alone() {
+    fn long_measurements_without_a_goal_are_made_in_the_first_run_alone() {
         assert_eq!(Bench::Peers.arguments_of(1, &[]), Vec::<String>::new());
         assert_eq!(Bench::Peers.arguments_of(2, &[]), ["hand-over", "crash", "pause", "partition"]);
         assert_eq!(Bench::Peers.arguments_of(2, &["crash".into()]), ["crash"]);

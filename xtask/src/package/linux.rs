@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_old_system_has_is_allowed_and_newer_or_other_things_are_not() {
+    fn libraries_and_symbols_of_an_old_system_are_allowed_and_newer_or_other_ones_are_not() {
         for need in ["libc.so.6", "ld-linux-x86-64.so.2", "GLIBC_2.17", "GLIBC_2.2.5"] {
             assert!(is_allowed(need, false), "{need}");
         }

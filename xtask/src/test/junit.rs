@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_skipped_did_not_run_and_errors_count_as_failed() {
+    fn skipped_tests_did_not_run_and_errors_count_as_failed() {
         let junit = r#"<testsuites><testsuite name="pytest" tests="4">
             <testcase classname="tests.a" name="one" time="1.500"/>
             <testcase classname="tests.a" name="two"><failure message="no"/></testcase>

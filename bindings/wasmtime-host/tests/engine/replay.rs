@@ -24,7 +24,7 @@ struct Counted {
 }
 
 #[test]
-fn in_simulated_elections_the_component_says_what_the_native_core_says() {
+fn the_component_agrees_with_the_native_core_in_simulated_elections() {
     let engine = compiled();
     let mut counted = Counted::default();
     for seed in 0..SEEDS {
@@ -36,7 +36,7 @@ fn in_simulated_elections_the_component_says_what_the_native_core_says() {
 }
 
 #[test]
-fn under_every_kind_of_fault_the_component_says_what_the_native_core_says() {
+fn the_component_agrees_with_the_native_core_under_every_kind_of_fault() {
     let engine = compiled();
     for kind in Kind::ALL.iter().filter(|kind| kind.is_of(Store::Nats)) {
         let mut counted = Counted::default();

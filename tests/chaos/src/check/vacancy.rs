@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_explains_it_only_where_the_lease_is_too_short_to_survive_that() {
+    fn a_server_explains_a_vacancy_only_if_the_lease_is_too_short_to_survive_it() {
         let history = |lease_ms| {
             let mut run = Run::new();
             run.lease(lease_ms);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_won_is_known_by_its_new_name() {
+    fn a_winner_is_known_by_its_new_name() {
         let steps = r#"{"do": "campaign", "candidate": "a"},
             {"do": "expect_any_won", "candidates": ["a"], "as": "next"}, {"do": "resign", "candidate": "next"}"#;
         assert!(scenario("", steps).is_ok());
