@@ -203,7 +203,7 @@ def test_terms_are_asked_for_by_one_thread_at_a_time():
 
 
 @pytest.mark.parametrize("face", ["asyncio", "threads"])
-async def test_dependencies_of_a_web_framework_leave_no_hold(face):
+async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
     import fastapi
     import httpx
 

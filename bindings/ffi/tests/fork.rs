@@ -97,7 +97,7 @@ fn in_a_child(child: impl FnOnce() -> i32) -> i32 {
 }
 
 #[test]
-fn a_child_is_refused_everything_by_its_parents_handles_and_the_parent_keeps_leading() {
+fn a_child_is_refused_everything_by_handles_of_its_parent_who_leads_on() {
     let parent = Parent::leading();
     assert_eq!(in_a_child(|| parent.wrong_answer()), 0);
     assert!(parent.candidate.is_leader() && parent.hold.term().is_current());

@@ -69,7 +69,7 @@ fn two_candidates_alike_in_everything_never_lead_at_once_and_it_is_reported() {
 }
 
 #[test]
-fn a_clock_that_may_stop_in_a_suspension_is_refused_with_the_remedy() {
+fn a_clock_that_may_stand_still_in_a_suspension_is_refused_with_the_remedy() {
     let mut host = Hostile::new(1, 0);
     host.fit = false;
     let Err(Error::Refused(refused)) = Guest::campaign(&compiled(), host) else {
