@@ -237,8 +237,8 @@ export class Candidate {
     const { process } = this;
     const due = process.wake;
     this.#world.at(wake.at, () => {
-      const isOpen = this.#lives(life) && !this.isPaused && process.wake === due;
-      if (isOpen && this.reading >= due.at) this.#give({ tag: 'tick' });
+      const isDue = this.#lives(life) && !this.isPaused && process.wake === due;
+      if (isDue && this.reading >= due.at) this.#give({ tag: 'tick' });
     });
   }
 

@@ -133,7 +133,9 @@ impl Stored {
             return Ok(None);
         }
         let json = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        serde_json::from_str(&json).with_context(|| format!("{} is not a result of a benchmark", file.display())).map(Some)
+        serde_json::from_str(&json)
+            .with_context(|| format!("{} is not a result of a benchmark", file.display()))
+            .map(Some)
     }
 }
 

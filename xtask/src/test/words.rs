@@ -139,7 +139,8 @@ impl Found {
             let tokens = tokens(line);
             for (at, token) in tokens.iter().enumerate() {
                 let singular = token.word.strip_suffix('s').unwrap_or("");
-                let begun = [token.word.as_str(), singular].into_iter().filter_map(|first| phrases.get(first));
+                let begun =
+                    [token.word.as_str(), singular].into_iter().filter_map(|first| phrases.get(first));
                 for phrase in begun.flatten().filter(|phrase| phrase.begins(&tokens[at..])) {
                     let place = format!("{file}:{}", number + 1);
                     self.0.entry((phrase.entry.to_owned(), tree)).or_default().push(place);

@@ -13,10 +13,7 @@ pub(super) fn broken(participants: &[Participant], leader_check: &LeaderCheck) -
     }
     let reported = participants.iter().find_map(|participant| participant.log.entries().broken.clone());
     if let Some(reported) = reported {
-        return Some(Missed::new(
-            "Won, then perhaps Draining, then Lost, each once a term",
-            reported,
-        ));
+        return Some(Missed::new("Won, then perhaps Draining, then Lost, each once a term", reported));
     }
     disorder(&wins(participants))
         .map(|seen| Missed::new("a larger token for every later term of an election", seen))
