@@ -291,11 +291,7 @@ mod tests {
         let name = || String::from("ada");
         let texts = [
             (Obstacle::NewStore { left, can_be_stated: true }, "NEW_STORE", "may still lead for 12.345s"),
-            (
-                Obstacle::NewStore { left, can_be_stated: false },
-                "NEW_STORE",
-                "an unknown earlier leader",
-            ),
+            (Obstacle::NewStore { left, can_be_stated: false }, "NEW_STORE", "an unknown earlier leader"),
             (Obstacle::FormerLeader { left }, "FORMER_LEADER", "an earlier leader may still lead"),
             (Obstacle::Unproven, "UNPROVEN", "could not prove it"),
             (Obstacle::Unread, "UNREAD", "do not come back"),

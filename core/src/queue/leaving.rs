@@ -400,8 +400,7 @@ impl Candidacy<Queue> {
                 self.removal_waits();
             }
             Ok(_) => {
-                let detail =
-                    "a companion of a former place still exists a lease after it was to be deleted";
+                let detail = "a companion of a former place still exists a lease after it was to be deleted";
                 let fault = Fault { kind: FaultKind::Broken, detail: detail.into() };
                 self.removal_failed(&Failure::Fault(fault));
             }

@@ -214,7 +214,9 @@ impl fmt::Display for GaveUp {
                 ", by now for {:?} without a lease: another candidate may lead at the same time",
                 crate::time::rounded(*span)
             )?,
-            None => f.write_str("; this candidate gives up the election, and another may lead at the same time")?,
+            None => {
+                f.write_str("; this candidate gives up the election, and another may lead at the same time")?
+            }
         }
         write!(f, ". Messages dropped meanwhile: {dropped}")
     }

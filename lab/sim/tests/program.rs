@@ -136,9 +136,7 @@ fn the_faults_are_listed_with_what_is_promised_under_them() {
         "{said}"
     );
     assert!(
-        said.contains(
-            "freeze         A machine is paused, and its clock stops meanwhile. Only tokens still"
-        )
+        said.contains("freeze         A machine is paused, and its clock stops meanwhile. Only tokens still")
     );
     let first = json(well(&["--faults", "help", "--json"]).stdout.lines().next().unwrap());
     assert_eq!((&first["fault"], &first["promised"]), (&"loss".into(), &"everything".into()));

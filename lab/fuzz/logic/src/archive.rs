@@ -26,7 +26,10 @@ pub fn read() -> io::Result<Inputs> {
     let text = fs::read_to_string(folder().join("corpus.txt"))?;
     let input = |(at, line)| {
         parse(line).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("line {} of corpus.txt is not an input", at + 1))
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("line {} of corpus.txt is not an input", at + 1),
+            )
         })
     };
     text.lines().enumerate().map(input).collect()

@@ -16,7 +16,10 @@ pub(super) fn vacancy(world: &World<Key>, state: &State<Key>) -> Result<Tick, St
     let begin = quiet.now;
     while quiet.leaders(world).next().is_none() {
         if quiet.now - begin > world.fail_over || !advance(world, &mut quiet) {
-            return Err(format!("no candidate leads for {} s, although there are no faults", quiet.now - begin));
+            return Err(format!(
+                "no candidate leads for {} s, although there are no faults",
+                quiet.now - begin
+            ));
         }
     }
     Ok(quiet.now - begin)

@@ -129,7 +129,9 @@ impl Oracle<induction::Induction> for FromACommit {
                     ));
                 }
                 if node.lapsed == Some(token) {
-                    return Err(format!("c{place} leads again with {token}, although its deadline had passed"));
+                    return Err(format!(
+                        "c{place} leads again with {token}, although its deadline had passed"
+                    ));
                 }
             }
             Observation::Output { node: place, output, .. } => {

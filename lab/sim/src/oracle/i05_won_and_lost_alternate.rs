@@ -58,7 +58,9 @@ impl<R: Rule> Oracle<R> for Alternate {
                     && let Some(lease) = campaign.lease()
                     && wake.is_none_or(|wake| wake.at > lease.deadline)
                 {
-                    return Err(format!("c{node} has no wake-up at the end of its term: {lease:?}, {wake:?}"));
+                    return Err(format!(
+                        "c{node} has no wake-up at the end of its term: {lease:?}, {wake:?}"
+                    ));
                 }
             }
             _ => {}

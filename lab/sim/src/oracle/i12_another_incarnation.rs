@@ -141,7 +141,9 @@ impl Oracle for AnotherIncarnation {
                 if node.another
                     || node.acknowledged.is_some_and(|incarnation| incarnation != lease.token.incarnation)
                 {
-                    return Err(format!("c{place} knows of another incarnation but keeps leading: {lease:?}"));
+                    return Err(format!(
+                        "c{place} knows of another incarnation but keeps leading: {lease:?}"
+                    ));
                 }
                 if node.went_back {
                     return Err(format!(

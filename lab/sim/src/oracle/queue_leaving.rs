@@ -48,9 +48,9 @@ impl NothingLeft {
                 || content.companions.contains_key(&key) && !(extended && self.denied.contains(lease))
         });
         match left {
-            Some(lease) => {
-                Err(format!("the candidacy of lease {lease} was given up, but its keys are still there, or there again"))
-            }
+            Some(lease) => Err(format!(
+                "the candidacy of lease {lease} was given up, but its keys are still there, or there again"
+            )),
             None => Ok(()),
         }
     }

@@ -113,10 +113,14 @@ impl Oracle for Leaving {
                 let lasts = node.latest < node.lost + campaign.lease_time();
                 let waits = campaign.state() == State::Releasing && node.work == Work::Ends && lasts;
                 if waits && matches!(write.action, Action::Release { .. }) {
-                    return Err(format!("c{place} releases its lease while the work of its term is still running"));
+                    return Err(format!(
+                        "c{place} releases its lease while the work of its term is still running"
+                    ));
                 }
                 if waits {
-                    return Err(format!("c{place} lost its term and its work is still running, but it sends {write:?}"));
+                    return Err(format!(
+                        "c{place} lost its term and its work is still running, but it sends {write:?}"
+                    ));
                 }
             }
             Observation::Output { node: place, output: Output::WakeAt(_), .. } => {
