@@ -17,7 +17,7 @@ pub(super) fn kind_json(kind: Kind) -> Value {
     json!({ "fault": kind.name(), "says": kind.says(), "promised": under(kind.promise()).0 })
 }
 
-/// The promise under a fault: a word, and its explanation for a reader.
+/// The promise under a fault: a word, and its explanation.
 const fn under(promise: Promise) -> (&'static str, &'static str) {
     match promise {
         Promise::Full => ("everything", ""),
@@ -32,7 +32,7 @@ pub(super) fn failure_text(choice: &Choice, violation: &Violation) -> String {
 }
 
 pub(super) fn shrunk_text(violation: &Violation, script: &Script) -> String {
-    format!("with as few faults as it takes:\n{violation}\n{script}")
+    format!("with the fewest faults that reproduce it:\n{violation}\n{script}")
 }
 
 pub(super) fn summary_text(jobs: NonZeroUsize, tally: &Tally, took: Duration) -> String {
@@ -141,7 +141,7 @@ mod tests {
         );
         let shrunk = shrunk_text(&broken(), &Script::of(&choice));
         let lines: Vec<_> = shrunk.lines().collect();
-        assert_eq!(lines[0], "with as few faults as it takes:");
+        assert_eq!(lines[0], "with the fewest faults that reproduce it:");
         assert!(lines[3].starts_with("seed 5: 5 candidates, lease "), "{shrunk}");
         assert!(lines[4].starts_with("    2  "), "{shrunk}");
         assert_eq!(lines[5..], ["again: incumbent sim --seed 5 --seeds 1 --candidates 5 --keep 2"]);
