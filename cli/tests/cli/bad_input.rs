@@ -43,12 +43,12 @@ fn an_address_to_listen_at_is_refused_with_one_that_can_be() {
 
 #[test]
 fn a_command_line_that_cannot_be_is_refused() {
-    refused(&["status", "jobs"], 2, &["no store is named", "--store", "INCUMBENT_STORE"]);
+    refused(&["status", "jobs"], 2, &["no store given", "--store", "INCUMBENT_STORE"]);
     refused(&["status", "--store", "memory:"], 2, &["<KEY|--all>"]);
     refused(&["demo", "--workers", "1"], 2, &["--workers", "2..=50"]);
     refused(&["demo", "--faults", "rain"], 2, &["rain", "hand-over"]);
     refused(&["demo", "--lease", "soon"], 2, &["--lease"]);
-    refused(&["demo", "--in-process", "--faults", "kill"], 2, &["--faults kill wants a process"]);
+    refused(&["demo", "--in-process", "--faults", "kill"], 2, &["--faults kill needs candidates that are processes"]);
     refused(
         &["demo", "--store", "memory:x"],
         2,

@@ -101,9 +101,9 @@ fn a_lease_that_does_not_outlast_a_server_is_weak_and_one_that_cannot_be_is_refu
     assert_eq!(ended(&["init", "--store", &store, "--lease", "2s", "--new"]).code, Some(0));
     let report = examined(&store, &["--preset", "fast"], 0);
     assert_eq!(report["forecast"]["survives_a_server"], false);
-    assert!(found(&report, "weak")[0].starts_with("a term is lost when the server is away for "), "{report}");
+    assert!(found(&report, "weak")[0].starts_with("a term is lost when the server is down for "), "{report}");
     let text = ended(&["doctor", "--preset", "fast", "--store", &store]).stdout;
-    assert!(text.contains("  it is on one server: no candidate leads until that is back\n"), "{text}");
+    assert!(text.contains("  it is on a single server: no candidate leads until that is back\n"), "{text}");
     let report = examined(&store, &[], 4);
     assert_eq!((found(&report, "broken").len(), &report["safe"]), (0, &json!(true)), "{report}");
     assert!(found(&report, "refused")[0].starts_with("--lease is 2s, and must be at least 5s"), "{report}");
@@ -149,7 +149,7 @@ fn leaders_of_other_software_cannot_bear_markers() {
         bucket.put("jobs", "go-1".into()).await.unwrap();
     });
     let report = examined(&store, &[], 4);
-    assert!(found(&report, "refused")[0].starts_with("1 of the leaders are of other software"), "{report}");
+    assert!(found(&report, "refused")[0].starts_with("1 of the leaders run other software"), "{report}");
     assert_eq!(report["elections"], json!({ "total": 1, "led": 1, "led_by_other_software": 1 }));
 }
 
@@ -171,7 +171,7 @@ fn a_cluster_is_shown_with_its_servers_and_one_that_is_away_is_weak() {
     let away = (0..3).find(|n| cluster[*n].name() != leader).unwrap();
     let name = cluster[away].name().to_owned();
     cluster[away].kill();
-    let reported = format!("the server {name:?} is away or behind");
+    let reported = format!("the server {name:?} is down or lagging");
     incumbent_testkit::wait::until(&reported, Duration::from_secs(60), || {
         let doctor = ended(&["doctor", "--json", "--store", &store]);
         doctor.code == Some(0)
@@ -192,5 +192,5 @@ fn a_file_is_examined_for_people() {
 fn a_store_in_memory_is_examined_and_called_one() {
     let report = examined("memory:", &["--preset", "fast"], 0);
     assert_eq!(report["forecast"]["lease_ms"], 2000.0);
-    assert!(found(&report, "note")[0].starts_with("no other process sees"), "{report}");
+    assert!(found(&report, "note")[0].starts_with("other processes cannot see"), "{report}");
 }

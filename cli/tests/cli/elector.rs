@@ -391,7 +391,7 @@ fn an_option_of_elector_beside_a_command_is_refused_with_its_name_here() {
         let refused =
             ended(&["run", "--store", &scratch.url, "--key", "jobs", theirs, "ada", "--", "echo", "never"]);
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
-        let said = format!("incumbent: {theirs} goes with handlers; with a command, use {ours}\n");
+        let said = format!("incumbent: {theirs} is for handlers; with a command, use {ours}\n");
         assert_eq!(refused.stderr, said);
     }
 }

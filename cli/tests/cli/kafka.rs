@@ -181,10 +181,10 @@ fn a_cluster_is_examined_for_brokers_sessions_topics_and_protocols() {
     let consumer = examined(&format!("{store}?protocol=consumer"), 0);
     assert_eq!(consumer["settings"]["group_protocol"]["used"], "consumer");
     let notes = found(&consumer, "note");
-    assert!(notes.iter().any(|note| note.contains("the session is the brokers'")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("the brokers set the session")), "{notes:?}");
     // The brokers let no member in with a shorter one.
     let short = examined(&format!("{store}?session=500ms"), 4);
-    assert!(found(&short, "refused")[0].contains("outside of the brokers' limits"), "{short:#}");
+    assert!(found(&short, "refused")[0].contains("outside the brokers' limits"), "{short:#}");
     ada.signal(Signal::TERM);
     assert_eq!(ada.wait().code, Some(0));
 
@@ -202,7 +202,7 @@ fn a_cluster_is_examined_for_brokers_sessions_topics_and_protocols() {
     assert!(notes.iter().any(|what| what.starts_with(&kept)), "{notes:?}");
     let refused = found(&report, "refused");
     assert!(refused.iter().any(|what| what.contains("compacted.neli is compacted")), "{refused:?}");
-    assert!(broken.iter().any(|what| what.contains("its unclean elections are on")), "{broken:?}");
+    assert!(broken.iter().any(|what| what.contains("unclean leader elections are enabled")), "{broken:?}");
 }
 
 #[test]

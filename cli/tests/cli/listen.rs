@@ -193,7 +193,7 @@ fn an_address_that_is_taken_is_refused_before_anything_is_campaigned_for() {
     let refused = ended(&run);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(
-        refused.stderr.starts_with(&format!("incumbent: --listen {address} cannot be had")),
+        refused.stderr.starts_with(&format!("incumbent: --listen {address} cannot be used")),
         "{refused:?}"
     );
 }

@@ -142,7 +142,7 @@ fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
     let failed = ended(&[&arguments[..], &["--store", &scratch.url, "--force"]].concat());
     assert_eq!(failed.code, Some(1), "{failed:?}");
     let reported =
-        "incumbent: ada gave jobs up, and took it again when no other candidate did: is zoe a candidate?\n";
+        "incumbent: ada gave jobs up, and took it again because no other candidate did: is zoe a candidate?\n";
     assert_eq!(failed.stderr, reported);
 }
 
@@ -223,7 +223,7 @@ fn a_leader_of_other_software_cannot_be_asked_and_that_is_said() {
     });
     let asked = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", &scratch.url]);
     assert_eq!(asked.code, Some(1), "{asked:?}");
-    assert!(asked.stderr.contains("go-1 is a candidate of other software"), "{asked:?}");
+    assert!(asked.stderr.contains("go-1 runs other software"), "{asked:?}");
     assert!(asked.stderr.contains("incumbent evict jobs"), "{asked:?}");
     let evicted = ended(&["evict", "jobs", "--yes", "--store", &scratch.url, "--json"]);
     assert_eq!(json(&evicted.stdout)["evicted"], "go-1", "{evicted:?}");

@@ -280,7 +280,7 @@ fn a_hand_over_is_printed() {
             sequence(after);
             return said;
         }
-        assert!(said.contains("took it again when no other candidate did"), "{said}");
+        assert!(said.contains("took it again because no other candidate did"), "{said}");
         sequence(before);
     };
     for store in [&scratch.url, &url] {

@@ -284,7 +284,7 @@ fn with_once_a_lost_term_is_the_end() {
     delete(&scratch);
     let run = run.wait();
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains("--once asks for no other"), "{run:?}");
+    assert!(run.stderr.contains("--once allows no other"), "{run:?}");
     assert!(!is_running(command));
 }
 

@@ -120,7 +120,7 @@ const BY_A_SCRIPT: &str = "\"$0\" --reuid 0 --clear-groups setsid sh -c 'echo $$
 
 fn is_out_of_reach(line: &str) -> bool {
     line.contains("the command runs as root, and signals of this process do not reach it")
-        && line.contains("run incumbent as that user instead, or in a control group of its own")
+        && line.contains("run incumbent as that user instead, or in its own control group")
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_command_that_becomes_another_users_is_reported_at_once_and_again_where_it_o
     ada.until_reported("that it is out of reach", is_out_of_reach);
     ada.kill();
     ada.until_reported("that it cannot be killed", |line| {
-        line.contains("the command cannot be killed, and may run next to that of the next leader")
+        line.contains("the command cannot be killed, and may keep running next to the next leader's")
     });
     assert!(is_running(command));
     kill(command);

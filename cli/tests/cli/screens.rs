@@ -76,7 +76,7 @@ fn sigterm_to_top_leaves_the_terminal_as_it_was() {
     top.until("an empty store", |lines| {
         lines
             .iter()
-            .any(|line| line.contains("no election has a record here: none was held, or all have expired"))
+            .any(|line| line.contains("no election has a record here: none was ever held, or all records have expired"))
     });
     top.signal(Signal::TERM);
     assert_eq!(top.ends(0), [""; 0]);

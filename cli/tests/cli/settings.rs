@@ -58,7 +58,7 @@ fn a_table_of_the_file_is_for_one_command() {
 fn a_list_for_an_option_that_takes_one_value_is_refused_with_its_line() {
     let place = Place::with("store = \"sqlite:elections.db\"\nkey = [\"a\", \"b\"]");
     let ended = place.ended(&["run", "--", "true"], &[]);
-    let says = "incumbent: incumbent.toml line 2: key takes one value, and is a list\n";
+    let says = "incumbent: incumbent.toml line 2: key takes one value, not a list\n";
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(2), says));
     // One that may be given several times.
     let place = Place::with("store = \"sqlite:elections.db\"\n[run]\nmetadata = [\"a=b\", \"c=d\"]");

@@ -90,7 +90,8 @@ fn what_was_confirmed_while_the_store_was_away_is_not_done_when_it_is_back() {
             let words = [command, &["--yes", "--store", &store], more].concat();
             let ended = asked_too_early(&server, Running::start(incumbent(&words))).wait();
             assert_eq!((ended.code, ended.stdout.as_str()), (Some(3), ""), "{words:?}: {ended:#?}");
-            let said = "The store did not answer when this was confirmed with --yes, and nothing was done: ask again";
+            let said = "The store did not answer when this was confirmed with --yes, so nothing was done: run the \
+                command again";
             assert!(ended.stderr.contains(said) && ended.stderr.contains("ada"), "{words:?}: {ended:#?}");
         }
     }

@@ -223,7 +223,7 @@ pub(crate) fn hand_over(store: &str, to: &str) -> Ended {
         if handed.code == Some(0) {
             return handed;
         }
-        assert!(handed.stderr.contains("took it again when no other candidate did"), "{handed:?}");
+        assert!(handed.stderr.contains("took it again because no other candidate did"), "{handed:?}");
     }
 }
 
