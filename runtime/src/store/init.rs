@@ -10,7 +10,7 @@ use crate::Clock;
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
-/// The lease of a new bucket, where none is asked for.
+/// The lease of a new bucket if none is asked for.
 #[cfg(feature = "nats")]
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -54,8 +54,8 @@ impl InitOptions {
         self
     }
 
-    /// The most bytes of a NATS bucket, 65,536 at least, where the account requires such a limit. By default a new bucket has none; an
-    /// existing one keeps its own.
+    /// The most bytes of a NATS bucket, 65,536 at least, if the account requires a limit. By default a new bucket has
+    /// none; an existing one keeps its own.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
@@ -73,9 +73,9 @@ impl InitOptions {
         self
     }
 
-    /// States that no election was ever held in this store, so that its first leader need not wait for a lease. Refused
-    /// for a store that has been written to. Not for automation: where it makes a store again under a leader, the
-    /// statement is false and there can be two leaders.
+    /// States that no election ever ran in this store, so that its first leader need not wait for a lease. Refused for
+    /// a store that has been written to. Not for automation: if it recreates a store under a leader, the statement is
+    /// false and there can be two leaders.
     pub fn never_used(mut self, never_used: bool) -> Self {
         self.never_used = never_used;
         self
@@ -87,7 +87,7 @@ impl InitOptions {
         self
     }
 
-    /// Refuses requirements that mean something for a bucket only. `this` describes the store.
+    /// Refuses requirements that only make sense for a bucket. `this` describes the store.
     #[cfg(any(feature = "etcd", feature = "kafka", feature = "sqlite"))]
     fn only_of_buckets(&self, this: &str) -> Result<()> {
         let of_buckets = [
@@ -114,11 +114,11 @@ pub struct InitReport {
     pub created: bool,
     /// The store existed, and was changed.
     pub updated: bool,
-    /// The store states that no election was ever held in it.
+    /// The store states that no election ever ran in it.
     pub never_used: bool,
     /// The lease of the elections in a NATS bucket; elsewhere each candidate has its own.
     pub lease: Option<Duration>,
-    /// The differences between an existing bucket and the requirements; corrected where it was updated.
+    /// The differences between an existing bucket and the requirements; corrected if it was updated.
     pub differences: Vec<Difference>,
     /// The leader topic, in Kafka.
     pub topic: Option<String>,
@@ -126,7 +126,7 @@ pub struct InitReport {
     pub incarnation: Option<Incarnation>,
 }
 
-/// A setting of a bucket that differs from the required one.
+/// A bucket's setting that differs from the requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The setting, by its name in the server's configuration.
@@ -152,7 +152,7 @@ impl InitReport {
 }
 
 impl Difference {
-    /// The option of [`InitOptions`] that asks for this setting, where there is one.
+    /// The option of [`InitOptions`] that asks for this setting, if there is one.
     pub fn option(&self) -> Option<&'static str> {
         match self.setting {
             "max_age" => Some("lease"),
@@ -167,13 +167,14 @@ impl StoreSettings {
     /// Prepares the store for elections, or reports how an existing bucket differs. A second call changes nothing.
     ///
     /// - A NATS bucket is created with file storage, a history of 1 and its lease as TTL. Without markers it refuses
-    ///   purges, which would remove the record of a leader. One that exists is compared, and left as it is without
+    ///   purges, which would remove the record of a leader. An existing bucket is compared, and left as it is without
     ///   [`InitOptions::update`].
-    /// - An SQLite file is created where it does not exist.
-    /// - Under a prefix of etcd the birth record is written, by which candidates notice that the cluster was replaced.
+    /// - An SQLite file is created if it does not exist.
+    /// - Under a prefix of etcd the birth record is written, from which candidates notice that the cluster was
+    ///   replaced.
     /// - In Kafka the leader topic of one election is created.
     ///
-    /// In a new store no candidate leads before the store is one lease old, because it may replace another in which a
+    /// In a new store no candidate leads until the store is one lease old, because it may replace another in which a
     /// candidate still leads. [`InitOptions::never_used`] removes that wait.
     ///
     /// # Errors
