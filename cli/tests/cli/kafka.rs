@@ -258,7 +258,7 @@ fn brokers_that_do_not_answer_are_an_error_or_are_waited_for() {
 fn a_property_on_which_elections_depend_is_refused_by_name() {
     for (property, why) in [
         ("group.id=other", "the election's key"),
-        ("enable.auto.commit=true", "a commit is what proves a lease"),
+        ("enable.auto.commit=true", "commits prove a lease"),
         ("session.timeout.ms=1000", "`session` sets it"),
         ("acks=1", "every in-sync replica"),
         ("group.instance.id=a", "`instance_id` sets it"),

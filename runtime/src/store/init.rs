@@ -179,8 +179,8 @@ impl StoreSettings {
     ///
     /// # Errors
     /// `InvalidSetting` for an option that is invalid or not for this kind of store; `UnsafeStore` for a bucket that
-    /// cannot be corrected, and for a store that is stated to be new and has been written to; `Unsupported` for
-    /// servers that are too old; and every error of reaching the store. A store that does not answer is not waited for.
+    /// cannot be corrected, and for a store that is stated to be new but has been written to; `Unsupported` for servers
+    /// that are too old; and every error of reaching the store. This does not wait for a store that does not answer.
     pub async fn init(&self, options: &InitOptions) -> Result<InitReport> {
         if let Some(election) = &options.election
             && !self.has_store_per_election()
@@ -208,7 +208,7 @@ impl StoreSettings {
     }
 }
 
-/// The most looks at a bucket whose servers do not answer.
+/// The most attempts to examine a bucket whose servers do not answer.
 #[cfg(feature = "nats")]
 const SURVEYS: u32 = 4;
 
@@ -231,10 +231,10 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     asked(options.lease.unwrap_or(LEASE), options.replicas.unwrap_or(1)).check()?;
     let existing = match (options.lease, options.replicas) {
         (Some(_), Some(_)) => None,
-        // One that could not be examined may be there: its lease and replicas must not be taken for the usual ones.
+        // A bucket that could not be examined may exist: do not assume the usual lease and replicas.
         _ => existing_bucket(settings).await?,
     };
-    // What is not asked for stays as an existing bucket has it.
+    // Settings that are not asked for stay as they are in an existing bucket.
     let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
     let replicas = options.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
     let nats::InitReport { created, updated, differences } =
@@ -245,7 +245,7 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     Ok(InitReport { never_used: stated && report.is_ready(), ..report })
 }
 
-/// The bucket as it is; `None` where there is none. A cluster that has just elected a leader loses requests.
+/// The bucket as it is; `None` if it does not exist. A cluster that has just elected a leader loses requests.
 #[cfg(feature = "nats")]
 async fn existing_bucket(settings: &super::NatsSettings) -> Result<Option<super::nats::Survey>> {
     let settings = settings.clone().fail_fast(true);

@@ -20,7 +20,7 @@ const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
 pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Result<NatsSettings> {
     selectors::check_url(text)?;
     let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(invalid("a NATS store's URL reads nats://HOST:4222/BUCKET; \"://\" is missing"));
+        return Err(invalid("a NATS store's URL has the form nats://HOST:4222/BUCKET; \"://\" is missing"));
     };
     check_scheme(scheme)?;
     if rest.contains('#') {
@@ -89,7 +89,7 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
     Ok(settings)
 }
 
-/// A part of subjects, which have no spaces and wildcards.
+/// A part of a subject, which has no spaces and no wildcards.
 fn subject(query: &mut Query, name: &'static str) -> Result<Option<String>> {
     let text = query.text(name)?;
     match &text {
@@ -151,7 +151,7 @@ impl Authority {
             if let Some(user) = user {
                 let given = user_info(user)?;
                 if credentials.as_ref().is_some_and(|known| *known != given) {
-                    return Err(invalid("the servers of the list have different credentials; give one"));
+                    return Err(invalid("the listed servers have different credentials; give one set"));
                 }
                 credentials = Some(given);
             }
