@@ -85,19 +85,19 @@ fn what_nats_cannot_be_reached_for_is_said() {
         row(
             store("nats", &silent),
             3,
-            &[&silent, "no answer as of a NATS server", "check the host and the port"],
+            &[&silent, "nothing answered like a NATS server", "check the host and the port"],
         ),
         row(
             store("nats", &http),
             3,
-            &[&http, "no answer as of a NATS server", "check the host and the port"],
+            &[&http, "nothing answered like a NATS server", "check the host and the port"],
         ),
         row(
             store("nats", "no-such-host.invalid:4222"),
             3,
             &["no-such-host.invalid:4222", "lookup", "check the host"],
         ),
-        row(store("tls", &plain), 3, &[&plain, "has no TLS", "write nats://"]),
+        row(store("tls", &plain), 3, &[&plain, "does not use TLS", "write nats://"]),
         row(store("nats", &secured), 3, &[&secured, "certificate", "check tls_ca"]),
         row(store("tls", &secured), 3, &[&secured, "certificate", "check tls_ca"]),
         row(
@@ -133,7 +133,7 @@ fn what_etcd_cannot_be_reached_for_is_said() {
 fn a_server_without_jetstream_is_waited_for_by_every_command_alike() {
     let server = NatsServer::start(Options::new().config("jetstream: disabled"));
     let store = format!("{}/ELECTIONS", server.url());
-    each(vec![row(&*store, 3, &["JetStream is not enabled there", "domain"])]);
+    each(vec![row(&*store, 3, &["JetStream is not enabled", "domain"])]);
     for command in ["init", "doctor"] {
         assert_eq!(ended(&[command, "--store", &store]).code, Some(3));
     }

@@ -410,7 +410,7 @@ fn credentials_that_are_refused_end_every_command_and_are_not_shown() {
             &["does not accept the user and the password"],
         );
         assert!(!said.stderr.contains("s3cr3t"), "{said:?}");
-        refused(&[command, &["--store", &none]].concat(), 6, &["asks for a user", "user:password@"]);
+        refused(&[command, &["--store", &none]].concat(), 6, &["requires a user", "user:password@"]);
     }
     let run = ["run", "--key", "jobs", "--fail-fast", "--store", &wrong, "--", "true"];
     refused(&run, 6, &["does not accept the user and the password"]);

@@ -155,7 +155,7 @@ fn a_candidate_waits_for_the_link_to_the_domain_of_its_store_and_leads_when_it_i
     hub.stop();
     let mut ada = campaigning(&store, "jobs", "ada");
     let waits = ada.until_reported("that it waits", |line| line.contains("waiting for the store: "));
-    assert!(waits.contains("JetStream is not enabled there") && waits.contains("domain"), "{waits}");
+    assert!(waits.contains("JetStream is not enabled") && waits.contains("domain"), "{waits}");
     hub.restart();
     ada.until_reported("the answer", |line| line == "incumbent: the store answers");
     assert!(sequence(&mut ada) > 0);

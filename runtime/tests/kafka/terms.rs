@@ -136,7 +136,7 @@ async fn a_cluster_that_does_not_answer_is_an_error_where_that_is_wanted_with_ad
     tokio::join!(
         refused("127.0.0.1:1".into(), "Connection refused"),
         refused(of_silent.to_string(), "did not answer within 3s"),
-        refused(of_other.to_string(), "that is no broker of Kafka"),
+        refused(of_other.to_string(), "that is not a Kafka broker"),
         refused("no-such-host.invalid:9092".into(), "resolve"),
     );
     drop(silent);

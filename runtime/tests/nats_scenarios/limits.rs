@@ -190,7 +190,7 @@ async fn a_bucket_that_takes_no_renewals_for_a_moment_costs_nothing() {
 }
 
 fn takes_no_write(warning: &Warning) -> bool {
-    warning.to_string().contains("takes no write")
+    warning.to_string().contains("refuses writes")
 }
 
 /// Changes the bucket's settings as an operator with any client might.

@@ -131,9 +131,9 @@ async fn a_watch_that_the_bucket_has_no_place_for_is_refused_with_the_remedy() {
     let refused = within(second.watch()).await.err().expect("there is one consumer already");
     assert_eq!(
         refused.detail,
-        "the NATS bucket \"elections\" has as many consumers as it may (maximum consumers limit reached), and \
-         each process needs one: raise `max_consumers` of its stream KV_elections or of the account; where none \
-         is set, nats-server 2.15 and newer allow 1,000"
+        "the NATS bucket \"elections\" has reached its limit of consumers (maximum consumers limit reached), and each \
+         process needs one: raise `max_consumers` of its stream KV_elections or of the account; if neither is set, \
+         nats-server 2.15 and newer allow 1,000"
     );
 }
 

@@ -126,7 +126,7 @@ mod damage {
         let error = refused(&SqliteSettings::new(&path)).await;
         assert_eq!(error.kind(), ErrorKind::Broken);
         assert!(
-            error.message().contains("stop every candidate, move it away together with its -journal"),
+            error.message().contains("stop every candidate and move it away together with its -journal"),
             "{error}"
         );
     }
@@ -304,7 +304,7 @@ mod opening {
         assert!(error.message().contains("`incumbent init`"), "{error}");
         let error = refused(&SqliteSettings::new(folder.path().join("no/elections.db"))).await;
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        assert!(error.message().contains("make it first"), "{error}");
+        assert!(error.message().contains("create it first"), "{error}");
     }
 
     #[tokio::test]

@@ -145,7 +145,7 @@ fn a_user_with_a_password_is_authenticated_over_tls_and_the_password_is_not_show
         &["does not accept the user and the password"],
     );
     assert!(!wrong.stderr.contains("gu3ss3d"), "{wrong:?}");
-    refused(&["status", "jobs", "--fail-fast", "--store", &secured.trusting], 6, &["asks for a user"]);
+    refused(&["status", "jobs", "--fail-fast", "--store", &secured.trusting], 6, &["requires a user"]);
     ada.signal(Signal::TERM);
     let ended = ada.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -121,7 +121,7 @@ async fn credentials_that_do_not_fit_are_refused_at_once() {
             server.ctl(command);
         }
         let anonymous = settings(&server.address()).fail_fast(false);
-        says(&refusal(&anonymous).await, ErrorKind::Authentication, &["asks for a user"]);
+        says(&refusal(&anonymous).await, ErrorKind::Authentication, &["requires a user"]);
         let wrong = anonymous.clone().user_and_password("ada", "hunter2");
         let error = refusal(&wrong).await;
         says(&error, ErrorKind::Authentication, &["does not accept", "check them"]);
