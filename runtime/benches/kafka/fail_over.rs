@@ -14,7 +14,7 @@ const ELECTION: &str = "killed";
 /// The URL for a process that is a candidate to be killed.
 const ORDER: &str = "INCUMBENT_BENCH_CANDIDATE";
 
-/// The URL where this process is a candidate to be killed.
+/// The URL if this process is a candidate to be killed.
 pub(crate) fn order() -> Option<String> {
     std::env::var(ORDER).ok()
 }
@@ -28,7 +28,7 @@ pub(crate) async fn campaign(url: &str) {
     std::future::pending().await
 }
 
-/// The times from each kill to the win of the candidate that waits.
+/// The times from each kill to the win of the waiting candidate.
 pub(crate) async fn measure(url: &str) -> Sample {
     let store = Store::open(url).await.expect("the broker is up");
     let mut times = Sample::default();
