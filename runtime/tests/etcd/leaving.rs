@@ -30,7 +30,7 @@ async fn a_store_that_is_closed_closes_its_candidates() {
     soon(store.close()).await.unwrap();
     assert!(!ada.is_leader() && !ben.is_leader());
     assert_eq!(keys(&server), [".incumbent"]);
-    // One that was granted too late for the candidate runs out.
+    // A lease that was granted too late for the candidate runs out.
     until(async || leases(&server) == 0).await;
 }
 

@@ -1,4 +1,4 @@
-//! Winning, leaving, and what others see of it.
+//! Winning and leaving, and what others see of it.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -149,7 +149,7 @@ async fn an_observer_finds_the_topic_that_is_created_after_its_first_question() 
     let (broker, jobs) = (broker(), election("later"));
     let watching = open(&broker.address(), "").await;
     let leader = async || watching.leader(&jobs).await.unwrap();
-    // For several of the reader's attempts, which nothing outside shows.
+    // For several of the reader's attempts, which cannot be observed from outside.
     for _ in 0..50 {
         assert_eq!(leader().await, None);
         tokio::time::sleep(Duration::from_millis(50)).await;

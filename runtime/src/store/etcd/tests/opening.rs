@@ -1,4 +1,4 @@
-//! Connecting: what is refused at once, and how it is said.
+//! Connecting: what is refused at once, and with which message.
 
 use std::process::Command;
 
@@ -106,7 +106,7 @@ async fn tls_where_there_is_none_and_the_reverse_name_the_scheme_to_write() {
 async fn credentials_that_do_not_fit_are_refused_at_once() {
     for version in EtcdVersion::tested() {
         let server = EtcdServer::start(Options::new().version(version));
-        // A server without authentication takes any user, as etcd's own clients expect.
+        // A server without authentication accepts any user, as etcd's own clients expect.
         let ada = settings(&server.address()).fail_fast(false).user_and_password("ada", "pw");
         open(&ada).await.inspect().await.unwrap();
         for command in [

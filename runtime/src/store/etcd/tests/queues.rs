@@ -1,4 +1,4 @@
-//! The answers of a store in good order.
+//! The answers of a healthy store.
 
 use futures_util::StreamExt;
 use incumbent_core::Token;
@@ -11,7 +11,7 @@ use incumbent_testkit::wait;
 use super::*;
 use crate::store::request::HandOver;
 
-/// Waits until the server serves so many watches.
+/// Waits until the server serves this many watches.
 async fn watchers(server: &EtcdServer, number: u64) {
     let served = || async { server.gauge("etcd_debugging_mvcc_watcher_total") == number };
     wait::until_async("the watches", GENEROUS, served).await;
