@@ -1,4 +1,5 @@
-//! What a command says where it cannot connect, a row for each cause: the address, the cause, the remedy, the exit code.
+//! The messages of commands that cannot connect, one row for each cause: the address, the cause, the remedy, the exit
+//! code.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -10,7 +11,7 @@ use incumbent_testkit::port::Port;
 
 use crate::support::{Running, ended, incumbent};
 
-/// A cause, and what is expected.
+/// A cause, and the expected message.
 struct Row {
     store: String,
     code: i32,
@@ -30,7 +31,7 @@ fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
         for mut stream in listener.incoming().map_while(Result::ok) {
             match answer {
                 Some(answer) => {
-                    // One that speaks first waits for no request.
+                    // A server that speaks first does not wait for a request.
                     if answer.starts_with(b"HTTP") {
                         let _ = stream.read(&mut [0; 512]);
                     }
@@ -46,7 +47,7 @@ fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
 const HTTP: Option<&[u8]> =
     Some(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 
-/// Checks each row, by a command that asks and by a candidate; all at the same time.
+/// Checks each row, with a command that reads and with a candidate, all at the same time.
 #[track_caller]
 fn each(rows: Vec<Row>) {
     let start = |row: Row| {
@@ -160,7 +161,7 @@ fn a_candidate_that_is_not_elected_in_time_says_why_its_store_was_not_opened() {
     }
 }
 
-/// The failures of librdkafka's connections have no address and no cause of their own.
+/// The failures of librdkafka's connections contain neither an address nor a cause.
 #[cfg(feature = "kafka")]
 #[test]
 fn what_kafka_cannot_be_reached_for_is_said() {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::snapshot;
 use crate::support::{Ended, LIMIT, Running, ended, incumbent, json, sequence, takes_part};
 
-/// A server, and the store under the prefix `app/` there, which no candidate has to wait in.
+/// A server, and the store under its prefix `app/`, in which no candidate must wait.
 fn server() -> (EtcdServer, String) {
     prepared(EtcdServer::start(Options::new()))
 }
@@ -41,7 +41,7 @@ fn leading(store: &str, name: &str) -> Running {
     run
 }
 
-/// A candidate of other software, which leads.
+/// A leading candidate of other software.
 fn elected(server: &EtcdServer, name: &str) -> ChildGuard {
     let mut command = Command::new(tools::etcdctl().unwrap());
     command.env("ETCDCTL_API", "3").args(["--endpoints", &server.address(), "elect", "app/jobs", name]);
@@ -348,7 +348,7 @@ fn a_full_cluster_is_refused_and_its_remedy_is_named() {
     assert!(found(&report, "refused")[0].starts_with("the cluster is full (alarm NOSPACE)"), "{report}");
 }
 
-/// A server that asks for users: `root`, and one for each role that the program prints.
+/// A server that requires users: `root`, and one for each role that the program prints.
 fn guarded() -> EtcdServer {
     let (server, store) = server();
     server.ctl(&["user", "add", "root:p"]);

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::run::{delete, pid, state};
 use crate::support::{LIMIT, Running, Scratch, ended, incumbent, json};
 
-/// The arguments of a candidate whose lease does not end just because the machine is busy.
+/// The arguments of a candidate whose lease does not end merely because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--lease", "30s"]
 }
@@ -29,7 +29,7 @@ fn a_candidate_that_is_not_elected_in_time_says_who_is_and_ends() {
     let scratch = Scratch::made();
     let mut ada = started(&scratch, "ada", &[], "echo $$; exec sleep 1000");
     pid(&mut ada);
-    // Long enough to hear of ada.
+    // Long enough to learn of ada.
     let ben = ended(&command(&scratch, "ben", &["--wait", "10s"], "echo never"));
     assert_eq!((ben.code, ben.stdout.as_str()), (Some(8), ""), "{ben:?}");
     assert!(ben.stderr.contains("not elected within 10s; ada leads"), "{ben:?}");
@@ -60,7 +60,7 @@ fn a_leader_whose_standard_error_is_not_read_leads_on() {
         let mut run = ChildGuard::spawn(incumbent(&words)).unwrap();
         drop(run.take_stderr());
         let mut lines = BufReader::new(run.take_stdout().unwrap()).lines();
-        // It reports that the command has exited before it starts it again, and so before any output here.
+        // It reports that the command has exited before it restarts it, and so before any output here.
         let [first, second] = [lines.next(), lines.next()].map(|line| line.unwrap().unwrap());
         assert_eq!(first, second, "in the same term");
         run.terminate();
@@ -209,7 +209,7 @@ fn a_candidate_that_does_not_wait_ends_only_where_another_leads() {
     let beaten = ended(&command(&scratch, "ben", &["--no-wait"], "echo never"));
     assert_eq!((beaten.code, beaten.stdout.as_str()), (Some(8), ""), "{beaten:?}");
     assert_eq!(beaten.stderr, "incumbent: not elected: ada leads, and --no-wait forbids waiting\n");
-    // In a new store no candidate leads at first, and that is worth the wait.
+    // In a new store no candidate leads at first, so it waits.
     let fresh = Scratch::new();
     let words =
         ["run", "--store", &fresh.url, "--key", "jobs", "--preset", "fast", "--lease", "2s", "--no-wait"];

@@ -1,4 +1,4 @@
-//! `incumbent run` without a command: a candidate that others ask whether it leads.
+//! `incumbent run` without a command: other processes check whether the candidate leads.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::listen::{OK, UNAVAILABLE, got};
 use crate::run::{arguments, command, pid, started, state};
 use crate::support::{LIMIT, Running, Scratch, ended, incumbent};
 
-/// A candidate alone, and its file.
+/// A candidate without a command, and its file.
 fn alone(scratch: &Scratch, name: &str, options: &[&str]) -> (Running, PathBuf) {
     let file = scratch.folder.path().join(format!("{name}-leads"));
     let mut words = arguments(scratch, name);

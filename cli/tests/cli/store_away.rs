@@ -1,4 +1,4 @@
-//! Commands that ask or act once, where the store does not answer.
+//! Commands that read or act once, on a store that does not answer.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::operate::server;
 use crate::support::{Ended, Running, campaigning, ended, incumbent, json, leading, sequence, settled};
 use crate::terminal::terminal;
 
-/// The commands that ask or act once.
+/// The commands that read or act once.
 const ONCE: &[&[&str]] = &[
     &["status", "jobs"],
     &["status", "--all"],
@@ -71,7 +71,7 @@ fn the_time_limit_of_a_command_counts_the_wait_for_the_store() {
     }
 }
 
-/// Starts a command while the server does not answer, and lets that answer once the command has reported it.
+/// Starts a command while the server does not answer, and lets the server answer once the command has reported that.
 #[track_caller]
 fn asked_too_early(server: &NatsServer, mut asked: Running) -> Running {
     asked.until_reported("that it waits", |line| line.starts_with("incumbent: waiting for the store: "));

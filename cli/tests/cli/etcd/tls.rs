@@ -1,4 +1,4 @@
-//! `etcds://`: authorities, client certificates, and users over TLS.
+//! `etcds://`: certificate authorities, client certificates, and users over TLS.
 
 use incumbent_testkit::certificates::Certificates;
 use incumbent_testkit::etcd::{EtcdServer, Options};
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{examined, leading, refused, status};
 use crate::support::{Running, ended, incumbent, sequence, takes_part};
 
-/// A server with TLS, its certificates, and the URL of a client that trusts its authority.
+/// A server with TLS, its certificates, and the URL of a client that trusts its CA.
 struct Secured {
     certificates: Certificates,
     server: EtcdServer,
@@ -24,7 +24,7 @@ impl Secured {
         Self { certificates, server, trusting }
     }
 
-    /// The URL of a client that has a certificate as well.
+    /// The URL of a client that also has a certificate.
     fn certified(&self) -> String {
         self.presenting(&self.certificates, "client.pem", "client.key")
     }
@@ -88,11 +88,11 @@ fn a_server_of_another_authority_and_a_certificate_of_another_authority_are_refu
     for command in [&["status", "jobs", "--fail-fast"][..], &["doctor"], &["init"]] {
         refused(&[command, &["--store", &mistrusting]].concat(), 6, &["certificate", "tls_ca"]);
         let ended = ended(&[command, &["--store", &foreign]].concat());
-        // The server closes the connection, with an alert that may be lost with it.
+        // The server closes the connection with an alert, which may be lost.
         assert!(matches!(ended.code, Some(3 | 6)), "{ended:?}");
         assert!(ended.stderr.contains(&secured.server.address()), "{ended:?}");
     }
-    // The authority of the system is none of these.
+    // The system trust store lacks this CA.
     let trusting_the_system = format!("etcds://{}/app", secured.server.address());
     let said = ["certificate", "tls_ca"];
     refused(&["status", "jobs", "--fail-fast", "--store", &trusting_the_system], 6, &said);
