@@ -19,7 +19,7 @@ use crate::{doctor, exit, init, observe, operate, pages, permissions, run, statu
 ///   sqlite:elections.db        the processes of this machine
 ///   nats://HOST:4222/BUCKET    a NATS JetStream key-value bucket
 ///   etcd://HOST:2379/PREFIX    keys of an etcd cluster
-///   kafka://HOST:9092/PREFIX   consumer groups of Kafka, where it is built in
+///   kafka://HOST:9092/PREFIX   consumer groups of Kafka, if it is built in
 ///   memory:                    one process, for trying things out
 ///
 /// To see it at work, with nothing set up:

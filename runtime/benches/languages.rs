@@ -73,7 +73,7 @@ async fn events(election: ScriptedElection, candidate: &Candidate) -> Sample {
     for count in 0..EVENTS {
         ready.send(()).expect("the other thread runs");
         let sent = loop {
-            if let Event::LeaderChanged(Some(leader)) = events.next().await.expect("events go on") {
+            if let Event::LeaderChanged(Some(leader)) = events.next().await.expect("events continue") {
                 break Duration::from_nanos(leader.name.parse().expect("the name is a reading"));
             }
         };

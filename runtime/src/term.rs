@@ -37,7 +37,7 @@ use crate::lazy_token::LazyToken;
 /// # let candidate = store.campaign("jobs", CampaignOptions::new()).await?;
 /// let term = candidate.next_term().await?;
 /// println!("leading with fencing token {}", term.token());
-/// let answer = term.run(async { 6 * 7 }).await.expect("the term goes on");
+/// let answer = term.run(async { 6 * 7 }).await.expect("the term continues");
 /// assert_eq!(answer, 42);
 /// # drop(term);
 /// # candidate.close().await }

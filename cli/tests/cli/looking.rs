@@ -117,7 +117,7 @@ fn status_names_the_holder_and_the_waiting_candidates() {
     let scratch = Scratch::made();
     for store in [&scratch.url, &bucket] {
         let _ada = campaigning_for_long(store, "jobs", "ada");
-        let stands = |names: &[&str]| {
+        let listed = |names: &[&str]| {
             let wanted: Vec<_> = names.iter().map(|name| (json!(name), json!(*name == "ada"))).collect();
             until_some("the candidates", LIMIT, || {
                 let status = json(&ended(&["status", "jobs", "--store", store, "--json"]).stdout);
@@ -127,12 +127,12 @@ fn status_names_the_holder_and_the_waiting_candidates() {
                 (found == wanted).then_some(())
             });
         };
-        stands(&["ada"]);
+        listed(&["ada"]);
         let ben = campaigning_for_long(store, "jobs", "ben");
-        stands(&["ada", "ben"]);
+        listed(&["ada", "ben"]);
         let _cleo = campaigning_for_long(store, "mailer", "cleo");
         drop(ben);
-        stands(&["ada"]);
+        listed(&["ada"]);
     }
     server.stop();
 }

@@ -56,7 +56,7 @@ impl Pair {
 
     async fn await_newer(&mut self, than: u64) -> u64 {
         loop {
-            let message = self.watch.next().await.expect("the watch goes on").expect("a message");
+            let message = self.watch.next().await.expect("the watch continues").expect("a message");
             let sequence = message.info().expect("a stream's message").stream_sequence;
             if sequence > than {
                 return sequence;

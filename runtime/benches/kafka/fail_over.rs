@@ -23,7 +23,7 @@ pub(crate) fn order() -> Option<String> {
 pub(crate) async fn campaign(url: &str) {
     let store = Store::open(url).await.expect("the broker is up");
     let candidate = store.campaign(ELECTION, options("killed")).await.expect("sound settings");
-    let _term = candidate.next_term().await.expect("the campaign goes on");
+    let _term = candidate.next_term().await.expect("the campaign continues");
     println!("leads");
     std::future::pending().await
 }
@@ -45,7 +45,7 @@ pub(crate) async fn measure(url: &str) -> Sample {
         assert!(!waiter.is_leader(), "the killed process leads");
         let killed = Instant::now();
         child.kill();
-        drop(waiter.next_term().await.expect("the campaign goes on"));
+        drop(waiter.next_term().await.expect("the campaign continues"));
         times.add(killed.elapsed());
         waiter.close().await.expect("closed once");
     }

@@ -42,7 +42,7 @@ impl Pair {
         tokio::time::sleep(phase).await;
         let began = Instant::now();
         let leaving = self.leader.candidate.request_close();
-        let won = self.waiter.candidate.next_term().await.expect("the campaign goes on");
+        let won = self.waiter.candidate.next_term().await.expect("the campaign continues");
         let took = began.elapsed();
         drop(won);
         leaving.await.expect("the leader leaves");

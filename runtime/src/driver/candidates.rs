@@ -311,8 +311,8 @@ impl<L: Link> Driver<L> {
     }
 
     /// Registers or removes a candidate.
-    pub(super) fn register(&mut self, id: CampaignId, stands: bool) {
-        if !stands {
+    pub(super) fn register(&mut self, id: CampaignId, takes_part: bool) {
+        if !takes_part {
             return self.roll.leave(id);
         }
         let Some(entry) = self.candidates.get_mut(&id) else { return };

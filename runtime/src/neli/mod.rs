@@ -22,7 +22,7 @@
 //!     });
 //! let neli = Neli::new(config).await?;
 //!
-//! // Called again and again while this process leads.
+//! // Called repeatedly while this process leads.
 //! let pulser = neli.background(async |term| {
 //!     println!("a piece of work, with token {}", term.token());
 //!     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -31,18 +31,18 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What differs from goNELI
+//! # Differences from goNELI
 //!
-//! - [`is_leader`](Neli::is_leader) compares a proven deadline with the clock. It turns false by itself, in the middle of a task
-//!   or while the process is stopped; goNELI's flag falls at the next pulse.
-//! - The store polls Kafka on a thread of its own, so a long task costs no membership. In exchange the pulses are
-//!   watched: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves the group until its
-//!   next pulse.
-//! - The [barrier](Config::barrier) is called as soon as something happens, and not at the next pulse. A task of
-//!   [`background`](Neli::background) may therefore run beside it. A revocation waits for both; a task is dropped the moment
+//! - [`is_leader`](Neli::is_leader) compares a proven deadline with the clock. It turns false by itself, in the middle of
+//!   a task or while the process is stopped; goNELI's flag falls at the next pulse.
+//! - The store polls Kafka on a separate thread, so a long task does not cost the membership. In exchange the pulses are
+//!   watched: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves the group
+//!   until its next pulse.
+//! - The [barrier](Config::barrier) is called as soon as something happens, not at the next pulse. So it may run at the
+//!   same time as a task of [`background`](Neli::background). A revocation waits for both; a task is dropped the moment
 //!   its term ends.
-//! - `Revoked` is emitted where the group, or a close, leaves time to finish, and `Fenced` where it does not, whatever the
-//!   reason. goNELI reports a sudden removal as revoked.
+//! - `Revoked` is emitted if the group, or a close, leaves time to finish, and `Fenced` if not, whatever the reason.
+//!   goNELI reports a sudden removal as revoked.
 //! - A fenced leader that proves its lease again begins a new term with a larger token: another `Acquired`.
 //! - A pulse returns its error without the leadership, which is [`is_leader`](Neli::is_leader).
 //!

@@ -17,19 +17,19 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
     let value = |successor: Option<&str>| companion_value(identity, successor);
     match action {
         Action::Enter { lease, companion, replaces } => {
-            let (place, beside) = pair(*lease);
+            let (place, companion_key) = pair(*lease);
             let inside = keys.birth_inside(election);
             let mut txn = TxnRequest {
-                compare: vec![absent(&place), absent(&beside), absent(&inside)],
+                compare: vec![absent(&place), absent(&companion_key), absent(&inside)],
                 success: vec![
                     put(place.clone(), identity.name.as_bytes().to_vec(), Some(*lease)),
-                    put(beside, value(None), Some(*companion)),
+                    put(companion_key, value(None), Some(*companion)),
                 ],
                 failure: vec![get(place), get(inside)],
             };
             if let Some(Own { lease, revision }) = replaces {
-                let (place, beside) = pair(*lease);
-                for key in [place, beside] {
+                let (place, companion_key) = pair(*lease);
+                for key in [place, companion_key] {
                     txn.compare.push(created_at(&key, signed(revision.0)));
                     txn.success.push(delete(key));
                 }
@@ -37,27 +37,27 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
             txn
         }
         Action::Move { own, modified, to } => {
-            let (_, beside) = pair(own.lease);
+            let (_, companion_key) = pair(own.lease);
             TxnRequest {
-                compare: vec![modified_at(&beside, signed(modified.0))],
-                success: vec![attach(beside, *to)],
+                compare: vec![modified_at(&companion_key, signed(modified.0))],
+                success: vec![attach(companion_key, *to)],
                 failure: Vec::new(),
             }
         }
         Action::LeaveCompanion { lease } => {
-            let (_, beside) = pair(*lease);
-            TxnRequest { success: vec![delete(beside)], ..Default::default() }
+            let (_, companion_key) = pair(*lease);
+            TxnRequest { success: vec![delete(companion_key)], ..Default::default() }
         }
         Action::Name { own, modified, companion, successor } => {
-            let (_, beside) = pair(own.lease);
+            let (_, companion_key) = pair(own.lease);
             TxnRequest {
-                compare: vec![modified_at(&beside, signed(modified.0))],
-                success: vec![put(beside, value(successor.as_deref()), Some(*companion))],
+                compare: vec![modified_at(&companion_key, signed(modified.0))],
+                success: vec![put(companion_key, value(successor.as_deref()), Some(*companion))],
                 failure: Vec::new(),
             }
         }
         Action::Leave { lease, revision } => {
-            let (place, beside) = pair(*lease);
+            let (place, companion_key) = pair(*lease);
             let each = |key: Vec<u8>| match revision {
                 None => delete(key),
                 Some(revision) => operation(OperationKind::Txn(TxnRequest {
@@ -66,7 +66,7 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
                     failure: Vec::new(),
                 })),
             };
-            TxnRequest { success: vec![each(place), each(beside)], ..Default::default() }
+            TxnRequest { success: vec![each(place), each(companion_key)], ..Default::default() }
         }
     }
 }

@@ -96,8 +96,8 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
     if answer.succeeded {
         return Ok(InitReport { created: true, incarnation, never_used });
     }
-    let stands = ranges(&answer).flat_map(|range| &range.kvs).next();
-    let Some((incarnation, was_never_used)) = stands.and_then(keys::birth_of) else {
+    let present = ranges(&answer).flat_map(|range| &range.kvs).next();
+    let Some((incarnation, was_never_used)) = present.and_then(keys::birth_of) else {
         let key = String::from_utf8_lossy(&keys.birth()).into_owned();
         let message =
             format!("the key {key:?} of etcd holds no birth record of incumbent; choose another prefix");

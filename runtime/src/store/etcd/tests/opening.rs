@@ -137,7 +137,7 @@ async fn credentials_that_do_not_fit_are_refused_at_once() {
         let mut watch = store.watch().await.unwrap();
         leave(&store, "jobs", own).await;
         store.entry("jobs").await.unwrap();
-        assert!(futures_util::poll!(watch.next()).is_pending(), "it stands");
+        assert!(futures_util::poll!(watch.next()).is_pending(), "it stays open");
     }
 }
 

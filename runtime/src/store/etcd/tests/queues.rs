@@ -161,7 +161,7 @@ async fn an_election_that_is_left_is_watched_no_longer_and_can_be_followed_again
 
     server.ctl(&["put", "app/e0/1", "x"]);
     server.ctl(&["put", "app/jobs/1", "x"]);
-    assert_eq!(changed(next(&mut watch).await).0, "jobs", "the watch stands, and leaves `e0` out");
+    assert_eq!(changed(next(&mut watch).await).0, "jobs", "the watch stays open, and leaves out `e0`");
     store.follow("e0");
     store.entry("e0").await.unwrap();
     server.ctl(&["del", "app/e0/1"]);
