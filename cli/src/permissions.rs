@@ -114,9 +114,7 @@ fn of_kafka(
     use incumbent::store::kafka::{Acl, permissions};
 
     if keys.is_empty() {
-        return Err(Failure::usage(
-            "Kafka's permissions name topics and groups: give the elections' keys",
-        ));
+        return Err(Failure::usage("Kafka's permissions name topics and groups: give the elections' keys"));
     }
     let mut all = Vec::new();
     for key in keys {

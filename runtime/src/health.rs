@@ -199,7 +199,7 @@ impl LoopWatch {
                 candidate,
                 ?limit,
                 "the event loop has not responded for this long: the candidate counts as unhealthy and leaves until \
-                    the loop responds"
+                 the loop responds"
             );
             let Some(leaving) = driver.upgrade() else { return };
             leaving.send(Command::LoopResponds(false));

@@ -96,6 +96,6 @@ pub(crate) fn forked() -> Error {
     Error::new(
         ErrorKind::Forked,
         "this handle was created before the process forked, and the child is never the leader; open the store and \
-            campaign in the child itself",
+         campaign in the child itself",
     )
 }

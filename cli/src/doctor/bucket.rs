@@ -70,9 +70,10 @@ fn describe(report: &mut Report, survey: &Survey) {
     let max_age = survey.max_age.map_or("none".into(), span);
     report.set("ttl", max_age, json!({ "ms": survey.max_age.map(millis) }));
     report.set("leases_of_their_own", yes_or_no(survey.own_leases), survey.own_leases);
-    let markers = survey.markers.map_or("no: candidates check when a lease should have expired".into(), |ttl| {
-        format!("yes, for {}: an expiry is reported at once", span(ttl))
-    });
+    let markers =
+        survey.markers.map_or("no: candidates check when a lease should have expired".into(), |ttl| {
+            format!("yes, for {}: an expiry is reported at once", span(ttl))
+        });
     report.set("markers", markers, survey.markers.is_some());
     report.set("denies_purges", yes_or_no(survey.denies_purges), survey.denies_purges);
     report.set("denies_deletes", yes_or_no(survey.denies_deletes), survey.denies_deletes);
@@ -127,7 +128,7 @@ fn judge(report: &mut Report, survey: &Survey) {
         report.find(Finding::weak(
             format!(
                 "{}: elections do not use a candidate's wall clock, but the servers' wall clocks must agree within \
-                    the skew, a second at most",
+                 the skew, a second at most",
                 clock_text(clock)
             ),
             "run NTP here and on the servers",
@@ -135,16 +136,16 @@ fn judge(report: &mut Report, survey: &Survey) {
     }
     report.find(Finding::note(
         "a restored backup of the bucket keeps its incarnation: a candidate started after the restore can lead at the \
-            same time as the previous leader, with a token that was given before",
+         same time as the previous leader, with a token that was given before",
         "leave the bucket out of backups and create it again with `incumbent init`; or stop every candidate before a \
-            restore, and start none for one lease after it",
+         restore, and start none for one lease after it",
     ));
     let young = survey.info.age.zip(survey.max_age).and_then(|(age, lease)| lease.checked_sub(age));
     if let Some(left) = young.filter(|_| !survey.info.never_used) {
         report.find(Finding::note(
             format!("the bucket is new, less than a lease old: no candidate can lead for another {}", span(left)),
             "wait; if no election ever ran under this name and nothing has been written yet, `incumbent init --new \
-                --update` skips the wait",
+             --update` skips the wait",
         ));
     }
 }
@@ -157,8 +158,10 @@ fn judge_company(report: &mut Report, survey: &Survey, elections: Elections) {
     }
     if survey.markers.is_some() {
         report.find(Finding::refused(
-            format!("{foreign} of the leaders run other software, and the bucket has markers: old clients take a \
-                marker for a live record, and then never elect a leader again"),
+            format!(
+                "{foreign} of the leaders run other software, and the bucket has markers: old clients take a \
+                marker for a live record, and then never elect a leader again"
+            ),
             "create a bucket without markers for them",
         ));
     } else {

@@ -117,14 +117,14 @@ fn judge_members(report: &mut Report, survey: &Survey) {
     if !survey.is_one_cluster {
         report.find(Finding::broken(
             "the hosts of the URL belong to different clusters: candidates of one election might never meet, and each \
-                could lead",
+             could lead",
             "let the URL name the members of one cluster",
         ));
     }
     if survey.is_proxy {
         report.find(Finding::broken(
             "the URL leads to an `etcd grpc-proxy`: it answers keep-alives from its own memory, and a leader relies \
-                on them",
+             on them",
             "let the URL name the members themselves",
         ));
     }
@@ -158,7 +158,7 @@ fn judge_members(report: &mut Report, survey: &Survey) {
         report.find(match alarm.as_str() {
             "NOSPACE" => Finding::refused(
                 "the cluster is full (alarm NOSPACE): leaders keep leading, but no other candidate can enter an \
-                    election",
+                 election",
                 "compact and defragment it (`etcdctl compact`, `etcdctl defrag`), then `etcdctl alarm disarm`",
             ),
             _ => Finding::broken(
@@ -200,15 +200,15 @@ fn judge_keys(report: &mut Report, survey: &Survey) {
         None if survey.may_read => report.find(Finding::note(
             "no birth record yet: the first candidate writes it, and no candidate can lead for one lease after that",
             "`incumbent init` writes it now; if no election ever ran under this prefix, `incumbent init --new` skips \
-                the wait",
+             the wait",
         )),
         _ => {}
     }
     report.find(Finding::note(
         "a restored snapshot of the cluster has smaller revisions: candidates that remember larger tokens stay out, \
-            and candidates started after the restore can lead with a token that was given before",
+         and candidates started after the restore can lead with a token that was given before",
         "restore with `etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted`, or stop every candidate \
-            before the restore and use `incumbent accept-reset` after it",
+         before the restore and use `incumbent accept-reset` after it",
     ));
 }
 
@@ -216,7 +216,9 @@ fn judge_company(report: &mut Report, elections: Elections) {
     let foreign = elections.foreign;
     if foreign > 0 {
         report.find(Finding::note(
-            format!("{foreign} of the leaders run other software, which may keep working after its lease is lost"),
+            format!(
+                "{foreign} of the leaders run other software, which may keep working after its lease is lost"
+            ),
             "a Go program must watch `Session.Done()`; two candidates of incumbent never lead at once",
         ));
     }

@@ -105,7 +105,7 @@ fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings)
         (None, Some(wanted)) if wanted > survey.brokers => report.find(Finding::refused(
             format!(
                 "no group can have a coordinator, so no candidate can lead: __consumer_offsets does not exist, \
-                    because it needs {wanted} brokers and the cluster has {}",
+                 because it needs {wanted} brokers and the cluster has {}",
                 survey.brokers
             ),
             "start more brokers, or lower offsets.topic.replication.factor",
@@ -124,7 +124,9 @@ fn judge_copies(report: &mut Report, topic: &TopicState, brokers: usize, why: &s
         report.find(Finding::weak(what, remedy));
     } else if topic.min_in_sync.is_some_and(|least| least < 2) {
         report.find(Finding::weak(
-            format!("{name} acknowledges writes held by one broker only: {why}, and a lost broker may lose it"),
+            format!(
+                "{name} acknowledges writes held by one broker only: {why}, and a lost broker may lose it"
+            ),
             "set min.insync.replicas=2",
         ));
     }
@@ -161,7 +163,7 @@ fn judge_topic(report: &mut Report, topic: &TopicState, survey: &Survey) {
         report.find(Finding::note(
             format!(
                 "{name} keeps its records for {}, not for {}: brokers delete only closed segments, and close one \
-                    after segment.ms",
+                 after segment.ms",
                 span(segment + kept),
                 span(kept)
             ),

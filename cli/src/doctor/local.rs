@@ -25,8 +25,12 @@ pub(super) async fn file(
     match settings.poll {
         Some(poll) => report.set("looked_at_every", span(poll), json!({ "ms": millis(poll) })),
         None => {
-            report.set("looked_at_every", "when the kernel reports a change, and occasionally in between", "change");
-        },
+            report.set(
+                "looked_at_every",
+                "when the kernel reports a change, and occasionally in between",
+                "change",
+            );
+        }
     }
     // Opening it for writing changes nothing.
     if let Err(error) = OpenOptions::new().append(true).open(&settings.path) {

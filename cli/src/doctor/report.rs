@@ -99,7 +99,7 @@ impl Report {
                     self.find(Finding::weak(
                         format!(
                             "a term is lost when a server of the store fails: fail-over takes {}, and a leader \
-                                survives only {} of silence",
+                             survives only {} of silence",
                             span(forecast.store_fail_over),
                             span(forecast.survives)
                         ),
@@ -123,7 +123,7 @@ impl Report {
         if !counts {
             self.find(Finding::broken(
                 "this machine's clock stops while the machine sleeps, so a leader wakes up believing in an expired \
-                    lease",
+                 lease",
                 "run no candidates on machines that sleep",
             ));
         }
@@ -169,7 +169,8 @@ impl Report {
         lines.push(match (self.is_safe(), self.is_open()) {
             (false, _) => "the promise of one leader at a time does not hold here".into(),
             (true, false) => {
-                "nothing here is unsafe, but no candidate can lead until the refused settings are changed".into()
+                "nothing here is unsafe, but no candidate can lead until the refused settings are changed"
+                    .into()
             }
             (true, true) => "nothing here would break the promise of one leader at a time".into(),
         });
@@ -196,7 +197,9 @@ impl Report {
     fn numbers(&self, forecast: &Forecast) -> Vec<(&'static str, String)> {
         let fail_over = match forecast.store_fail_over {
             Duration::ZERO => "there is no server that could fail".into(),
-            _ if self.on_one_server => "it is on a single server: no candidate leads until that is back".into(),
+            _ if self.on_one_server => {
+                "it is on a single server: no candidate leads until that is back".into()
+            }
             away if forecast.survives_a_server() => format!("{}; a term survives it", span(away)),
             away => format!("{}; a term does not survive it", span(away)),
         };
@@ -210,9 +213,10 @@ impl Report {
             ("failure of one server of the store", fail_over),
             match self.is_queue {
                 false => ("writes a day, per leader", forecast.writes_a_day().to_string()),
-                true => {
-                    ("keep-alives and reads a day, per candidate", format!("{} each", forecast.writes_a_day()))
-                }
+                true => (
+                    "keep-alives and reads a day, per candidate",
+                    format!("{} each", forecast.writes_a_day()),
+                ),
             },
         ]
     }

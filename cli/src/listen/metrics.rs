@@ -123,11 +123,7 @@ impl Metrics {
         own.register("terms_ended", "Terms that ended, by reason", self.ended.clone());
         let warnings = "Warnings: problems that need a person's attention";
         own.register("warnings", warnings, self.warnings.clone());
-        own.register(
-            "writes",
-            "Answers to writes, by what was written and the outcome",
-            self.writes.clone(),
-        );
+        own.register("writes", "Answers to writes, by what was written and the outcome", self.writes.clone());
         own.register_with_unit(
             "write_duration",
             "Time until a write was answered",

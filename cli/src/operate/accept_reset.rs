@@ -94,7 +94,7 @@ async fn accept(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Resu
     let Some(leader) = led else {
         return Err(Failure::failed(format!(
             "{key} is still vacant after {}: the candidates may have seen a larger token than {seen} (see their \
-                newest warning), or their version does not honour this request, or there is no candidate",
+             newest warning), or their version does not honour this request, or there is no candidate",
             span(args.timeout)
         )));
     };
@@ -117,7 +117,7 @@ async fn accept(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Resu
 fn question(key: &str, seen: Token, next: Token) -> String {
     format!(
         "The candidates of {key} have seen tokens up to {seen}, and the store's next token is {next}. Let its tokens \
-            start again? Whatever remembers larger tokens will refuse the new leader."
+         start again? Whatever remembers larger tokens will refuse the new leader."
     )
 }
 

@@ -84,7 +84,7 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
         let Some(nonce) = leader.nonce else {
             return Err(Failure::failed(format!(
                 "{} runs other software, which does not understand requests to hand over; stop it, or use `incumbent \
-                    evict {key}`",
+                 evict {key}`",
                 leader.name
             )));
         };
@@ -146,7 +146,9 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
     }
     let Some(present) = bench.store.candidates(key).await? else {
         return named.cloned().ok_or_else(|| {
-            Failure::failed(format!("the store does not list the candidates of {key}: name the successor with --to"))
+            Failure::failed(format!(
+                "the store does not list the candidates of {key}: name the successor with --to"
+            ))
         });
     };
     let others = || present.iter().filter(|one| one.name != leader.name);
@@ -207,13 +209,13 @@ async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: 
     Failure::failed(match now {
         Some(now) if is_same(&now, leader) && before.is_some() => format!(
             "{} still holds {key} after {waited}, and the request was withdrawn: {} is ahead of {to} in the queue, \
-                and as other software it does not step behind",
+             and as other software it does not step behind",
             leader.name,
             before.unwrap_or_default()
         ),
         Some(now) if is_same(&now, leader) => format!(
             "{} still holds {key} after {waited}, and the request was withdrawn: it is still draining, or its version \
-                does not honour requests",
+             does not honour requests",
             leader.name
         ),
         Some(now) => format!("{} holds {key} now, after {waited}", now.name),

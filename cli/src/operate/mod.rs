@@ -86,8 +86,9 @@ impl Bench {
             }
         }
         let name = &leader.name;
-        let why =
-            format!("{name} renewed its lease during each of {TRIES} tries, and still leads {key}: try again");
+        let why = format!(
+            "{name} renewed its lease during each of {TRIES} tries, and still leads {key}: try again"
+        );
         Ok(Err(Failure::failed(why)))
     }
 
@@ -113,7 +114,7 @@ impl Bench {
         if self.late && yes {
             let why = format!(
                 "{question} The store did not answer when this was confirmed with --yes, so nothing was done: run the \
-                    command again, now that it answers"
+                 command again, now that it answers"
             );
             return Err(Error::new(ErrorKind::StoreUnavailable, why).into());
         }
@@ -146,9 +147,9 @@ fn settings_for_order(args: &OnceArgs, key: &str) -> Result<StoreSettings, Failu
 /// Refuses a store without other processes.
 fn check_company(settings: &StoreSettings) -> Result<(), Failure> {
     match settings {
-        StoreSettings::Memory(_) => {
-            Err(Failure::usage("a store in memory belongs to one process, so no other process can lead there"))
-        }
+        StoreSettings::Memory(_) => Err(Failure::usage(
+            "a store in memory belongs to one process, so no other process can lead there",
+        )),
         _ => Ok(()),
     }
 }

@@ -106,7 +106,9 @@ fn write_all(mut place: Place, lines: &Receiver<Line>) {
         match place.write(&text) {
             Err(error) if !is_failing => {
                 is_failing = true;
-                warn(format_args!("the deadline cannot be written to its file, so the file is removed: {error}"));
+                warn(format_args!(
+                    "the deadline cannot be written to its file, so the file is removed: {error}"
+                ));
             }
             Err(_) => {}
             Ok(()) if is_failing => {

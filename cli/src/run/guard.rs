@@ -103,7 +103,7 @@ impl Watch {
             if begun.elapsed() > DYING {
                 warn(
                     "the command cannot be killed, and may keep running next to the next leader's: it runs as another \
-                        user, or hangs in the kernel",
+                     user, or hangs in the kernel",
                 );
                 return;
             }
@@ -211,7 +211,7 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
                 let what = if removed { "the file was removed" } else { "the command was killed" };
                 warn(format_args!(
                     "{what} {late:?} after its lease was over: this machine was suspended, or is too busy for such a \
-                        short lease"
+                     short lease"
                 ));
             }
             if signal == Signal::KILL {

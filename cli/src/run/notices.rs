@@ -84,7 +84,7 @@ impl Notices {
             )),
             State::Waiting | State::Acquiring => notice(format_args!(
                 "waiting for {election}: no candidate leads until the previous lease is certainly over and the store \
-                    answers"
+                 answers"
             )),
             // It stays out, which the health check reports; or it has just begun, or leaves.
             State::Idle

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Keep only the faults at these places of the seed's script, separated by commas, or `none`
     #[arg(long, value_name = "PLACE,...")]
     pub(super) keep: Option<Keep>,
-    /// The most seconds for which faults come; by default the seed decides
+    /// Limit the phase with faults to this many seconds; by default the seed decides
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(super) lasts: Option<u64>,
     /// Print everything that happens in one seed's run

@@ -92,7 +92,10 @@ mod tests {
     #[test]
     fn a_fault_that_is_not_there_is_refused_with_those_there_are() {
         let refused = "loss,rain".parse::<Faults>().err().unwrap_or_default();
-        assert!(refused.starts_with("there is no fault \"rain\"; the faults are: loss, delay, "), "{refused}");
+        assert!(
+            refused.starts_with("there is no fault \"rain\"; the faults are: loss, delay, "),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -107,9 +110,6 @@ mod tests {
     fn places_are_numbers_or_none() {
         assert_eq!("none".parse(), Ok(Keep(Vec::new())));
         assert_eq!("3,17".parse(), Ok(Keep(vec![3, 17])));
-        assert_eq!(
-            "3,x".parse::<Keep>(),
-            Err("\"x\" is not a place: give numbers, or `none`".into())
-        );
+        assert_eq!("3,x".parse::<Keep>(), Err("\"x\" is not a place: give numbers, or `none`".into()));
     }
 }

@@ -70,7 +70,7 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
     if let Some(place) = keep.0.iter().find(|place| **place >= script.len()) {
         return Err(Failure::usage(format!(
             "--keep names the fault at place {place}, but the script of seed {} has only {} faults, from place 0: use \
-                the same seed, candidates and faults as the run that printed the places",
+             the same seed, candidates and faults as the run that printed the places",
             choice.seed,
             script.len()
         )));

@@ -79,7 +79,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     if as_json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage(
             "top needs a terminal to draw on and to read keys from: `incumbent status --all --json` reports the same \
-                to a program",
+             to a program",
         ));
     }
     if !can_draw() {

@@ -161,7 +161,9 @@ impl View<'_> {
     fn nothing(&self) -> &'static str {
         match (self.board.answered, self.board.rows.is_empty()) {
             (None, _) => "waiting for the store",
-            (Some(_), true) => "no election has a record here: none was ever held, or all records have expired",
+            (Some(_), true) => {
+                "no election has a record here: none was ever held, or all records have expired"
+            }
             (Some(_), false) => "no election's key or leader's name contains that",
         }
     }

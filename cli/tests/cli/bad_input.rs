@@ -48,7 +48,11 @@ fn a_command_line_that_cannot_be_is_refused() {
     refused(&["demo", "--workers", "1"], 2, &["--workers", "2..=50"]);
     refused(&["demo", "--faults", "rain"], 2, &["rain", "hand-over"]);
     refused(&["demo", "--lease", "soon"], 2, &["--lease"]);
-    refused(&["demo", "--in-process", "--faults", "kill"], 2, &["--faults kill needs candidates that are processes"]);
+    refused(
+        &["demo", "--in-process", "--faults", "kill"],
+        2,
+        &["--faults kill needs candidates that are processes"],
+    );
     refused(
         &["demo", "--store", "memory:x"],
         2,

@@ -91,9 +91,8 @@ fn a_prefix_is_prepared_once() {
     let server = EtcdServer::start(Options::new());
     let store = format!("etcd://{}/app", server.address());
     let made = ended(&["init", "--store", &store]);
-    let said = format!(
-        "wrote the birth record of {store}\nno candidate can lead until it is as old as its lease\n"
-    );
+    let said =
+        format!("wrote the birth record of {store}\nno candidate can lead until it is as old as its lease\n");
     assert_eq!((made.code, made.stdout.as_str()), (Some(0), said.as_str()), "{made:?}");
     let again = ended(&["init", "--store", &store, "--json"]);
     let again = json(&again.stdout);
@@ -382,7 +381,8 @@ fn with_the_printed_role_a_candidate_can_do_what_it_must_and_nothing_elsewhere()
     assert_eq!(looked["settings"]["permitted"], json!({ "read": true, "write": false }));
     let notes = found(&looked, "note");
     assert!(notes.iter().any(|note| note.starts_with("the user \"observer\" may read")), "{looked}");
-    let open = |notes: &[String]| notes.iter().any(|note| note.starts_with("the cluster has authentication off"));
+    let open =
+        |notes: &[String]| notes.iter().any(|note| note.starts_with("the cluster has authentication off"));
     assert!(!open(&notes), "{looked}");
     let evict = ["evict", "jobs", "--yes", "--store", &observer];
     refused(&evict, 6, &["permission denied", "`incumbent permissions`"]);

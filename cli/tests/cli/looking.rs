@@ -169,7 +169,10 @@ fn status_of_an_election_that_was_never_held_is_vacant_and_no_failure() {
 fn status_lists_every_election_of_a_store() {
     let scratch = Scratch::made();
     let nothing = ended(&["status", "--all", "--store", &scratch.url]);
-    assert_eq!(nothing.stdout, "no election has a record here: none was ever held, or all records have expired\n");
+    assert_eq!(
+        nothing.stdout,
+        "no election has a record here: none was ever held, or all records have expired\n"
+    );
     let _ada = settled(&scratch.url, "reports", "ada");
     let mut ben = settled(&scratch.url, "jobs", "ben");
     ben.signal(rustix::process::Signal::TERM);

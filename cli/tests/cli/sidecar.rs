@@ -84,8 +84,7 @@ fn what_a_dead_candidate_left_there_is_removed_and_what_is_no_candidates_is_refu
     let (mut again, _) = alone(&scratch, "ada", &[]);
     let again = again.wait();
     assert_eq!(again.code, Some(2), "{again:?}");
-    let said =
-        format!("incumbent: --file {} exists: it is not a file of a candidate; ", file.display());
+    let said = format!("incumbent: --file {} exists: it is not a file of a candidate; ", file.display());
     assert!(again.stderr.contains(&said), "{again:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "root:x:0:0\n");
 }

@@ -411,7 +411,7 @@ fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
         ),
         None if leads => {
             "no such candidate is in the queue, or it did not become next within the drain time; `candidates` lists \
-                the queue"
+             the queue"
                 .into()
         }
         None => "the term ends for another reason".into(),

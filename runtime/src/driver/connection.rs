@@ -81,7 +81,7 @@ async fn reporting<T>(opening: impl Future<Output = T>) -> T {
     }
     tracing::warn!(
         "waiting for the store, which does not answer yet; the setting fail_fast makes that an error, and a timeout \
-            of the call limits the wait"
+         of the call limits the wait"
     );
     let opened = opening.await;
     tracing::info!("the store answers");

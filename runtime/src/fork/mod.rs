@@ -61,7 +61,7 @@ mod generation {
             if refused != 0 {
                 tracing::warn!(
                     "this process cannot detect its forks (out of memory): a forked child may believe that it leads \
-                        until its inherited lease is over"
+                     until its inherited lease is over"
                 );
             }
         });

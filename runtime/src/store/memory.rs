@@ -123,7 +123,9 @@ impl Memory {
                 let (is, was) = (settings.markers, shared.markers);
                 return Err(Error::new(
                     ErrorKind::InvalidSetting,
-                    format!("memory:{name} is already open with markers={was}; open it with that, not with {is}"),
+                    format!(
+                        "memory:{name} is already open with markers={was}; open it with that, not with {is}"
+                    ),
                 ));
             }
             return Ok(Self::on(shared));

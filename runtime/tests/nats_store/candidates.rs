@@ -187,7 +187,7 @@ async fn where_requests_for_candidates_are_not_permitted_campaigns_run_without_w
         subscribe: { allow: [\"_INBOX.>\"] } }";
     let config = format!(
         "accounts {{ A: {{ jetstream: enabled, users: [ \
-            {{ user: admin, password: p }}, {{ user: old, password: p, {strict} }} ] }} }}"
+         {{ user: admin, password: p }}, {{ user: old, password: p, {strict} }} ] }} }}"
     );
     let server = NatsServer::start(Options::new().config(config));
     let url = |user: &str| server.url().replace("nats://", &format!("nats://{user}:p@"));

@@ -27,7 +27,7 @@ pub(crate) fn take_defaults(
     if !has_handlers && args.listen.is_none() && args.file.is_none() {
         return Err(Failure::usage(
             "nothing to run: give a command as `-- CMD ARGS`, or handlers with --on-won CMD and --on-lost CMD, or \
-                --listen ADDRESS or --file PATH without a command",
+             --listen ADDRESS or --file PATH without a command",
         ));
     }
     if has_handlers && args.file.is_some() {
@@ -68,7 +68,7 @@ pub(crate) fn take_defaults(
             Some(other) => {
                 return Err(Failure::usage(format!(
                     "ELECTOR_BACKEND or --backend is {other:?}, but must be console or etcd-lock: give --store URL \
-                        instead"
+                     instead"
                 )));
             }
         };
@@ -81,7 +81,7 @@ pub(crate) fn take_defaults(
         let wanted = interval.saturating_mul(3);
         notes.push(format!(
             "the refresh interval of {} is ignored: a lease is renewed every third of its duration; for that \
-                interval, set --lease {}",
+             interval, set --lease {}",
             span(interval),
             humantime::format_duration(wanted)
         ));
@@ -146,7 +146,7 @@ impl EtcdLock {
         if has_tls && plain > 0 {
             return Err(Failure::usage(format!(
                 "{MEMBERS} mixes members with http:// and members with https:// or files for TLS: a client uses TLS \
-                    for all members or for none"
+                 for all members or for none"
             )));
         }
         let scheme = if has_tls { "etcds" } else { "etcd" };

@@ -81,7 +81,8 @@ impl Running {
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = tokio::process::Command::from(command).spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let group = group.ok_or_else(|| io::Error::other("the operating system reported no process number"))?;
+        let group =
+            group.ok_or_else(|| io::Error::other("the operating system reported no process number"))?;
         let stdout = child.stdout.take().map(ChildStdout::into_owned_fd).transpose()?;
         let stderr = child.stderr.take().map(ChildStderr::into_owned_fd).transpose()?;
         let name = option(handler);

@@ -222,7 +222,8 @@ impl Form for Elector {
                 if let Some(running) = running {
                     running.signal(Signal::KILL);
                 }
-                let left = "asked twice to end: the work that on-won began may still be running on this machine";
+                let left =
+                    "asked twice to end: the work that on-won began may still be running on this machine";
                 warn(left);
                 self.result = Some(Exit::Inconsistent);
                 // Nothing is left to wait for.

@@ -155,7 +155,7 @@ impl Elector {
                 };
                 warn(format_args!(
                     "the promise of one leader is broken: the lease ended {by:?} ago, and the work that on-won began \
-                        has not ended ({doing}). Another candidate may lead at the same time"
+                     has not ended ({doing}). Another candidate may lead at the same time"
                 ));
             }
             Reported::Late { by } => warn(format_args!("the work has ended {by:?} too late")),

@@ -128,11 +128,11 @@ impl Supervisor {
             match self.cgroup {
                 Some(_) => warn(format_args!(
                     "the command runs as {user}, so this process cannot send it signals: when the term ends its \
-                        control group is killed, without a SIGTERM first; {remedy}"
+                     control group is killed, without a SIGTERM first; {remedy}"
                 )),
                 None => warn(format_args!(
                     "the command runs as {user}, so this process cannot send it signals, and nothing can end it \
-                        before another candidate leads; {remedy}, or in its own control group (Delegate=yes in systemd)"
+                     before another candidate leads; {remedy}, or in its own control group (Delegate=yes in systemd)"
                 )),
             }
         }

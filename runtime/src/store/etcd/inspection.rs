@@ -86,7 +86,7 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
         Ok(members) if is_of_a_proxy(&members) => {
             let message = format!(
                 "{member} is an etcd proxy, which answers keep-alives from its own memory; give the addresses of \
-                    members"
+                 members"
             );
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
@@ -240,7 +240,7 @@ fn alarm(status: &StatusResponse) -> Option<Fault> {
         "etcd has the alarm CORRUPT: stop the cluster and repair it"
     } else if has("NOSPACE") {
         "etcd has the alarm NOSPACE: leaders keep leading, new candidates wait; compact and defragment it, then \
-            disarm the alarm"
+         disarm the alarm"
     } else {
         return None;
     };
@@ -284,7 +284,7 @@ pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -
             ErrorKind::Authentication,
             format!(
                 "etcd at {member} closed the TLS connection ({text}), as servers do that require a client \
-                    certificate; give tls_cert and tls_key"
+                 certificate; give tls_cert and tls_key"
             ),
         ),
         _ => (ErrorKind::StoreUnavailable, format!("{member}: {text}")),

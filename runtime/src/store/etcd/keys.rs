@@ -134,7 +134,7 @@ impl Keys {
         )
     }
 
-    /// A range that contains all keys that could be places of an election that begins with this prefix; `None` without
+    /// A range that contains all keys that could be places of an election that the prefix is named like; `None` without
     /// a prefix.
     pub(super) fn places_of_another(&self) -> Option<Range> {
         // A place is named after its lease, in hexadecimal.
@@ -178,8 +178,8 @@ impl Keys {
     pub(super) fn is_not_checked(&self, why: &str) -> String {
         format!(
             "cannot check whether the prefix {0:?} of etcd shares keys with an election of another prefix, because \
-                this user may not read all keys under it ({why}): make sure that no election is named like its last \
-                part",
+             this user may not read all keys under it ({why}): make sure that no election is named like its last \
+             part",
             self.prefix
         )
     }

@@ -371,7 +371,10 @@ mod tests {
             ("etcd://a/b?tls_ca=x", "write etcds://"),
             ("etcd://a/b?connect_timeout=2", "connect_timeout=2"),
             ("etcd://a/b?fail_fast=yes", "write true or false"),
-            ("etcd://a/b?prefix=x", "the parameters are tls_ca, tls_cert, tls_key, connect_timeout, fail_fast"),
+            (
+                "etcd://a/b?prefix=x",
+                "the parameters are tls_ca, tls_cert, tls_key, connect_timeout, fail_fast",
+            ),
         ] {
             let message = message(url);
             assert!(message.contains(why), "{url}: {message}");

@@ -382,7 +382,11 @@ mod tests {
             assert!(fault.detail.contains("the prefix \"jobs/\""), "{fault}");
             let seen = bench.read(Some(a)).await;
             assert_eq!((seen.place, seen.companions.len()), (None, 0));
-            assert_eq!(seen.overlap, Some(fault.detail), "a candidate that is inside already reports the same");
+            assert_eq!(
+                seen.overlap,
+                Some(fault.detail),
+                "a candidate that is inside already reports the same"
+            );
         }
     }
 

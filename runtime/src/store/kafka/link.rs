@@ -115,7 +115,7 @@ impl Link for Groups {
         }
         let message = format!(
             "the election {key:?} would share its topic with {:?}; put {{group}} into `topic`, or use a separate \
-                store for each",
+             store for each",
             only.as_deref().unwrap_or_default()
         );
         Err(Error::new(ErrorKind::InvalidName, message))

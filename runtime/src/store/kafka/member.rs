@@ -188,8 +188,8 @@ impl Polling {
         if self.cluster.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
             let detail = format!(
                 "COORDINATOR_NOT_AVAILABLE: no group can have a coordinator, because the brokers do not create \
-                    {COMMITS}: there may be fewer brokers than offsets.topic.replication.factor requires; start more, \
-                    or lower it; `incumbent doctor` compares them"
+                 {COMMITS}: there may be fewer brokers than offsets.topic.replication.factor requires; start more, \
+                 or lower it; `incumbent doctor` compares them"
             );
             self.report(Answer::Denied(Fault { kind: FaultKind::Broken, detail }));
         }

@@ -58,7 +58,7 @@ impl Folder {
                     let folder = path.display();
                     return Err(Cause::FolderLocked(format!(
                         "other programs keep {folder} locked: a program was stopped in a transaction, or the disk is \
-                            slow; end the stopped program"
+                         slow; end the stopped program"
                     )));
                 }
                 Err(TryLockError::Error(error)) => return Err(unusable(path, &error)),

@@ -88,7 +88,8 @@ impl Database {
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
-                    let detail = "the file does not exist, or is empty; `incumbent init` creates it".to_owned();
+                    let detail =
+                        "the file does not exist, or is empty; `incumbent init` creates it".to_owned();
                     return Err(Cause::Refused(ErrorKind::NotFound, detail.into()));
                 }
                 result => return result,
@@ -236,7 +237,8 @@ fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     if !(1..=VERSION).contains(&version) {
         return Err(Cause::Refused(
             ErrorKind::Unsupported,
-            format!("its layout is {version}, but this version supports {VERSION}; use a newer version").into(),
+            format!("its layout is {version}, but this version supports {VERSION}; use a newer version")
+                .into(),
         ));
     }
     let mode: String = sql.pragma_query_value(None, "journal_mode", |row| row.get(0))?;

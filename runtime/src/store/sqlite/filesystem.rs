@@ -31,7 +31,7 @@ pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
         Kind::Fuse | Kind::NotKnown(_) if fuse => return Ok(()),
         Kind::NotKnown(error) => format!(
             "the kind of the file system is not known ({error}), so several machines may share it; if only this \
-                machine reaches it and file locks work there, add ?fuse=true"
+             machine reaches it and file locks work there, add ?fuse=true"
         ),
         Kind::Shared(name) => format!(
             "the file is on {name}, which several machines may share; put it on a local disk, or use a store with a \
@@ -39,7 +39,7 @@ pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
         ),
         Kind::Fuse => {
             "the file is on a FUSE file system, which several machines may share; put it on a local disk, or, if only \
-                this machine reaches it and file locks work there, add ?fuse=true"
+             this machine reaches it and file locks work there, add ?fuse=true"
                 .to_owned()
         }
     };

@@ -92,7 +92,7 @@ fn forked(path: &Path) -> Error {
         ErrorKind::Forked,
         format!(
             "{path} was open when this process was forked, and SQLite cannot use it in the child: open the store only \
-                after the fork, or start a new process (spawn)"
+             after the fork, or start a new process (spawn)"
         ),
     )
 }

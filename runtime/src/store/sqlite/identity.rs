@@ -89,7 +89,7 @@ impl FileState {
         let detail = if self.links > 1 {
             format!(
                 "the file has {} names, but the processes of an election must use the same name: remove the other \
-                    hard links",
+                 hard links",
                 self.links
             )
         } else {
@@ -100,7 +100,7 @@ impl FileState {
                 }
                 None => {
                     "cannot find out whether the file is mounted alone, without the folder in which SQLite keeps its \
-                        journal: mount /proc"
+                     journal: mount /proc"
                 }
             }
             .to_owned()

@@ -88,7 +88,8 @@ fn absolute(path: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     if path.is_symlink() {
-        let message = format!("{} is a link to a file that does not exist; name the file itself", path.display());
+        let message =
+            format!("{} is a link to a file that does not exist; name the file itself", path.display());
         return Err(Error::new(ErrorKind::NotFound, message));
     }
     let folder = match path.parent() {

@@ -222,7 +222,7 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
                 ErrorKind::UnsafeStore,
                 format!(
                     "the NATS bucket {:?} cannot be corrected: {} is {} and should be {}, which NATS never changes; \
-                        delete the bucket and create it again with `incumbent init`",
+                     delete the bucket and create it again with `incumbent init`",
                     api.bucket.name, fixed.setting, fixed.is, fixed.should
                 ),
             ));

@@ -34,7 +34,10 @@ pub(in crate::store::nats) fn flaws(bucket: &Bucket, config: &Config, level: u32
         .collect();
     if config.num_replicas > 1 && level < LEVEL_2_12 {
         flaws.push(Flaw {
-            what: format!("it has {} replicas, which is safe only with nats-server 2.12 or newer", config.num_replicas),
+            what: format!(
+                "it has {} replicas, which is safe only with nats-server 2.12 or newer",
+                config.num_replicas
+            ),
             remedy: "upgrade the servers, or use a bucket with one replica".into(),
             kind: ErrorKind::Unsupported,
         });

@@ -122,7 +122,7 @@ impl NatsSettings {
             return Err(Error::new(
                 ErrorKind::InvalidUrl,
                 "no NATS server given: give a host, or a context with ?context=NAME or $NATS_CONTEXT, or choose one \
-                    with `nats context select NAME`",
+                 with `nats context select NAME`",
             ));
         };
         selectors::check(ErrorKind::InvalidUrl, named("context", name.as_str()))?;

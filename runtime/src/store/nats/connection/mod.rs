@@ -117,7 +117,7 @@ impl Connection {
                 if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_request_for_candidates) {
                     tracing::debug!(
                         "candidates of other connections are not visible to this one, or ours to them: {subject} is \
-                            denied"
+                         denied"
                     );
                     waiting.deny_request_for_candidates(subject);
                 } else if let Some(event) = event {

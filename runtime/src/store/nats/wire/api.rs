@@ -134,9 +134,7 @@ impl Failure {
         let name = &bucket.name;
         let (kind, detail) = match self {
             Self::NoAnswer(error) => return no_answer_fault(&error, bucket),
-            Self::Unreadable(why) => {
-                (FaultKind::Broken, format!("NATS sent an unreadable answer: {why}"))
-            }
+            Self::Unreadable(why) => (FaultKind::Broken, format!("NATS sent an unreadable answer: {why}")),
             Self::Api(error) => return error.fault(name),
         };
         Fault { kind, detail }
@@ -177,7 +175,7 @@ pub(in crate::store::nats) fn no_answer_fault(error: &NoAnswer, bucket: &Bucket)
             FaultKind::Unreachable,
             format!(
                 "no server answers for the NATS bucket {:?}: JetStream is not enabled or is starting, or `domain` or \
-                    `api_prefix` is wrong",
+                 `api_prefix` is wrong",
                 bucket.name
             ),
         ),
@@ -189,7 +187,7 @@ pub(in crate::store::nats) fn no_answer_fault(error: &NoAnswer, bucket: &Bucket)
             FaultKind::Denied,
             format!(
                 "NATS does not let us receive replies on {subject}; allow that for our user, or set `inbox_prefix` to \
-                    an allowed prefix"
+                 an allowed prefix"
             ),
         ),
     };
@@ -223,11 +221,14 @@ impl ApiError {
                 FaultKind::Broken,
                 format!(
                     "the NATS bucket {bucket:?} has reached its limit of consumers ({said}), and each process needs \
-                        one: raise `max_consumers` of its stream KV_{bucket} or of the account; if neither is set, \
-                        nats-server 2.15 and newer allow 1,000"
+                     one: raise `max_consumers` of its stream KV_{bucket} or of the account; if neither is set, \
+                     nats-server 2.15 and newer allow 1,000"
                 ),
             ),
-            code => (FaultKind::Broken, format!("NATS refuses a request for the bucket {bucket:?}: {said} ({code})")),
+            code => (
+                FaultKind::Broken,
+                format!("NATS refuses a request for the bucket {bucket:?}: {said} ({code})"),
+            ),
         };
         Fault { kind, detail }
     }

@@ -191,10 +191,7 @@ mod tests {
         let mut write = put(5_000);
         let Action::Acquire(put) = &mut write.action else { unreachable!() };
         put.headers.push(("Incumbent-Meta-Host".into(), "a\r\nb".into()));
-        assert_eq!(
-            encode(write, None).unwrap_err(),
-            "NATS cannot carry the header \"Incumbent-Meta-Host\""
-        );
+        assert_eq!(encode(write, None).unwrap_err(), "NATS cannot carry the header \"Incumbent-Meta-Host\"");
     }
 
     #[test]
