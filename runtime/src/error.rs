@@ -35,7 +35,7 @@ pub enum ErrorKind {
     Forked,
     /// Only the leader may do this.
     NotLeader,
-    /// The store answers and cannot serve: it is full, locked or damaged.
+    /// The store answers but cannot serve: it is full, locked or damaged.
     Broken,
 }
 

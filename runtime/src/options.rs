@@ -93,8 +93,8 @@ impl CampaignOptions {
         self
     }
 
-    /// The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
-    /// its records share that, else the preset's, and never more than the store's.
+    /// The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all
+    /// its records share it, else the preset's lease, never longer than the store's maximum age.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
@@ -121,9 +121,9 @@ impl CampaignOptions {
         self
     }
 
-    /// The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
-    /// may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before;
-    /// a time is a minimum.
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader
+    /// may still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+    /// minimum.
     pub fn win_delay(mut self, delay: WinDelay) -> Self {
         self.win_delay = delay;
         self
@@ -136,14 +136,14 @@ impl CampaignOptions {
         self
     }
 
-    /// The time that a leader has to finish its work when it leaves of its own accord; by default 10 s.
+    /// The time that a leader has to finish its work when it leaves voluntarily; by default 10 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = Some(drain);
         self
     }
 
-    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
-    /// record that it saw last should have expired.
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+    /// record that it saw should have expired.
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
         self

@@ -140,7 +140,7 @@ async fn a_transition_is_taken_up_by_the_next_pulse_and_reported_to_the_barrier(
 async fn a_minimum_poll_interval_under_a_millisecond_is_refused() {
     let refused = Mock::new(MockConfig::new().min_poll_interval(Duration::ZERO)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidSetting);
-    assert_eq!(refused.message(), "`min_poll_interval` is 0ns; allowed is at least 1ms: use a longer one");
+    assert_eq!(refused.message(), "`min_poll_interval` is 0ns, and must be at least 1ms: use a longer time");
 }
 
 #[tokio::test]

@@ -105,17 +105,17 @@ pub(crate) struct Args {
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Timing")]
 pub(crate) struct TimingArgs {
-    /// The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
-    /// may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before;
-    /// a time is a minimum
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader
+    /// may still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+    /// minimum
     #[arg(long, value_name = "RULE", value_parser = win_delay, hide_short_help = true)]
     win_delay: Option<WinDelay>,
     /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
     /// apply to a leader, which repeats a failed renewal as fast as its deadline demands
     #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
     backoff: Option<Duration>,
-    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
-    /// record that it saw last should have expired
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+    /// record that it saw should have expired
     #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
     interval: Option<Duration>,
     /// The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most

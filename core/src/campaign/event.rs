@@ -184,21 +184,21 @@ impl fmt::Display for Reason {
 /// The state of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Not in the race: not yet asked to campaign, or unhealthy.
+    /// Not campaigning: not yet asked to, or unhealthy.
     Idle,
     /// Waiting for a random time before its first campaign.
     Splaying,
-    /// In the race; another candidate holds the lease, or the key was not read yet.
+    /// Campaigning; another candidate holds the lease, or the key was not read yet.
     Waiting,
-    /// An acquire was sent, and not answered yet.
+    /// An acquire was sent but not answered yet.
     Acquiring,
-    /// Holds the lease and does not lead yet, because a previous leader might still believe that it leads.
+    /// Holds the lease but does not lead yet, because a previous leader might still believe that it leads.
     Holding,
     /// Leads.
     Leading,
     /// Leads, and is finishing its work.
     Draining,
-    /// Leads no more, and releases the lease, or waits for the end of the term's work before it does.
+    /// No longer leads, and releases the lease once the term's work has ended.
     Releasing,
     /// Over.
     Closed,
@@ -302,7 +302,7 @@ pub enum Warning {
         /// Its nonce.
         nonce: Nonce,
     },
-    /// A record has this candidate's nonce, and this candidate did not write it: random numbers repeat.
+    /// A record has this candidate's nonce, but this candidate did not write it: random numbers repeat.
     SameNonce {
         /// The name in that record.
         name: String,
@@ -323,8 +323,8 @@ pub enum Warning {
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
     MarkersMislead,
-    /// This candidate held its claim for a lease and could not prove it. It left the election to others, and rests: it
-    /// makes no claim meanwhile.
+    /// This candidate held its claim for a lease but could not prove it. It leaves the election to others and rests,
+    /// making no claim meanwhile.
     GaveWay {
         /// The steps of the proof that failed.
         failing: Steps,
@@ -333,7 +333,8 @@ pub enum Warning {
         /// How long it rests, unless these steps succeed before, or no one else claims the election.
         rest: Duration,
     },
-    /// A text that selects the election is in quotes, which belong to it: without them it selects another election.
+    /// A text that selects the election is in quotes, which are part of it: without them it would select another
+    /// election.
     ///
     /// A session reports it, once for each campaign.
     Quoted {
@@ -342,16 +343,16 @@ pub enum Warning {
         /// The text, with its quotes.
         text: String,
     },
-    /// This candidate holds the election and does not lead yet: the store is new, or replaces another, and nothing is
-    /// known of a leader before, who may still lead.
+    /// This candidate holds the election but does not lead yet: the store is new, or replaces another, in which an
+    /// unknown previous leader may still lead.
     YoungStore {
         /// The time for which this candidate does not lead.
         left: Duration,
         /// `init --new` can state that no election was ever held there, and so spare the wait.
         can_be_stated: bool,
     },
-    /// Requests wait for longer than a third of their lease, because the store or this process is too slow for all of
-    /// its elections.
+    /// Requests wait for longer than a third of their lease, because the store or this process is too slow for all its
+    /// elections.
     ///
     /// A session reports it to candidates whose requests wait, once until none waits any more.
     Overloaded {

@@ -340,31 +340,32 @@ mod tests {
     fn what_goneli_refuses_is_refused_with_the_setting_its_value_and_the_limit() {
         assert_eq!(
             refused(Config::new().name("some%thing")),
-            "`name` is \"some%thing\"; allowed is a text without %, which ends the time in a heartbeat: change it, or use \
+            "`name` is \"some%thing\", and must not contain %, which ends the time in a heartbeat: change it, or use \
              `sanitise`"
         );
         assert_eq!(
             refused(Config::new().leader_topic("topic$#")),
-            "`leader_topic` is \"topic$#\"; allowed is ASCII alphanumerics, '.', '_' and '-': change it, or use \
+            "`leader_topic` is \"topic$#\", and must consist of ASCII alphanumerics, '.', '_' and '-': change it, or \
+             use \
              `sanitise`"
         );
         assert!(refused(Config::new().leader_group("")).starts_with("`leader_group` is \"\""));
         for (config, expected) in [
             (
                 Config::new().min_poll_interval(Duration::ZERO),
-                "`min_poll_interval` is 0ns; allowed is at least 1ms",
+                "`min_poll_interval` is 0ns, and must be at least 1ms",
             ),
-            (Config::new().poll_duration(Duration::ZERO), "`poll_duration` is 0ns; allowed is at least 1ms"),
+            (Config::new().poll_duration(Duration::ZERO), "`poll_duration` is 0ns, and must be at least 1ms"),
             (
                 Config::new().heartbeat_timeout(Duration::from_millis(999)),
-                "`heartbeat_timeout` is 999ms; allowed is at least 1s",
+                "`heartbeat_timeout` is 999ms, and must be at least 1s",
             ),
             (
                 Config::new().kafka("max.poll.interval.ms", "14999"),
-                "`max_poll_interval` is 14.999s; allowed is at least 15s",
+                "`max_poll_interval` is 14.999s, and must be at least 15s",
             ),
         ] {
-            assert_eq!(refused(config), format!("{expected}: use a longer one"));
+            assert_eq!(refused(config), format!("{expected}: use a longer time"));
         }
     }
 

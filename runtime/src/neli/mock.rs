@@ -67,7 +67,7 @@ impl Mock {
         let MockConfig { pace, clock, barrier } = config;
         if pace.min_poll_interval < Duration::from_millis(1) {
             let message = format!(
-                "`min_poll_interval` is {:?}; allowed is at least 1ms: use a longer one",
+                "`min_poll_interval` is {:?}, and must be at least 1ms: use a longer time",
                 pace.min_poll_interval
             );
             return Err(Error::new(ErrorKind::InvalidSetting, message));

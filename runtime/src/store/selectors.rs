@@ -97,9 +97,9 @@ mod tests {
             assert_eq!(
                 error.message(),
                 format!(
-                    "the store's URL {} the character {unseen:?}: leave out the {unseen:?}, since a text with it selects \
-                     another election, with a leader of its own; a file or a Secret written with `echo` ends in a line end, \
-                     and `printf %s` writes none",
+                    "the store's URL {} the character {unseen:?}: leave out the {unseen:?}: a text with it selects \
+                        another election, which has its own leader; `echo` ends a file or a Secret with a line end, \
+                        `printf %s` does not",
                     if unseen == '\r' { "has" } else { "ends in" }
                 )
             );

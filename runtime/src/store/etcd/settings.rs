@@ -86,11 +86,11 @@ impl EtcdSettings {
     /// <!-- generated: parameters -->
     /// | setting | meaning | by default |
     /// |---|---|---|
-    /// | `tls_ca=FILE` | A file with the certificates to trust | those of the system |
+    /// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
     /// | `tls_cert=FILE` | A file with the client's certificate |  |
     /// | `tls_key=FILE` | A file with the client's key |  |
-    /// | `connect_timeout=5s` | The time limit of connecting | 2 s |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
     /// <!-- end of parameters -->
     ///
     /// The keys of an election `jobs` are those under `PREFIX/jobs/`, or under `jobs/` without a prefix. For keys that

@@ -82,12 +82,12 @@ impl KafkaSettings {
     /// |---|---|---|
     /// | `create=false` | Whether a missing file or topic is created | it is |
     /// | `topic=TOPIC` | The leader topic, in which {group} is replaced by the group. In a URL the braces are `%7B` and `%7D` | {group}.neli |
-    /// | `session=15s` | The session timeout of a member, after which a crash is noticed. Two leases are the least | three leases |
-    /// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers state the session | classic |
-    /// | `instance_id=ID` | A static id of this process: one that restarts within its session keeps its partition. Each process needs its own |  |
+    /// | `session=15s` | The session timeout of a member, after which a crash is noticed. At least two leases | three leases |
+    /// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers set the session | classic |
+    /// | `instance_id=ID` | A static id of this process, which keeps its partition if it restarts within its session. Each process needs its own |  |
     /// | `goneli=true` | Whether members that use goNELI share the groups |  |
     /// | `sasl=SCRAM-SHA-512` | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
     /// <!-- end of parameters -->
     ///
     /// A parameter with a `.` in its name is a property of librdkafka, such as `ssl.ca.location` or

@@ -77,21 +77,21 @@ impl NatsSettings {
     /// <!-- generated: parameters -->
     /// | setting | meaning | by default |
     /// |---|---|---|
-    /// | `tls_ca=FILE` | A file with the certificates to trust | those of the system |
+    /// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
     /// | `tls_cert=FILE` | A file with the client's certificate |  |
     /// | `tls_key=FILE` | A file with the client's key |  |
-    /// | `connect_timeout=5s` | The time limit of connecting | 2 s |
-    /// | `context=NAME` | The name of a context of the `nats` tool, which has the settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) that of `$NATS_CONTEXT`, or the selected one |
+    /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
+    /// | `context=NAME` | The name of a context of the `nats` tool, which has the settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context |
     /// | `creds=FILE` | A file with credentials |  |
     /// | `nkey=FILE` | A file with the seed of an nkey |  |
     /// | `token=TOKEN` | A token |  |
     /// | `tls_first=true` | Whether TLS comes before the server's greeting |  |
-    /// | `inbox_prefix=PREFIX` | The prefix of the subjects of answers, where permissions require one | `_INBOX` |
+    /// | `inbox_prefix=PREFIX` | The prefix of the subjects of answers, if permissions require one | `_INBOX` |
     /// | `domain=NAME` | The JetStream domain |  |
     /// | `api_prefix=PREFIX` | The prefix of the subjects of the JetStream API | `$JS.API` |
-    /// | `discover=false` | Whether servers of the cluster are used too that the connected one names. `false` where they advertise addresses that cannot be reached from here | true; false over websockets |
+    /// | `discover=false` | Whether to also use servers of the cluster that the connected server names. `false` if they advertise addresses that cannot be reached from here | true; false over websockets |
     /// | `ping_interval=3s` | The interval at which the connection is checked | a tenth of the lease, from 100 ms to 20 s |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
     /// <!-- end of parameters -->
     ///
     /// A URL without a host, `nats:///BUCKET`, uses the context that `context` names, or `$NATS_CONTEXT`, or the

@@ -292,7 +292,7 @@ mod tests {
             ("nats://a/b?tls_key=x", "needs tls_cert"),
             ("nats://a/b?tls_first=yes", "write true or false"),
             ("nats://a/b?domain=x&api_prefix=y", "exclude each other"),
-            ("nats://a/b?domain=x%20y", "a part of subjects: no spaces"),
+            ("nats://a/b?domain=x%20y", "a part of a subject has no spaces"),
             ("nats://a/b?connect_timeout=2", "connect_timeout=2"),
             ("nats://a/b?ping_interval=2days", "ping_interval=2days"),
         ] {
