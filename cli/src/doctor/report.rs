@@ -213,10 +213,9 @@ impl Report {
             ("failure of one server of the store", fail_over),
             match self.is_queue {
                 false => ("writes a day, per leader", forecast.writes_a_day().to_string()),
-                true => (
-                    "keep-alives and reads a day, per candidate",
-                    format!("{} each", forecast.writes_a_day()),
-                ),
+                true => {
+                    ("keep-alives, reads a day, per candidate", format!("{} each", forecast.writes_a_day()))
+                }
             },
         ]
     }
