@@ -83,8 +83,8 @@ mod tests {
         assert_eq!(
             check("key", "mailer\n").unwrap_err().to_string(),
             "key is \"mailer\\n\", and must be free of control characters, and of white space at either end: leave \
-                out the '\\n': a text with it selects another election, which has its own leader; `echo` ends a file \
-                or a Secret with a line end, `printf %s` does not"
+             out the '\\n': a text with it selects another election, which has its own leader; `echo` ends a file \
+             or a Secret with a line end, `printf %s` does not"
         );
     }
 

@@ -114,7 +114,7 @@ fn a_health_check_that_fails_says_why() {
         ("no-such-check", ": it exited with 127: sh: 1: no-such-check: not found"),
         ("echo no disk >&2; exit 3", ": it exited with 3: no disk"),
         ("kill -9 $$", ": it was ended by signal 9"),
-        ("sleep 1000", ": it does not end within 200ms"),
+        ("sleep 1000", ": it did not end within 200ms"),
     ] {
         let scratch = Scratch::made();
         let options = ["--health", check, "--health-interval", "200ms"];

@@ -120,7 +120,7 @@ const ITSELF: &str = "exec \"$0\" --reuid 0 --clear-groups sh -c 'echo $$; exec 
 const BY_A_SCRIPT: &str = "\"$0\" --reuid 0 --clear-groups setsid sh -c 'echo $$; exec sleep 1000'; :";
 
 fn is_out_of_reach(line: &str) -> bool {
-    line.contains("the command runs as root, and signals of this process do not reach it")
+    line.contains("the command runs as root, so this process cannot send it signals")
         && line.contains("run incumbent as that user instead, or in its own control group")
 }
 
@@ -164,8 +164,8 @@ fn a_command_that_becomes_another_users_dies_with_its_supervisor_where_a_control
         let mut ada = place.run(Some(&group.own()), script);
         let command = pid(&mut ada);
         ada.until_reported("that signals do not reach it", |line| {
-            line.contains("the command runs as root, and signals of this process do not reach it")
-                && line.contains("its control group is killed, without a SIGTERM before")
+            line.contains("the command runs as root, so this process cannot send it signals")
+                && line.contains("its control group is killed, without a SIGTERM first")
         });
         ada.kill();
         wait::until("the end of the command", wait::GENEROUS, || !is_running(command));

@@ -157,7 +157,7 @@ fn a_file_that_cannot_be_is_refused_with_the_line_and_what_there_is() {
         said.starts_with("incumbent: incumbent.toml line 2: no command has a setting \"leese\""),
         "{said}"
     );
-    assert!(said.contains("known are ") && said.contains("lease"), "{said}");
+    assert!(said.contains("the settings are ") && said.contains("lease"), "{said}");
     let said = refused("[rum]\nlease = \"5s\"\n");
     assert!(said.starts_with("incumbent: incumbent.toml line 2: there is no command \"rum\""), "{said}");
     let said = refused("[evict]\nyes = true\n");

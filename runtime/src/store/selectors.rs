@@ -98,8 +98,8 @@ mod tests {
                 error.message(),
                 format!(
                     "the store's URL {} the character {unseen:?}: leave out the {unseen:?}: a text with it selects \
-                        another election, which has its own leader; `echo` ends a file or a Secret with a line end, \
-                        `printf %s` does not",
+                     another election, which has its own leader; `echo` ends a file or a Secret with a line end, \
+                     `printf %s` does not",
                     if unseen == '\r' { "has" } else { "ends in" }
                 )
             );

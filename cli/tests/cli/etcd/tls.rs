@@ -156,7 +156,7 @@ fn a_user_with_a_password_is_authenticated_over_tls_and_the_password_is_not_show
 fn a_server_without_tls_and_one_with_it_name_the_scheme_to_write() {
     let (with, without) = (Secured::start(false), EtcdServer::start(Options::new()));
     let clear = format!("etcd://{}/app", with.server.address());
-    refused(&["status", "jobs", "--fail-fast", "--store", &clear], 6, &["wants TLS", "etcds://"]);
+    refused(&["status", "jobs", "--fail-fast", "--store", &clear], 6, &["requires TLS", "etcds://"]);
     let secure = with.trusting.replace(&with.server.address(), &without.address());
     refused(&["status", "jobs", "--fail-fast", "--store", &secure], 6, &["has no TLS", "etcd://"]);
 }

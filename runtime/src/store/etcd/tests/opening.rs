@@ -99,7 +99,7 @@ async fn tls_where_there_is_none_and_the_reverse_name_the_scheme_to_write() {
     let error = refusal(&trusting(&certificates, &without)).await;
     says(&error, ErrorKind::Authentication, &["has no TLS", "write etcd://"]);
     let error = refusal(&settings(&with.address())).await;
-    says(&error, ErrorKind::Authentication, &["wants TLS", "etcds://"]);
+    says(&error, ErrorKind::Authentication, &["requires TLS", "etcds://"]);
 }
 
 #[tokio::test]
