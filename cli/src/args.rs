@@ -10,14 +10,14 @@ use crate::{doctor, exit, init, observe, operate, pages, permissions, run, statu
 
 /// Leader election on the infrastructure you already run
 ///
-/// Of the candidates of an election at most one leads at any time, and when it
-/// resigns, crashes, hangs or is cut off, another leads as soon as that is safe.
-/// They meet in a store, named by a URL:
+/// At most one candidate of an election leads at any time. When it resigns,
+/// crashes, hangs or is cut off, another leads as soon as that is safe.
+/// Candidates meet in a store, named by a URL:
 ///
 ///   sqlite:elections.db        the processes of this machine
 ///   nats://HOST:4222/BUCKET    a NATS JetStream key-value bucket
 ///   etcd://HOST:2379/PREFIX    keys of an etcd cluster
-///   kafka://HOST:9092/PREFIX   consumer groups of Kafka, where it is built in
+///   kafka://HOST:9092/PREFIX   consumer groups of Kafka, if it is built in
 ///   memory:                    one process, for trying things out
 ///
 /// To see it at work, with nothing set up:
@@ -36,10 +36,10 @@ use crate::{doctor, exit, init, observe, operate, pages, permissions, run, statu
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Write JSON, a line for each event or answer; errors too
+    /// Write JSON, one line for each event, answer or error
     #[arg(long, global = true, help_heading = OF_ALL)]
     pub(crate) json: bool,
-    /// Read settings from this file, instead of incumbent.toml where that is in the working directory
+    /// Read settings from this file instead of incumbent.toml in the working directory
     #[arg(long, global = true, help_heading = OF_ALL, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Log to the standard error; -vv and -vvv for more. The variable INCUMBENT_LOG takes a filter, such as

@@ -33,11 +33,11 @@ pub(crate) enum Exit {
 /// than eighty columns, so that a terminal does not break it elsewhere.
 pub(crate) const HELP: &str = "\
 Settings:
-  Every option that is no action is a setting: --lease 5s is the variable
+  Every option but the actions is a setting: --lease 5s is the variable
   INCUMBENT_LEASE=5s, and the line lease = \"5s\" of incumbent.toml, for every
   command that has such an option, or for one command in a table of its name,
-  [run]. A flag counts before the environment, and that before the file.
-  INCUMBENT_CONFIG or --config names another file, INCUMBENT_LOG says what to
+  [run]. Flags override the environment, and the environment the file.
+  INCUMBENT_CONFIG or --config names another file, INCUMBENT_LOG sets what to
   log. A time is a number with a unit: 1500ms, 30s, 5m, 1h 30m.
 
 Exit codes:
@@ -45,16 +45,16 @@ Exit codes:
   1  failed; for demo: two leaders at once, or there was none; for
      hand-over: the successor does not lead
   2  the command line, a URL, a key or a name is invalid
-  3  the store does not answer within 10 s; commands that run on wait for it,
-     but for --fail-fast
-  4  a setting is refused, or the store is not safe for an election, or not as
+  3  the store does not answer within 10 s; long-running commands wait for it,
+     except with --fail-fast
+  4  a setting is refused, or the store is unsafe for an election, or not as
      asked for
   5  the bucket or file does not exist; `incumbent init` makes it
   6  not allowed, or the credentials cannot be read
   7  the store exists and cannot serve: full, locked or damaged
   8  not elected in time (run --wait)
-  9  a leader's work could not be ended (run --on-lost): look before you start
-     it again
+  9  a leader's work could not be ended (run --on-lost): check this machine
+     before you start it again
 `run` passes on the exit code of its command.
 
 `incumbent COMMAND --help` has the options of a command, with examples.";
@@ -71,12 +71,12 @@ const OF_STORES: [Code; 6] = [
     (6, "not allowed, or the credentials cannot be read"),
     (7, "the store exists and cannot serve: full, locked or damaged"),
 ];
-/// That of a command that waits for its store.
+/// Code 3 of a command that waits for its store.
 const OF_WAITING: Code = (3, "the store does not answer (with --fail-fast)");
 /// The exit codes of every other command.
 const OF_OTHERS: [Code; 1] = [(2, "the command line is invalid")];
 
-/// The meaning of a command's exit codes, for its page of help: those particular to it, and the common ones.
+/// The meaning of a command's exit codes, for its page of help: its own, and the common ones.
 pub(crate) fn page(command: &str) -> String {
     let (own, common): (&[Code], &[Code]) = match command {
         "demo" => (
@@ -90,11 +90,11 @@ pub(crate) fn page(command: &str) -> String {
         ),
         "run" => (
             &[
-                (0, "asked to end, and nothing is left of the work"),
+                (0, "asked to end, and the work has ended"),
                 (1, "with --once: the term was lost"),
                 OF_WAITING,
                 (8, "with --wait: not elected in time"),
-                (9, "--on-lost failed too often, or was not waited for: look at this\nsystem first"),
+                (9, "--on-lost failed too often, or was not waited for: check this\nmachine first"),
             ],
             &OF_STORES,
         ),
@@ -114,9 +114,7 @@ pub(crate) fn page(command: &str) -> String {
             ],
             &OF_STORES,
         ),
-        "evict" => {
-            (&[(0, "the election is vacant, also where it was before"), (1, "the answer was no")], &OF_STORES)
-        }
+        "evict" => (&[(0, "the election is vacant, or was already"), (1, "the answer was no")], &OF_STORES),
         "accept-reset" => (
             &[
                 (0, "a candidate leads, or the store's next token is larger anyway"),
@@ -127,7 +125,7 @@ pub(crate) fn page(command: &str) -> String {
         "init" => (
             &[
                 (0, "the store exists and is as asked for"),
-                (4, "it differs, and --update was not given; or the store cannot do it"),
+                (4, "it differs and --update was not given, or the store cannot do it"),
                 (5, "the file's folder does not exist"),
             ],
             &OF_STORES,

@@ -22,7 +22,7 @@ pub(crate) struct Failure {
     code: String,
     message: String,
     causes: Vec<String>,
-    /// What the library refuses.
+    /// The settings that the library refuses.
     refused: Option<Box<InvalidSettings>>,
 }
 
@@ -38,7 +38,7 @@ impl Failure {
         }
     }
 
-    /// An expected end that is no error, with this exit code.
+    /// An expected end, not an error, with this exit code.
     pub(crate) fn ended(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, code: "ENDED".into(), message: message.into(), causes: Vec::new(), refused: None }
     }
@@ -64,7 +64,7 @@ impl Failure {
         self.code == kind.code()
     }
 
-    /// The long name of the option at fault, where the library names one.
+    /// The long name of the option at fault, if the library names one.
     pub(crate) fn setting(&self) -> Option<&str> {
         if self.is(ErrorKind::InvalidUrl) {
             return Some("store");
@@ -90,7 +90,7 @@ impl Failure {
         Self { exit: Exit::Usage, code: "USAGE".into(), ..self }
     }
 
-    /// The same failure, with a value that is refused as it was `given`, where that is known to be what was read.
+    /// The same failure, which shows the refused value as it was `given`, if that is known to be what was read.
     pub(crate) fn showing(self, given: &str) -> Self {
         let Some(refused) = &self.refused else { return self };
         let is_read = match crate::lease::time(given) {
@@ -116,11 +116,11 @@ impl Failure {
     }
 }
 
-/// The error where no folder could be made for temporary files.
+/// The error when no folder for temporary files could be created.
 pub(crate) fn no_folder(error: io::Error) -> io::Error {
     let place = std::env::temp_dir();
     let said =
-        format!("no folder can be made in {}: {error}; let TMPDIR name another place", place.display());
+        format!("no folder can be created in {}: {error}; set TMPDIR to another place", place.display());
     io::Error::new(error.kind(), said)
 }
 

@@ -12,52 +12,52 @@ use crate::store::{StoreArgs, shown};
 
 /// Prepare a store for elections, or report how an existing bucket differs
 ///
-/// A NATS bucket gets file storage, a history of 1, a TTL (the lease of its elections) and the replicas asked
-/// for; without --markers it also refuses purges, which would take the record of a leader away. A
-/// bucket that exists is compared and left as it is, unless --update is given.
+/// A NATS bucket gets file storage, a history of 1, a TTL (the lease of its elections) and the replicas asked for;
+/// without --markers it also refuses purges, which would remove a leader's record. An existing bucket is compared and
+/// left as it is, unless --update is given.
 ///
-/// An SQLite file is made where it does not exist; each of its elections has the lease of its candidates.
+/// An SQLite file is created if it does not exist. Candidates choose the lease of each of its elections.
 ///
-/// Under a prefix of etcd the birth record is written, by which candidates notice that the cluster was wiped or replaced;
-/// each election has the lease of its candidates. The first candidate writes it too, where there is none.
+/// Under a prefix of etcd the birth record is written, from which candidates notice that the cluster was wiped or
+/// replaced; without it, the first candidate writes it. Candidates choose the lease of each election.
 ///
-/// In Kafka the leader topic of one election is created; the first candidate creates it too, where it may.
+/// In Kafka the leader topic of one election is created; without it, the first candidate creates it, if permitted.
 ///
-/// In a new store no candidate leads before the store is one lease old: it may replace another store, in which a
+/// In a new store no candidate leads until the store is one lease old: it may replace another store in which a
 /// candidate still leads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The election whose topic is created, in Kafka
+    /// In Kafka, the election whose topic is created
     #[arg(value_name = "KEY")]
     election: Option<String>,
     #[command(flatten)]
     store: StoreArgs,
-    /// The bucket's TTL, which is the lease duration: how long no other candidate leads after a crash; 30s for a new
-    /// bucket, and as it is for one that exists
+    /// The bucket's TTL, which is the lease duration: how long no other candidate leads after a crash. 30s for a new
+    /// bucket, unchanged for an existing one
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     lease: Option<Duration>,
-    /// On how many servers of a cluster the bucket is kept: 1, 3 or 5; 1 for a new bucket, and as it is for one that
-    /// exists
+    /// The number of a cluster's servers that keep the bucket: 1, 3 or 5. 1 for a new bucket, unchanged for an existing
+    /// one
     #[arg(long, value_name = "N")]
     replicas: Option<u32>,
-    /// The most bytes of the bucket, where the account requires such a limit, as 10MB or 64KiB; none for a new bucket, and as it is
-    /// for one that exists
+    /// The bucket's size limit, such as 10MB or 64KiB, if the account requires one. None for a new bucket, unchanged
+    /// for an existing one
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     max_bytes: Option<u64>,
-    /// Let the server report a lease that is over (2.11 or newer): fail-over without a poll. Not where
-    /// candidates of the Go library take part
+    /// Let the server report expired leases (2.11 or newer), for a fail-over without a poll. Not for a bucket that
+    /// candidates of the Go library share
     #[arg(long)]
     markers: bool,
-    /// Let each election have a lease of its own, in whole seconds and below the bucket's (2.11 or newer)
+    /// Let each election have its own lease, in whole seconds and below the bucket's (2.11 or newer)
     #[arg(long)]
     own_leases: bool,
-    /// State that no election was ever held under this name, so that the first leader need not wait for a
-    /// lease. Only by hand: where a script remakes a store under a leader there can be two. Refused for a store that
-    /// has been written to
+    /// State that no election ever ran under this name, so that the first leader need not wait for one lease. Only by
+    /// hand: if a script recreates a store under a leader, there can be two leaders. Refused for a store that has been
+    /// written to
     #[arg(long)]
     new: bool,
-    /// Change a bucket that exists and differs
+    /// Change an existing bucket that differs
     #[arg(long, visible_alias = "apply")]
     update: bool,
 }
@@ -66,13 +66,14 @@ const EXAMPLES: &str = "\
 Examples:
   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
   incumbent init --lease 15s --replicas 3
-      A bucket on three servers, for leases of 15 s; or how it differs.
+      Creates a bucket on three servers for leases of 15 s, or prints how the
+      existing one differs.
   incumbent init --lease 30s --replicas 3 --update
-      Makes it so.
+      Changes it.
   incumbent init --store sqlite:/var/lib/app/elections.db
       A file for the processes of this machine.
   incumbent init --store etcd://127.0.0.1:2379/app --new
-      A prefix that no election was ever held under.";
+      A prefix under which no election ever ran.";
 
 /// `incumbent init`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
@@ -90,9 +91,9 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let remedy = if report.is_correctable() {
-        "`incumbent init --update` with the same options sets it right"
+        "`incumbent init --update` with the same options corrects it"
     } else {
-        "NATS does not allow all of these changes: delete the bucket and make it again with `incumbent init`"
+        "NATS does not allow all of these changes: delete the bucket and create it again with `incumbent init`"
     };
     Err(Failure::refused(format!("the bucket {shown_as:?} is not as asked for; {remedy}")))
 }
@@ -104,7 +105,7 @@ impl Args {
             .own_leases(self.own_leases)
             .never_used(self.new)
             .update(self.update);
-        // The environment may give a lease that is meant for candidates.
+        // A lease from the environment may be meant for candidates.
         if let (Some(lease), StoreSettings::Nats(_)) = (self.lease, settings) {
             options = options.lease(lease);
         }
@@ -139,10 +140,10 @@ fn bytes(text: &str) -> Result<u64, String> {
         factor.zip(number.parse::<u64>().ok()).and_then(|(factor, number)| number.checked_mul(factor));
     bytes
         .filter(|bytes| i64::try_from(*bytes).is_ok())
-        .ok_or_else(|| "write a number of bytes, as 10MB or 64KiB".into())
+        .ok_or_else(|| "write a number of bytes, such as 10MB or 64KiB".into())
 }
 
-/// The failure for an error: a setting that is refused is an error of the command line.
+/// The failure for an error: a refused setting is an error of the command line.
 fn failed(error: Error) -> Failure {
     let is_setting = error.kind() == ErrorKind::InvalidSetting;
     let failure = Failure::from(error);
@@ -192,19 +193,19 @@ fn text_of(store: &str, settings: &StoreSettings, report: &InitReport) -> Vec<St
             let lease = lease.map(span).unwrap_or_default();
             (
                 format!("the bucket {store}"),
-                format!("no candidate leads in it before it is a lease old: {lease}"),
+                format!("no candidate can lead until it is one lease old: {lease}"),
             )
         }
         StoreSettings::Etcd(_) => {
-            (store.to_owned(), "no candidate leads there before it is as old as a candidate's lease".into())
+            (store.to_owned(), "no candidate can lead until it is as old as its lease".into())
         }
-        _ => (store.to_owned(), "no candidate leads in it before it is as old as a candidate's lease".into()),
+        _ => (store.to_owned(), "no candidate can lead until it is as old as its lease".into()),
     };
     let mut lines = Vec::new();
     match (topic, created) {
         (Some(topic), true) => lines.push(format!("created the topic {topic}")),
         (Some(topic), false) => {
-            lines.push(format!("the topic {topic} is there; `incumbent doctor` shows its settings"));
+            lines.push(format!("the topic {topic} exists; `incumbent doctor` shows its settings"));
         }
         (None, true) => {
             let verb =
@@ -227,7 +228,7 @@ fn text_of(store: &str, settings: &StoreSettings, report: &InitReport) -> Vec<St
             None => difference.setting.to_owned(),
         };
         lines.push(if report.updated {
-            format!("{setting} {verb} {is}, and is {should} now")
+            format!("{setting} {verb} {is}, and is now {should}")
         } else {
             format!("{setting} {verb} {is}, and should be {should}")
         });

@@ -8,10 +8,10 @@ use incumbent::{CampaignOptions, Preset};
 /// The duration of a lease.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
-    /// The lease duration, such as 2s or 1500ms: how long no other candidate leads after a leader crashed
+    /// The lease duration, such as 2s or 1500ms: how long no other candidate leads after a leader crashes
     #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = time)]
     pub(crate) lease: Option<Duration>,
-    /// The bounds of the lease and everything that follows from it
+    /// The bounds of the lease, and of every setting that follows from it
     #[arg(long, help_heading = "Lease", value_enum, value_name = "NAME")]
     pub(crate) preset: Option<Pace>,
 }

@@ -53,8 +53,8 @@ fn main() -> ExitCode {
 }
 
 fn carry_out(cli: Cli) -> Result<u8, Failure> {
-    // One thread: the kernel kills a child when the *thread* that started it ends, so children must be
-    // started by this one. Each store has a thread of its own for its elections.
+    // One thread: the kernel kills a child when the *thread* that started it ends, so this thread must start all
+    // children. Each store has its own thread for its elections.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let as_json = cli.json;
     let ended = runtime.block_on(async move {

@@ -15,14 +15,14 @@ use crate::store::{Limit, StoreArgs};
 /// Begins with the present leader. It takes no part in the election, and prints a vacancy as soon as the store
 /// shows it.
 ///
-/// On Kafka the group names no leader. The one that is printed is the candidate that last wrote a heartbeat in which it
-/// leads, and it counts until its lease is over; of goNELI's members it is the one that writes.
+/// On Kafka the group names no leader. The command prints the candidate that last wrote a heartbeat as the leader,
+/// until its lease is over; among goNELI's members, it prints the member that writes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The election's key
     key: String,
-    /// End after so many lines
+    /// End after this many lines
     #[arg(long, value_name = "N")]
     count: Option<u64>,
     /// End after this time, such as 30s or 5m; by default at Ctrl-C
@@ -37,7 +37,7 @@ Examples:
   incumbent observe nightly-report --store nats://127.0.0.1:4222/ELECTIONS
       Until Ctrl-C.
   incumbent observe nightly-report --store sqlite:elections.db --json --count 1
-      Who leads now, as a line of JSON.
+      The present leader, as a line of JSON.
   incumbent observe nightly-report --store etcd://127.0.0.1:2379/app --for 5m
       Candidates of other software included.
   incumbent observe nightly-report --store kafka://127.0.0.1:9092/app
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let limit = args.duration.map_or(Limit::NONE, Limit::of);
     let store = tokio::select! {
         opened = args.store.open(Store::builder(), settings) => opened?,
-        () = limit.over() => return Err(limit.unanswered("nothing was seen of the election")),
+        () = limit.over() => return Err(limit.unanswered("no state of the election was received")),
         ended = tokio::signal::ctrl_c() => return Ok(ended?),
     };
     let watch = async {
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     };
     let watched = tokio::select! {
         watched = watch => watched,
-        // The end of the time is no failure.
+        // The end of the time is not a failure.
         () = limit.over() => Ok(()),
         ended = tokio::signal::ctrl_c() => Ok(ended?),
     };

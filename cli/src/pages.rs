@@ -54,7 +54,7 @@ pub(crate) fn man(args: &ManArgs, whole: &Command) -> Result<(), Failure> {
     let command = visible(whole);
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::failed(format!("{} cannot be made: {error}", folder.display())))?;
+            .map_err(|error| Failure::failed(format!("{} cannot be created: {error}", folder.display())))?;
         let pages = pages(command);
         for (name, page) in &pages {
             let path = folder.join(format!("{name}.1"));
@@ -95,7 +95,7 @@ fn visible(whole: &Command) -> Command {
     }
 }
 
-/// An option with its aliases in its help, which the manual leaves out. The manual has every option's help.
+/// An option with its aliases in its help, because the manual leaves aliases out. The manual has every option's help.
 fn with_aliases(arg: Arg) -> Arg {
     let arg = arg.hide_short_help(false);
     let Some(aliases) = arg.get_visible_aliases() else { return arg };

@@ -10,25 +10,25 @@ use crate::failure::Failure;
 use crate::output::line;
 use crate::store::StoreArgs;
 
-/// Write the permissions that a user of NATS or etcd needs, and no more
+/// Write exactly the permissions that a user of NATS, etcd or Kafka needs
 ///
-/// For NATS: a part of the configuration of a nats-server, or with --json for a JWT. The URL says the bucket, where
-/// JetStream's API is (`domain`, `api_prefix`), and where answers come to (`inbox_prefix`; give each user one of its
-/// own, or it can listen to what others are answered). With them a candidate of one election cannot write to
-/// another. Every role can read the whole bucket.
+/// For NATS: a part of the configuration of a nats-server, or with --json for a JWT. The URL gives the bucket, the
+/// subjects of JetStream's API (`domain`, `api_prefix`) and those of answers (`inbox_prefix`; give each user its own,
+/// or it can read the answers to others). With these permissions a candidate of one election cannot write to another.
+/// Every role can read the whole bucket.
 ///
-/// For etcd: the commands of etcdctl that make the role, or with --json its ranges of keys. The URL says the prefix.
+/// For etcd: the commands of etcdctl that make the role, or with --json its ranges of keys. The URL gives the prefix.
 /// Candidates that may write under a prefix can write to all elections there: give elections that must be kept apart
-/// a prefix each.
+/// different prefixes.
 ///
 /// For Kafka: the commands of kafka-acls.sh, or with --json the permissions. An operator needs what an observer does, and
 /// Create on the topics.
 ///
-/// Nothing is connected to.
+/// The command connects to no server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The keys of the user's elections; an operator without any may do all
+    /// The keys of the user's elections; an operator without keys may act on all
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
     /// The role of the user
@@ -55,7 +55,7 @@ Examples:
 enum Role {
     /// Takes part in elections: `run`, and programs that campaign
     Candidate,
-    /// Looks on: `status`, `observe`, `doctor`
+    /// Watches: `status`, `observe`, `doctor`
     Observer,
     /// `init`, `hand-over`, `evict` and `accept-reset`, and what an observer does
     Operator,
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 fn of_nats(role: Role, keys: &[&str], settings: &NatsSettings, as_json: bool) -> Result<(), Failure> {
     let role = match role {
         Role::Candidate if keys.is_empty() => {
-            return Err(Failure::usage("a candidate is permitted elections by name: give their keys"));
+            return Err(Failure::usage("a candidate's permissions name its elections: give their keys"));
         }
         Role::Candidate => nats::Role::Candidate,
         Role::Observer => nats::Role::Observer,
@@ -114,9 +114,7 @@ fn of_kafka(
     use incumbent::store::kafka::{Acl, permissions};
 
     if keys.is_empty() {
-        return Err(Failure::usage(
-            "permissions of Kafka are on topics and groups by name: give the elections' keys",
-        ));
+        return Err(Failure::usage("Kafka's permissions name topics and groups: give the elections' keys"));
     }
     let mut all = Vec::new();
     for key in keys {
@@ -170,7 +168,7 @@ fn of_etcd(role: Role, keys: &[&str], settings: &EtcdSettings, as_json: bool) ->
     Ok(())
 }
 
-/// A text as one word of a shell.
+/// A text, quoted as one word for a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

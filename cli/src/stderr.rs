@@ -1,8 +1,8 @@
-//! The standard error: its one writer, which knows whether lines are text for a person or JSON. A leader never waits for a
-//! reader of it.
+//! The only writer to the standard error. It knows whether lines are text for a person or JSON. A leader never waits
+//! for a reader.
 //!
-//! A pipe without a reader fills up, and a terminal can be halted; then a write to it blocks. In a process where
-//! that would matter, [`never_block`] has a thread of its own write.
+//! A pipe without a reader fills up, and a terminal can be halted; then a write to it blocks. In a process in which
+//! that would matter, [`never_block`] makes a separate thread write.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -22,22 +22,22 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// The queued bytes above which [`wait_for_space`] makes its caller wait.
 const SPACE: usize = 1024 * 1024;
-/// The most bytes that are kept for a reader; beyond it lines are left out, and counted.
+/// The most bytes that are kept for a reader. Further lines are left out, and counted.
 const MOST: usize = 8 * 1024 * 1024;
 /// The longest time that the end of the program waits for a reader that reads nothing.
 const IDLE: Duration = Duration::from_secs(5);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
-/// Whether every line is an object of JSON.
+/// Whether every line is a JSON object.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Has every line written as an object of JSON from now on, or as text.
+/// Makes every line a JSON object from now on, or text.
 pub(crate) fn write_json(as_json: bool) {
     AS_JSON.store(as_json, Ordering::Relaxed);
 }
 
-/// Returns true if every line is an object of JSON.
+/// Returns true if every line is a JSON object.
 pub(crate) fn is_json() -> bool {
     AS_JSON.load(Ordering::Relaxed)
 }
@@ -57,7 +57,7 @@ struct State {
 }
 
 impl State {
-    /// Queues a text, or counts it where too much is queued already.
+    /// Queues a text, or counts it if too much is queued already.
     fn put(&mut self, text: Vec<u8>) {
         if self.size + text.len() > MOST {
             self.left_out += 1;
@@ -80,11 +80,11 @@ impl State {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No operation on it can fail half-way.
+        // No operation on the state can fail half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the queued texts without end.
+    /// Writes the queued texts; never returns.
     fn write(&self) {
         let mut state = self.lock();
         loop {
@@ -101,7 +101,7 @@ impl Queue {
     }
 }
 
-/// Has a thread write from now on, so that no caller waits.
+/// Makes a thread write from now on, so that no caller waits.
 ///
 /// # Errors
 /// No thread can be started; then lines are written by their callers, as before.
@@ -113,7 +113,7 @@ pub(crate) fn never_block() -> io::Result<()> {
     Ok(())
 }
 
-/// The error where no thread could be started.
+/// The error when no thread could be started.
 pub(crate) fn no_thread(error: io::Error) -> io::Error {
     let said = format!(
         "no thread can be started: {error}; raise the limit on processes and threads (`ulimit -u`, a container's pids limit)"
@@ -121,13 +121,13 @@ pub(crate) fn no_thread(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), said)
 }
 
-/// Writes a line: the object for a program, or the text for a person. A reader that has gone is no reason to end: a leader
-/// leads on.
+/// Writes a line: the object for a program, or the text for a person. A reader that has gone is no reason to end: a
+/// leader keeps leading.
 pub(crate) fn report(object: Value, text: impl Display) {
     put(line(object, text));
 }
 
-/// Writes what a person may want to know, and is no problem.
+/// Writes what a person may want to know and is not a problem.
 pub(crate) fn notice(message: impl Display) {
     report(
         json!({ "event": "notice", "message": message.to_string() }),
@@ -211,7 +211,7 @@ pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 /// Starts to log; a larger `verbosity` logs more. A command that `warns` reports a candidate's warnings itself.
 pub(crate) fn start_log(verbosity: u8, warns: bool) {
     let by_flag = match verbosity {
-        // Commands report a connection's failures and warnings in their own words, once.
+        // Commands report a connection's failures and warnings themselves, once.
         0 if warns => {
             "error,async_nats=off,incumbent::driver=warn,incumbent::driver::opening=off,\
              incumbent::driver::connection=off,incumbent::driver::candidates=off"
@@ -226,7 +226,7 @@ pub(crate) fn start_log(verbosity: u8, warns: bool) {
     };
     let asked = std::env::var(VARIABLE).ok().filter(|_| verbosity == 0);
     let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(by_flag)).unwrap_or_else(|error| {
-        warn(format_args!("{VARIABLE} cannot be read, and is ignored: {error}"));
+        warn(format_args!("{VARIABLE} cannot be read, so it is ignored: {error}"));
         EnvFilter::new(by_flag)
     });
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log);
@@ -238,7 +238,7 @@ pub(crate) fn start_log(verbosity: u8, warns: bool) {
     }
 }
 
-/// The log's lines as objects of JSON.
+/// The log's lines as JSON objects.
 struct Objects;
 
 impl<S, N> FormatEvent<S, N> for Objects

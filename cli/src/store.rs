@@ -22,20 +22,20 @@ pub(crate) struct StoreArgs {
     // Its value may hold a password, which must not appear in `--help`.
     #[arg(long, help_heading = "Store", value_name = "URL", env = "INCUMBENT_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
-    /// A context of the `nats` tool, for servers and credentials that the URL does not say; without
-    /// --store, the bucket ELECTIONS there
+    /// A context of the `nats` tool, for servers and credentials that the URL leaves out; without --store, the bucket
+    /// ELECTIONS there
     #[arg(long, help_heading = "Store", value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// End where the store does not answer, instead of waiting for it
+    /// End if the store does not answer, instead of waiting for it
     #[arg(long, help_heading = "Store")]
     pub(crate) fail_fast: bool,
 }
 
-/// The bucket where a context is given and no URL.
+/// The bucket if a context is given but no URL.
 const USUAL_BUCKET: &str = "ELECTIONS";
 
 impl StoreArgs {
-    /// The URL, including the context; none where neither is given.
+    /// The URL, including the context; none if neither is given.
     pub(crate) fn url(&self) -> Option<String> {
         match (&self.store, &self.context) {
             (Some(url), None) => Some(url.clone()),
@@ -49,7 +49,7 @@ impl StoreArgs {
     pub(crate) fn settings(&self) -> Result<StoreSettings, Failure> {
         let url = self.url().ok_or_else(|| {
             Failure::usage(
-                "no store is named: give --store URL (such as sqlite:elections.db, \
+                "no store given: give --store URL (such as sqlite:elections.db, \
                  nats://127.0.0.1:4222/ELECTIONS or etcd://127.0.0.1:2379/app), or set INCUMBENT_STORE",
             )
         })?;
@@ -64,14 +64,14 @@ impl StoreArgs {
         })
     }
 
-    /// The settings for a reader of one election, whose key is refused before the store is waited for.
+    /// The settings for a reader of one election. A bad key is refused before waiting for the store.
     pub(crate) fn settings_of(&self, key: &str) -> Result<StoreSettings, Failure> {
         let settings = self.settings_to_look()?;
         settings.check_election(key)?;
         Ok(settings)
     }
 
-    /// Opens the store; where it does not answer, waits for it and reports that on the standard error.
+    /// Opens the store. If it does not answer, waits for it and reports that on the standard error.
     pub(crate) async fn open(
         &self,
         builder: StoreBuilder,
@@ -92,7 +92,7 @@ impl StoreArgs {
         Ok(self.attempts(builder, settings, reports, Limit::NONE, waits).await?.store)
     }
 
-    /// Tries to open the store until it answers, where the command waits for that, and reports the wait with its cause.
+    /// Tries to open the store until it answers, if the command waits for that, and reports the wait with its cause.
     async fn attempts(
         &self,
         builder: StoreBuilder,
@@ -148,24 +148,24 @@ impl StoreArgs {
     }
 }
 
-/// The options of a command that asks or acts once.
+/// The options of a command that reads or acts once.
 ///
-/// It waits for a store that does not answer for a moment only, since a person or a script waits for the command, and what
-/// was asked for may be wrong by the time at which the store answers.
+/// It waits only briefly for a store that does not answer: a person or a script waits for the command, and what was
+/// asked for may be wrong by the time the store answers.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OnceArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Wait for a store that does not answer as long as it takes; by default the command ends with exit code 3 after 10 s,
-    /// and with --fail-fast at once. An action is not done after such a wait unless it is confirmed then
+    /// Wait as long as it takes for a store that does not answer. By default the command ends with exit code 3 after 10
+    /// s, with --fail-fast at once. After such a wait an action must be confirmed again
     #[arg(long, help_heading = "Store")]
     wait_for_store: bool,
 }
 
-/// A store as a command has opened it that asks or acts once.
+/// A store, opened by a command that reads or acts once.
 pub(crate) struct Answered {
     pub(crate) store: Store,
-    /// The store did not answer at first: what the command was asked to do may be out of date.
+    /// The store did not answer at first, so what the command was asked to do may be out of date.
     pub(crate) late: bool,
 }
 
@@ -173,7 +173,7 @@ impl OnceArgs {
     /// Opens the store within that limit, and within 10 s.
     ///
     /// # Errors
-    /// `StoreUnavailable` where the store does not answer in time, with the cause.
+    /// `StoreUnavailable` if the store does not answer in time, with the cause.
     pub(crate) async fn open(&self, settings: StoreSettings, limit: Limit) -> Result<Answered, Failure> {
         let limit = if self.wait_for_store { limit } else { limit.or(Limit::of(LONGEST_WAIT)) };
         let waits = self.wait_for_store || !self.store.fail_fast;
@@ -182,17 +182,17 @@ impl OnceArgs {
     }
 }
 
-/// The longest wait of a command that asks or acts once for a store that does not answer.
+/// The longest time that a command that reads or acts once waits for the store.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The pause between two attempts to open a store that does not answer, at first and after several.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The time by which a command ends, from its beginning on.
+/// The time by which a command ends, counted from its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     time: Duration,
-    /// None where that is too far away to count.
+    /// None if that is too far away to count.
     until: Option<Instant>,
 }
 
@@ -214,7 +214,7 @@ impl Limit {
         }
     }
 
-    /// The same for a command that was held up by a person for so long.
+    /// The same for a command that a person held up for this long.
     pub(crate) fn later(self, by: Duration) -> Self {
         Self { until: self.until.and_then(|until| until.checked_add(by)), ..self }
     }
@@ -253,12 +253,12 @@ struct Reported {
 }
 
 impl ConnectionReports {
-    /// For a command that asks or acts once: a connection that is lost later is the failure of what it asks.
+    /// For a command that reads or acts once: if the connection is lost later, its request fails and reports that.
     fn once() -> Self {
         Self(Arc::new(Reported { is_once: true, ..Reported::default() }))
     }
 
-    /// Reports no more: the terminal shows something else.
+    /// Stops reporting: the terminal shows something else.
     pub(crate) fn stop(&self) {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }
@@ -296,10 +296,10 @@ impl ConnectionReports {
 
 /// The time after which a permission that is still missing is reported again (10 min).
 const RARELY: Duration = Duration::from_secs(600);
-/// A connection that is lost sooner after it was reported lost is not reported again (10 s).
+/// A connection that is lost again within this time is not reported again (10 s).
 const FLAPPING: Duration = Duration::from_secs(10);
 
-/// Reports missing permissions on the standard error, and when a connection is lost and when it is back: a line each.
+/// Reports missing permissions on the standard error, and when a connection is lost and restored, one line each.
 fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSettings {
     let is_waiting = AtomicBool::new(false);
     let said = Said::default();
@@ -324,12 +324,12 @@ fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSe
     })
 }
 
-/// When each line was written last.
+/// When each line was last written.
 #[derive(Debug, Default)]
 struct Said(Mutex<HashMap<String, Instant>>);
 
 impl Said {
-    /// Returns true if the line was not written for that time, and counts it as written.
+    /// Returns true if the line was not written within that time, and counts it as written.
     fn is_new(&self, line: &str, after: Duration) -> bool {
         let now = Instant::now();
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -357,7 +357,7 @@ pub(crate) fn is_kafka(settings: &StoreSettings) -> bool {
     };
 }
 
-/// A URL to show: without credentials, and without parameters, because they may hold some.
+/// A URL to show: without credentials, and without parameters, which may hold credentials.
 pub(crate) fn shown(url: &str) -> String {
     let place = url.split_once('?').map_or(url, |(place, _)| place);
     let Some((scheme, rest)) = place.split_once("://") else { return place.to_owned() };

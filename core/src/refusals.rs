@@ -53,17 +53,17 @@ pub(crate) fn metadata_text(text: &str) -> InvalidSettings {
         setting: "metadata text",
         value: format!("{text:?}"),
         limit: Text::from("one line without outer spaces"),
-        remedy: Text::from("a text becomes a header's value; encode it where it needs more than a line"),
+        remedy: Text::from("a text becomes a header's value; encode a text of several lines"),
     }
 }
 
-/// Refuses a lease that is too short for the standard preset, and not for the fast one.
+/// Refuses a lease that is too short for the standard preset, but not for the fast one.
 pub(crate) fn lease_for_fast(lease: Duration, least: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("at least {least:?}")),
-        remedy: Text::from("a shorter one wants the `fast` preset"),
+        remedy: Text::from("a shorter lease needs the `fast` preset"),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn lease_over_longest(lease: Duration, most: Duration) -> InvalidSett
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("at most {most:?}")),
-        remedy: Text::from("no candidate would follow a leader that crashes for that long"),
+        remedy: Text::from("after a crash the election would stay vacant that long"),
     }
 }
 
@@ -107,13 +107,13 @@ pub(crate) fn lease_under_margin(lease: Duration, least: Duration, margin: Durat
     }
 }
 
-/// Refuses a lease where every lease is too short for its margin.
+/// Refuses a lease if every lease is too short for its margin.
 pub(crate) fn lease_under_any_margin(lease: Duration, margin: Duration, longest: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("five times the margin (skew + 2 drift + slack), which is {margin:?} with the longest lease of {longest:?}")),
-        remedy: Text::from("use values of ").and(Text::setting("skew")).and(", ").and(Text::setting("drift_ppm")).and(" and ").and(Text::setting("slack")).and(" that your clocks really keep; no lease allows for these"),
+        remedy: Text::from("use values of ").and(Text::setting("skew")).and(", ").and(Text::setting("drift_ppm")).and(" and ").and(Text::setting("slack")).and(" that your clocks really keep; no lease is long enough for these"),
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn interval_outside_go(interval: Duration, least: Duration, most: Dur
         setting: "interval",
         value: format!("{interval:?}"),
         limit: Text::from(format!("between {least:?} and {most:?}, which is 5s under the lease")),
-        remedy: Text::from("the Go library keeps these bounds; 0.75 of the lease is its own choice"),
+        remedy: Text::from("these are the Go library's bounds; its own choice is 0.75 of the lease"),
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn random(numbers: &str) -> InvalidSettings {
     }
 }
 
-/// Refuses a store in which records would never expire.
+/// Refuses a store whose records would never expire.
 pub(crate) fn no_age(lease: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "the store's maximum age",
@@ -177,7 +177,7 @@ pub(crate) fn lease_over_age(lease: Duration, age: Duration) -> InvalidSettings 
     }
 }
 
-/// Refuses another lease than the one that all records of the store share.
+/// Refuses a lease other than that of all records of the store.
 pub(crate) fn lease_is_not_age(lease: Duration, age: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -187,7 +187,7 @@ pub(crate) fn lease_is_not_age(lease: Duration, age: Duration) -> InvalidSetting
     }
 }
 
-/// Refuses another lease than that of the Go library's candidates.
+/// Refuses a lease other than that of the Go library's candidates.
 pub(crate) fn lease_is_not_gos(lease: Duration, age: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -203,7 +203,7 @@ pub(crate) fn lease_outside_store(lease: Duration, least: Duration, most: Durati
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("between {least:?} and {most:?}")),
-        remedy: Text::from("this is what the store can keep"),
+        remedy: Text::from("the store cannot keep any other"),
     }
 }
 
@@ -213,7 +213,7 @@ pub(crate) fn lease_between_steps(lease: Duration, step: Duration) -> InvalidSet
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("a multiple of {step:?}")),
-        remedy: Text::from("the store keeps records for whole steps only"),
+        remedy: Text::from("the store keeps records only for multiples of this"),
     }
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn preset_in_queue() -> InvalidSettings {
     InvalidSettings {
         setting: "preset",
         value: "GoCompatible".into(),
-        limit: Text::from("one that is not for NATS buckets"),
+        limit: Text::from("a preset that is not for NATS buckets"),
         remedy: Text::from("leave it out: in this store every candidate shares its election with Go's"),
     }
 }
@@ -247,13 +247,13 @@ pub(crate) fn lease_of_part_seconds(lease: Duration) -> InvalidSettings {
     }
 }
 
-/// Refuses a lease that does not outlast an election of the store's own.
+/// Refuses a lease that does not survive an election among the store's servers.
 pub(crate) fn lease_under_election(lease: Duration, least: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("at least {least:?}")),
-        remedy: Text::from("a shorter one does not outlast an election of the store's own leader"),
+        remedy: Text::from("a shorter lease does not survive an election among the store's servers"),
     }
 }
 
@@ -267,12 +267,12 @@ pub(crate) fn lease_over_checkpoint(lease: Duration, most: Duration) -> InvalidS
     }
 }
 
-/// Refuses every lease while the shortest is not known.
+/// Refuses any lease while the shortest is not known.
 pub(crate) fn lease_without_bounds(lease: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
         value: format!("{lease:?}"),
-        limit: Text::from("compared with the shortest that the servers grant, which is not known yet"),
+        limit: Text::from("at least the shortest that the servers grant, which is not known yet"),
         remedy: Text::from("try again once the store grants leases"),
     }
 }
@@ -283,7 +283,7 @@ pub(crate) fn priority(priority: &str) -> InvalidSettings {
         setting: "priority",
         value: priority.into(),
         limit: Text::from("left out in this store"),
-        remedy: Text::from("the store's order is that of arrival; `hand-over` moves the leadership to a chosen candidate"),
+        remedy: Text::from("the store orders candidates by arrival; `hand-over` moves the leadership to a chosen candidate"),
     }
 }
 
@@ -293,7 +293,7 @@ pub(crate) fn member_name(name: &str) -> InvalidSettings {
         setting: "name",
         value: format!("{name:?}"),
         limit: Text::from("free of '%'"),
-        remedy: Text::from("it ends the time in front of the name; `sanitise` replaces it"),
+        remedy: Text::from("in a heartbeat it ends the time before the name; `sanitise` replaces it"),
     }
 }
 
@@ -302,7 +302,7 @@ pub(crate) fn preset_in_group() -> InvalidSettings {
     InvalidSettings {
         setting: "preset",
         value: "GoCompatible".into(),
-        limit: Text::from("one that is not for NATS buckets"),
+        limit: Text::from("a preset that is not for NATS buckets"),
         remedy: Text::from("leave it out; ").and(Text::setting("goneli")).and(" of the group is for members that use goNELI"),
     }
 }
@@ -323,7 +323,7 @@ pub(crate) fn lease_in_group(lease: Duration, least: Duration, most: Duration) -
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("between {least:?} and {most:?}")),
-        remedy: Text::from("leases of 1s and more want the `fast` preset"),
+        remedy: Text::from("leases of 1s and more need the `fast` preset"),
     }
 }
 
@@ -337,13 +337,13 @@ pub(crate) fn protocol_with_goneli() -> InvalidSettings {
     }
 }
 
-/// Refuses a session where the brokers state it.
+/// Refuses a session that the brokers set.
 pub(crate) fn session_of_brokers(session: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "session",
         value: format!("{session:?}"),
         limit: Text::from("left out with the consumer protocol"),
-        remedy: Text::from("set group.consumer.session.timeout.ms of the brokers"),
+        remedy: Text::from("set group.consumer.session.timeout.ms on the brokers"),
     }
 }
 
@@ -353,7 +353,7 @@ pub(crate) fn session_under_two_leases(session: Duration, least: Duration) -> In
         setting: "session",
         value: format!("{session:?}"),
         limit: Text::from(format!("at least {least:?}, twice the lease")),
-        remedy: Text::from("after a crash the wait for the lease is then over when the assignment comes"),
+        remedy: Text::from("a crashed leader's lease is then over when its partition is assigned"),
     }
 }
 
@@ -377,7 +377,7 @@ pub(crate) fn drain_over_kafka(drain: Duration, most: Duration, session: Duratio
     }
 }
 
-/// Refuses a text with a character that is not seen.
+/// Refuses a text with an invisible character.
 pub(crate) fn unseen(name: &'static str, text: &str, advice: &str) -> InvalidSettings {
     InvalidSettings {
         setting: name,
@@ -387,9 +387,9 @@ pub(crate) fn unseen(name: &'static str, text: &str, advice: &str) -> InvalidSet
     }
 }
 
-/// Refuses a character that is not seen.
+/// Refuses an invisible character.
 pub(crate) fn unseen_advice(unseen: char) -> Text {
-    Text::from(format!("leave out the {unseen:?}, since a text with it selects another election, with a leader of its own; a file or a Secret written with `echo` ends in a line end, and `printf %s` writes none"))
+    Text::from(format!("leave out the {unseen:?}: a text with it selects another election, which has its own leader; `echo` ends a file or a Secret with a line end, `printf %s` does not"))
 }
 
 // end of refusals

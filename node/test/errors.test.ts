@@ -79,8 +79,8 @@ test.each([
   ['sqlite:e.db ', { poll: 10 }, incumbent.InvalidUrlError, 'path is "e.db ", and must be free of'],
   ['nats://h/B', { domain: 'hub\n' }, incumbent.InvalidUrlError, 'domain is "hub\\n"'],
   ['"memory:"', {}, incumbent.InvalidUrlError, "the store's URL is in quotes"],
-  ['nats://127.0.0.1:1/B', { apiPrefix: 'a b' }, incumbent.InvalidUrlError, 'apiPrefix is "a b", and is a part of subjects'],
-  ['nats://127.0.0.1:1/B?api_prefix=a%20b', {}, incumbent.InvalidUrlError, 'api_prefix is "a b", and is a part of subjects'],
+  ['nats://127.0.0.1:1/B', { apiPrefix: 'a b' }, incumbent.InvalidUrlError, 'apiPrefix is "a b", but a part of a subject'],
+  ['nats://127.0.0.1:1/B?api_prefix=a%20b', {}, incumbent.InvalidUrlError, 'api_prefix is "a b", but a part of a subject'],
   ['nats://127.0.0.1:1/B', { failFast: true }, incumbent.StoreUnavailableError, 'cannot connect to NATS'],
 ])('connecting to %s with %o is refused', async (url, settings, kind, message) => {
   const connecting = incumbent.connect(url as string, settings as incumbent.StoreSettings);

@@ -69,6 +69,6 @@ connect('${url}', { timeout: 5000 }).catch((error) => console.log(error.code));`
   const waiting = new Process(process.execPath, '-e', code);
   await waiting.expect('TIMED_OUT');
   expect(await waiting.ended).toBe(0);
-  expect(waiting.errors).toMatch(/IncumbentWarning: the store cannot be reached, and is tried again: /);
-  expect(waiting.errors).toMatch(/IncumbentWarning: the store does not answer, and is waited for until it does/);
+  expect(waiting.errors).toMatch(/IncumbentWarning: the store cannot be reached, trying again: /);
+  expect(waiting.errors).toMatch(/IncumbentWarning: waiting for the store, which does not answer yet/);
 });

@@ -30,7 +30,7 @@ export type Code =
   | 'FORKED'
   /** Only the leader may do this. */
   | 'NOT_LEADER'
-  /** The store answers and cannot serve: it is full, locked or damaged. */
+  /** The store answers but cannot serve: it is full, locked or damaged. */
   | 'BROKEN'
   /** The term ended before the work that ran in it. */
   | 'TERM_ENDED'
@@ -123,7 +123,7 @@ export class NotLeaderError extends IncumbentError {
   declare readonly code: 'NOT_LEADER';
 }
 
-/** The store answers and cannot serve: it is full, locked or damaged. */
+/** The store answers but cannot serve: it is full, locked or damaged. */
 export class BrokenError extends IncumbentError {
   declare readonly code: 'BROKEN';
 }

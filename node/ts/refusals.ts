@@ -5,11 +5,11 @@
 export const unlike = (name: string, value: string, accepted: string): string =>
   `${name} is ${value}, and must be ${accepted}`;
 
-/** Refuses settings that are no object. */
+/** Refuses settings that are not an object. */
 export const noSettings = (what: string, value: string): string =>
   `the settings of ${what} are ${value}, and must be an object`;
 
-/** Refuses options that are no object. */
+/** Refuses options that are not an object. */
 export const noOptions = (what: string, value: string): string =>
   `the options of ${what} are ${value}, and must be an object`;
 

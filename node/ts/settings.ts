@@ -13,24 +13,24 @@ export interface UrlSettings {
   // generated: parameters
   /** SQLite and Kafka: whether a missing file or topic is created; by default it is. */
   create?: boolean | undefined;
-  /** NATS and etcd: a file with the certificates to trust; by default those of the system. */
+  /** NATS and etcd: a file with the certificates to trust; by default the system's. */
   tlsCa?: string | undefined;
   /** NATS and etcd: a file with the client's certificate. */
   tlsCert?: string | undefined;
   /** NATS and etcd: a file with the client's key. */
   tlsKey?: string | undefined;
-  /** NATS and etcd: the time limit of connecting; by default 2 s. */
+  /** NATS and etcd: the time limit for connecting; by default 2 s. */
   connectTimeout?: Length | undefined;
   /**
    * SQLite: the interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
    * lease after the last check, from 10 ms to 1 s.
    */
   poll?: Length | undefined;
-  /** SQLite: states that only this machine reaches a file on FUSE, and that file locks work there. */
+  /** SQLite: states that only this machine reaches the file on FUSE, and that file locks work there. */
   fuse?: boolean | undefined;
   /**
    * NATS: the name of a context of the `nats` tool, which has the settings that the URL leaves out; by default none;
-   * without a host (`nats:///BUCKET`) that of `$NATS_CONTEXT`, or the selected one. It is in
+   * without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context. It is in
    * `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/`.
    */
   context?: string | undefined;
@@ -42,15 +42,15 @@ export interface UrlSettings {
   token?: string | undefined;
   /** NATS: whether TLS comes before the server's greeting. */
   tlsFirst?: boolean | undefined;
-  /** NATS: the prefix of the subjects of answers, where permissions require one; by default `_INBOX`. */
+  /** NATS: the prefix of the subjects of answers, if permissions require one; by default `_INBOX`. */
   inboxPrefix?: string | undefined;
   /** NATS: the JetStream domain. */
   domain?: string | undefined;
   /** NATS: the prefix of the subjects of the JetStream API; by default `$JS.API`. */
   apiPrefix?: string | undefined;
   /**
-   * NATS: whether servers of the cluster are used too that the connected one names; by default true; false over
-   * websockets. `false` where they advertise addresses that cannot be reached from here.
+   * NATS: whether to also use servers of the cluster that the connected server names; by default true; false over
+   * websockets. `false` if they advertise addresses that cannot be reached from here.
    */
   discover?: boolean | undefined;
   /** NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s. */
@@ -61,17 +61,17 @@ export interface UrlSettings {
    */
   topic?: string | undefined;
   /**
-   * Kafka: the session timeout of a member, after which a crash is noticed; by default three leases. Two leases are the
-   * least.
+   * Kafka: the session timeout of a member, after which a crash is noticed; by default three leases. At least two
+   * leases.
    */
   session?: Length | undefined;
   /**
    * Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic. With consumer the
-   * brokers state the session.
+   * brokers set the session.
    */
   protocol?: string | undefined;
   /**
-   * Kafka: a static id of this process: one that restarts within its session keeps its partition. Each process needs
+   * Kafka: a static id of this process, which keeps its partition if it restarts within its session. Each process needs
    * its own.
    */
   instanceId?: string | undefined;
@@ -85,9 +85,9 @@ export interface UrlSettings {
 /** The settings of a store: the parameters of its URL, and the settings that every store has. */
 export interface StoreSettings extends UrlSettings, WaitLimits {
   // generated: store
-  /** Whether a store that does not answer is an error; by default it is waited for. */
+  /** Whether a store that does not answer is an error; by default candidates wait for it. */
   failFast?: boolean | undefined;
-  /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
+  /** The lease that candidates will have, so that an unsuitable store is refused when it is opened. */
   expectedLease?: Length | undefined;
   /** memory: whether watches report expiry. */
   markers?: boolean | undefined;
@@ -98,28 +98,28 @@ export interface StoreSettings extends UrlSettings, WaitLimits {
 export interface InitSettings extends UrlSettings, WaitLimits {
   // generated: init
   /**
-   * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
-   * because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes
-   * a store again under a leader, there can be two. Refused for a store that has been written to.
+   * States that no election ever ran there. Otherwise no candidate leads until the store is one lease old, because it
+   * may replace another in which a candidate still leads. Only by hand, or in a test: if a program recreates a store
+   * under a leader, there can be two leaders. Refused for a store that has been written to.
    */
   new?: boolean | undefined;
-  /** NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists. */
+  /** NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own. */
   lease?: Length | undefined;
   /**
-   * NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as it
-   * is for one that exists.
+   * NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing
+   * one keeps its own.
    */
   replicas?: number | undefined;
   /**
-   * NATS: the most bytes of the bucket, where the account requires such a limit; 65536 at least; by default none for a
-   * new bucket, and as it is for one that exists.
+   * NATS: the most bytes of the bucket, if the account requires a limit; 65536 at least; by default none for a new
+   * bucket; an existing one keeps its own.
    */
   maxBytes?: number | undefined;
   /** NATS: whether watches report expiry (2.11 or newer). */
   markers?: boolean | undefined;
   /** NATS: whether each election can have its own lease (2.11 or newer). */
   ownLeases?: boolean | undefined;
-  /** NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE. */
+  /** NATS: whether to change an existing bucket that differs; by default that is an error, UNSAFE_STORE. */
   update?: boolean | undefined;
   /** Kafka: the election whose topic is created. */
   election?: string | undefined;
@@ -143,8 +143,8 @@ export interface CampaignSettings extends WaitLimits {
   /** The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more. */
   preset?: 'standard' | 'fast' | 'go_compatible' | undefined;
   /**
-   * The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
-   * its records share that, else the preset's, and never more than the store's.
+   * The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all its
+   * records share it, else the preset's lease, never longer than the store's maximum age.
    */
   lease?: Length | undefined;
   /**
@@ -163,9 +163,9 @@ export interface CampaignSettings extends WaitLimits {
    */
   slack?: Length | undefined;
   /**
-   * The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it may
-   * still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before; a time
-   * is a minimum.
+   * The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader may
+   * still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+   * minimum.
    */
   winDelay?: 'automatic' | 'cautious' | Length | undefined;
   /**
@@ -174,8 +174,8 @@ export interface CampaignSettings extends WaitLimits {
    */
   splay?: Length | undefined;
   /**
-   * The interval between a candidate's reads of the key while the watch is silent; by default it reads when the record
-   * that it saw last should have expired.
+   * The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+   * record that it saw should have expired.
    */
   interval?: Length | undefined;
   /**

@@ -31,21 +31,21 @@ export type Reason =
 // generated: states
 /** The state of a campaign. */
 export type State =
-  /** Not in the race: not yet asked to campaign, or unhealthy. */
+  /** Not campaigning: not yet asked to, or unhealthy. */
   | 'IDLE'
   /** Waiting for a random time before its first campaign. */
   | 'SPLAYING'
-  /** In the race; another candidate holds the lease, or the key was not read yet. */
+  /** Campaigning; another candidate holds the lease, or the key was not read yet. */
   | 'WAITING'
-  /** An acquire was sent, and not answered yet. */
+  /** An acquire was sent but not answered yet. */
   | 'ACQUIRING'
-  /** Holds the lease and does not lead yet, because a previous leader might still believe that it leads. */
+  /** Holds the lease but does not lead yet, because a previous leader might still believe that it leads. */
   | 'HOLDING'
   /** Leads. */
   | 'LEADING'
   /** Leads, and is finishing its work. */
   | 'DRAINING'
-  /** Leads no more, and releases the lease, or waits for the end of the term's work before it does. */
+  /** No longer leads, and releases the lease once the term's work has ended. */
   | 'RELEASING'
   /** Over. */
   | 'CLOSED';

@@ -62,7 +62,7 @@ def test_errors_and_values_travel_between_processes():
 @pytest.mark.parametrize(
     ("url", "settings", "kind", "says"),
     [
-        ("redis://localhost", {}, incumbent.InvalidUrlError, "known are memory:"),
+        ("redis://localhost", {}, incumbent.InvalidUrlError, "use one of memory:"),
         ("nats://localhost/B?credz=x", {}, incumbent.InvalidUrlError, "credz"),
         ("memory:n\n", {}, incumbent.InvalidUrlError, r"the store's URL ends in the character '\\n': leave out"),
         ("sqlite:e.db ", {"poll": 0.01}, incumbent.InvalidUrlError, 'path is "e.db ", and must be free of'),

@@ -50,8 +50,8 @@ except incumbent.TimedOutError as error:
 """
     code_, output, errors = python("import incumbent\n" + code).ended()
     assert (code_, output) == (0, "nothing came within 5 s\n")
-    assert "the store cannot be reached, and is tried again: " in errors
-    assert "is waited for until it does; with the setting fail_fast that is an error, and a timeout" in errors
+    assert "the store cannot be reached, trying again: " in errors
+    assert "waiting for the store, which does not answer yet; the setting fail_fast makes that" in errors
 
 
 async def test_opening_a_store_that_is_not_there_takes_no_longer_than_its_timeout():

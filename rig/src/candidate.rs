@@ -1,7 +1,7 @@
 //! A candidate under test, as a process or a task: its setup, the orders it takes and the reports it makes.
 //!
-//! A process reads its setup and then its orders as lines of JSON from the standard input, and [`print()`]s its reports to
-//! the standard output. The end of the orders asks it to leave.
+//! A process reads its setup and then its orders as lines of JSON from the standard input, and [`print()`]s its reports
+//! to the standard output. When the orders end, it leaves.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub struct CampaignSetup {
     /// The bounds of the lease.
     #[serde(with = "preset")]
     pub preset: Preset,
-    /// True if it waits a random while before its first campaign.
+    /// True to wait a random time before its first campaign.
     pub splay: bool,
 }
 
@@ -84,7 +84,7 @@ pub enum Order {
 pub struct Report {
     /// When it was made.
     pub at: Nanos,
-    /// The election that it concerns, where it is one.
+    /// The election that it concerns, if it concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The content of the report.
@@ -121,7 +121,7 @@ pub enum ReportKind {
     State { state: String },
     /// It received a warning.
     Warning { text: String },
-    /// It could not carry an order out.
+    /// It could not carry out an order.
     Refused { text: String },
     /// It cannot take part.
     Failed(Failed),
@@ -139,7 +139,7 @@ impl Report {
 /// The reason why a candidate cannot take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// The code of the library's error, where it is one.
+    /// The code of the library's error, if it is one.
     pub code: Option<String>,
     /// The error, and the remedy.
     pub message: String,
@@ -161,12 +161,12 @@ impl From<io::Error> for Failed {
     }
 }
 
-/// Where a candidate's answers and reports go.
+/// The destination of a candidate's answers and reports.
 pub trait Output: Clone + Send + 'static {
-    /// Takes in an answer of the campaign with that index, on the probe's thread.
+    /// Receives an answer of the campaign with that index, on the probe's thread.
     fn reading(&self, campaign: usize, reading: Reading);
 
-    /// Takes in a report.
+    /// Receives a report.
     fn report(&self, report: Report);
 }
 
@@ -178,10 +178,10 @@ pub struct Recorded<F> {
 }
 
 impl<F> Recorded<F> {
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// # Errors
-    /// It exists, or cannot be made.
+    /// It exists, or cannot be created.
     pub fn create(record: &Path, send: F) -> io::Result<Self> {
         Ok(Self { record: Arc::new(Mutex::new(Record::create(record)?)), send })
     }
@@ -213,7 +213,7 @@ pub fn print(report: Report) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Takes part as the process that it is, until ordered to leave.
+/// Takes part as this process, until ordered to leave.
 ///
 /// # Errors
 /// The reason why it cannot take part.
@@ -221,7 +221,7 @@ pub async fn serve<O: Output>(output: impl FnOnce(&Setup) -> io::Result<O>) -> R
     let Some(setup) = io::stdin().lines().next() else { return Ok(()) };
     let setup: Setup = serde_json::from_str(&setup?).map_err(io::Error::from)?;
     let (sender, orders) = mpsc::unbounded_channel();
-    // A thread of its own: a read of the standard input cannot be cancelled.
+    // A separate thread, because a read of the standard input cannot be cancelled.
     std::thread::spawn(move || {
         for line in io::stdin().lines().map_while(Result::ok) {
             let sent = serde_json::from_str(&line).map(|order| sender.send(order));
@@ -239,7 +239,7 @@ pub async fn serve<O: Output>(output: impl FnOnce(&Setup) -> io::Result<O>) -> R
 /// Takes part until ordered to leave.
 ///
 /// # Errors
-/// The reason why it cannot take part, or has not left in good order.
+/// The reason why it cannot take part, or did not leave cleanly.
 pub async fn take_part<O: Output>(
     setup: Setup,
     mut orders: mpsc::UnboundedReceiver<Order>,
@@ -289,7 +289,7 @@ pub async fn take_part<O: Output>(
     Ok(())
 }
 
-/// Resigns or hands over. Not awaited: that waits until the work is finished, and the events report it.
+/// Resigns or hands over. Not awaited, because that would wait until the work is finished, which the events report.
 fn leave(candidates: &[Candidate], key: String, to: Option<String>, output: &impl Output) {
     let Some(candidate) = candidates.iter().find(|candidate| candidate.election() == key) else { return };
     let leaving = match to {
@@ -355,7 +355,7 @@ pub mod text {
     /// Reads the text.
     ///
     /// # Errors
-    /// It is not the text of such a value.
+    /// It is not the text of a value of this type.
     pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
     where
         T: FromStr<Err: Display>,

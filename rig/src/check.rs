@@ -2,7 +2,7 @@
 //!
 //! Times are nanoseconds of one clock that all processes share.
 
-/// A time throughout which a candidate certainly led.
+/// A span of time throughout which a candidate certainly led.
 pub trait Led {
     /// The token by which a resource distinguishes a later leader from an earlier one.
     type Token: Ord;
@@ -17,7 +17,7 @@ pub trait Led {
     fn token(&self) -> &Self::Token;
 }
 
-/// The plain form of such a time.
+/// The plain form of this span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leadership<T> {
     /// The leader.
@@ -46,15 +46,14 @@ impl<T: Ord> Led for Leadership<T> {
     }
 }
 
-/// All pairs of leaders at the same time; in each, the one that began first in front. Times that only touch do not
-/// overlap.
+/// All pairs of leaders at the same time, each with the earlier leader first. Spans that only touch do not overlap.
 pub fn overlaps<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     let mut found = Vec::new();
-    // Those that may overlap a later one.
+    // The spans that may overlap a later one.
     let mut open = Vec::<&L>::new();
     for next in in_order(all) {
         open.retain(|earlier| earlier.until() > next.from());
-        // An instant is no leadership.
+        // A single instant is not a leadership.
         let shared = open.iter().filter(|earlier| next.from() < next.until().min(earlier.until()));
         found.extend(shared.map(|earlier| (*earlier, next)));
         open.push(next);
@@ -62,7 +61,7 @@ pub fn overlaps<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     found
 }
 
-/// The leaders that began later than another and have no larger token, each behind that other one. A resource that
+/// The leaders that began later than another but have no larger token, each after that other one. A resource that
 /// remembers the largest token it has seen would have refused them.
 pub fn disorder<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     let mut largest = None::<&L>;

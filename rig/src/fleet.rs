@@ -1,4 +1,4 @@
-//! Candidates as they are seen from outside: processes or tasks that take orders and report.
+//! Candidates as seen from outside: processes or tasks that take orders and report.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,9 +25,9 @@ pub struct Fleet {
 /// A line of a candidate's output.
 #[derive(Clone, Debug)]
 pub enum Line {
-    /// A report, taken in already.
+    /// A report, which was processed already.
     Report(Report),
-    /// A line on its standard error, where that is a pipe.
+    /// A line on its standard error, if that is a pipe.
     Stderr(String),
 }
 
@@ -75,14 +75,14 @@ impl Fleet {
         Self { members: names.into_iter().map(|name| Member::new(name.into())).collect(), sender, messages }
     }
 
-    /// Starts the next run of a candidate as a process, which [serves](candidate::serve). It ends with this. Must be
-    /// called on a runtime.
+    /// Starts the next run of a candidate as a process, which [serves](candidate::serve). The process ends when this is
+    /// dropped. Must be called on a runtime.
     ///
     /// # Errors
     /// The process cannot be started.
     pub fn start_process(&mut self, member: usize, command: Command, setup: Setup) -> io::Result<()> {
         let mut command = tokio::process::Command::from(command);
-        // In a process group of its own: Ctrl-C at the terminal is for the parent alone.
+        // In its own process group, because Ctrl-C at the terminal is only for the parent.
         command.process_group(0).kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let gone = || io::Error::other("the candidate's process ended at once");
@@ -156,14 +156,14 @@ impl Fleet {
         }
     }
 
-    /// Takes in all lines that have come.
+    /// Processes all lines that have come.
     pub fn catch_up(&mut self) {
         while let Ok(message) = self.messages.try_recv() {
             self.take(message);
         }
     }
 
-    /// Takes in a message, unless it is of an earlier run.
+    /// Processes a message, unless it is from an earlier run.
     fn take(&mut self, Message { member: index, run, line }: Message) -> Option<(usize, Line)> {
         let member = &mut self.members[index];
         if run != member.run {
@@ -226,7 +226,7 @@ impl Member {
         self.is_running() && self.campaigns.values().all(idle)
     }
 
-    /// Returns true if it takes part in that election: it runs, and has reported that it has not left.
+    /// Returns true if it takes part in that election: it runs, has reported, and has not reported that it left.
     pub fn takes_part(&self, key: &str) -> bool {
         self.is_running() && !matches!(self.state(key), "" | "CLOSED")
     }
@@ -239,7 +239,7 @@ impl Member {
         }
     }
 
-    /// Returns true if its process or task exists, as far as is known.
+    /// Returns true if its process or task exists, as far as known.
     pub fn is_present(&self) -> bool {
         self.running.is_some()
     }
@@ -249,15 +249,15 @@ impl Member {
         self.is_present() && !self.is_stopped
     }
 
-    /// Sends it an order; does nothing where it is gone.
+    /// Sends it an order; does nothing if it is gone.
     pub fn order(&self, order: Order) {
         if let Some(Running::Process { orders, .. } | Running::Task { orders, .. }) = &self.running {
-            // A candidate that no longer takes orders is about to be noticed as gone.
+            // A candidate that no longer takes orders will soon be noticed as gone.
             let _ = orders.send(order);
         }
     }
 
-    /// Kills its process (`SIGKILL`). There is no way to kill a task alone.
+    /// Kills its process (`SIGKILL`). A single task cannot be killed.
     ///
     /// # Errors
     /// The operating system's.
@@ -274,7 +274,7 @@ impl Member {
         self.signal(Signal::STOP)
     }
 
-    /// Lets its process go on (`SIGCONT`).
+    /// Lets its process continue (`SIGCONT`).
     ///
     /// # Errors
     /// The operating system's.
@@ -284,14 +284,14 @@ impl Member {
     }
 
     fn signal(&self, signal: Signal) -> io::Result<()> {
-        // The process id stays its own until it is waited for, and only `exit_status` and `reap` do that.
+        // The process id stays its own until the process is reaped, and only `exit_status` and `reap` do that.
         match &self.running {
             Some(Running::Process { pid, .. }) => Ok(kill_process(*pid, signal)?),
             _ => Ok(()),
         }
     }
 
-    /// The exit status of its process, once that has ended; it is gone then, whatever it has still to report.
+    /// The exit status of its process, once that has ended. It is gone then, whatever reports are still to come.
     pub fn exit_status(&mut self) -> Option<ExitStatus> {
         let Some(Running::Process { child, .. }) = &mut self.running else { return None };
         let status = child.try_wait().ok()??;
@@ -300,7 +300,7 @@ impl Member {
         Some(status)
     }
 
-    /// Returns true if its process or task has ended since the last call and all of its output was taken.
+    /// Returns true if its process or task has ended since the last call, and all its output was processed.
     pub fn reap(&mut self) -> bool {
         let has_ended = self.output_ended
             && match &mut self.running {
@@ -338,15 +338,15 @@ async fn each_line(output: impl AsyncRead + Unpin, take: impl Fn(String)) {
     }
 }
 
-/// Ends this process when `parent`, its parent process, ends: by the kernel where it can (Linux). Elsewhere a child
-/// notices that its standard input has ended.
+/// Ends this process when `parent`, its parent process, ends. On Linux the kernel does that; elsewhere a child notices
+/// that its standard input has ended.
 ///
 /// # Errors
 /// The parent has ended already.
 pub fn die_with_parent(parent: u32) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // A parent that died before the line above no longer sends a signal.
+    // If the parent died before the line above, there will be no signal.
     let is_there = getppid().map(Pid::as_raw_nonzero).is_some_and(|pid| pid.get().unsigned_abs() == parent);
     if is_there { Ok(()) } else { Err(io::Error::other("the process that started this one is gone")) }
 }

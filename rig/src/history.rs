@@ -7,22 +7,21 @@
 //!
 //! # Why a found overlap is real
 //!
-//! A reading is `(before, answer, after)`. The answer was computed at *some* instant between the two clock
-//! readings. A term begins once and ends once, so between two true answers in the same term the answer was
-//! true throughout. Two true readings of one term therefore prove that the candidate led from the first one's
-//! `after` (or earlier) to the last one's `before` (or later), without a gap. A [`Proven`] keeps exactly
-//! that. Two of them, of different terms, that share more than an instant are two leaders at once, with no
-//! allowance for anything. Two that only touch do not overlap.
+//! A reading is `(before, answer, after)`. The answer was computed at *some* instant between the two clock readings. A
+//! term begins once and ends once, so between two true answers in the same term the answer was true throughout. Two
+//! true readings of one term therefore prove that the candidate led from the first one's `after` (or earlier) to the
+//! last one's `before` (or later), without a gap. A [`Proven`] keeps exactly that. If two of them, of different terms,
+//! share more than an instant, there were two leaders at once, without any allowance. If they only touch, they do not
+//! overlap.
 //!
 //! # Why an overlap is found
 //!
-//! Readings leave out at most the distance between two of them, about a millisecond, at either end, except
-//! where the process was stopped. There the lease itself is the evidence: with every true reading the probe
-//! notes the deadline that it read *before* it asked. `is_leader()` compares the clock with that deadline,
-//! and the deadline only moves forward. So unless something ended the term, the answer was true until then,
-//! asked or not. If the term was reported as expired, and the first false reading came after the deadline,
-//! nothing else ended it, and the proof reaches to the deadline. A candidate that is killed proves nothing
-//! after its last reading: a dead process does not lead.
+//! At either end, readings miss at most the distance between two of them, about a millisecond, unless the process was
+//! stopped. In that case the lease itself is the evidence: with every true reading the probe notes the deadline that it
+//! read *before* it asked. `is_leader()` compares the clock with that deadline, and the deadline only moves forward. So
+//! unless something ended the term, the answer was true until that deadline, asked or not. If the term was reported as
+//! expired, and the first false reading came after the deadline, nothing else ended it, and the proof reaches to the
+//! deadline. A candidate that is killed proves nothing after its last reading: a dead process does not lead.
 
 use std::time::Duration;
 
@@ -78,7 +77,7 @@ impl Overlap {
 pub struct History(Vec<Proven>);
 
 impl History {
-    /// Puts them in order.
+    /// Sorts the terms.
     pub fn new(mut terms: Vec<Proven>) -> Self {
         terms.sort_by_key(|term| (term.evidence.since, term.evidence.token));
         Self(terms)
@@ -90,13 +89,13 @@ impl History {
         pairs.map(|(one, other)| Overlap { one: one.clone(), other: other.clone() }).collect()
     }
 
-    /// The terms whose token is not above that of every earlier term.
+    /// The terms whose token is not larger than every earlier term's.
     pub fn token_regressions(&self) -> Vec<&Proven> {
         disorder(&self.0).into_iter().map(|(_, later)| later).collect()
     }
 
-    /// The times between one term and the next in which no candidate could work. A leader that is stopped or
-    /// dead cannot work, whatever its lease says.
+    /// The spans between one term and the next in which no candidate could work. A leader that is stopped or dead
+    /// cannot work, whatever its lease says.
     pub fn vacancies(&self) -> Vec<Duration> {
         let mut vacancies = Vec::new();
         let mut worked_until = None;
@@ -135,7 +134,7 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    /// A term that ended in good order, with a lease that ends long after it.
+    /// A term that ended cleanly, with a lease that ends long after it.
     fn led(candidate: &str, sequence: u64, since: u64, seen: u64) -> Proven {
         let evidence = Evidence {
             token: token(sequence),

@@ -1,4 +1,4 @@
-//! Repeatedly asks candidates whether they lead, on a thread of its own.
+//! Repeatedly asks candidates whether they lead, on a separate thread.
 //!
 //! An answer is computed at some instant between the two readings of the clock around it. The clock counts from the
 //! machine's boot and is the same for all processes.
@@ -20,7 +20,7 @@ pub struct Reading {
     /// Read before the question.
     #[serde(with = "nanos")]
     pub before: Instant,
-    /// The term in which the answer was yes; none where it was no.
+    /// The term in which the answer was yes; none if it was no.
     pub leads: Option<Held>,
     /// Read after the answer.
     #[serde(with = "nanos")]
@@ -42,7 +42,7 @@ pub struct Held {
 }
 
 impl Reading {
-    /// Asks a candidate. None where the answer cannot be attributed: the term changed during the question.
+    /// Asks a candidate. None if the answer cannot be attributed because the term changed during the question.
     pub fn of(candidate: &Candidate, clock: &Clock) -> Option<Self> {
         let lease = || candidate.term().map(|term| (term.token(), term.deadline()));
         let first = lease();
@@ -53,7 +53,7 @@ impl Reading {
             return Some(Self { before, leads: None, after });
         }
         let ((token, deadline), (again, later)) = (first?, lease()?);
-        // A deadline of zero belongs to a term that has ended since.
+        // A deadline of zero belongs to a term that has ended.
         let is_one_term = token == again && deadline > Instant::ZERO && later > Instant::ZERO;
         is_one_term.then_some(Self { before, leads: Some(Held { token, deadline, later }), after })
     }
@@ -102,7 +102,7 @@ impl Probe {
         })
     }
 
-    /// Asks in rounds of the caller's own, with this pause between two.
+    /// Calls `ask` repeatedly, with this pause between two calls.
     ///
     /// # Errors
     /// No thread can be started.

@@ -29,7 +29,7 @@ pub struct Evidence {
     pub seen: Instant,
     /// The latest deadline that was read before such an answer.
     pub deadline: Instant,
-    /// Read before the first other answer after it.
+    /// Read before the first different answer after it.
     pub gone: Option<Instant>,
     /// The reported reason of its end.
     pub ended: Option<Reason>,
@@ -54,7 +54,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// A line that is not one of a record.
+/// A line that does not belong to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedLine;
 
@@ -72,13 +72,13 @@ impl FromStr for Evidence {
     }
 }
 
-/// The reason of that code; none for `-`.
+/// The reason with that code; none for `-`.
 pub(crate) fn reason(code: &str) -> Result<Option<Reason>, MalformedLine> {
     let known = Reason::ALL.into_iter().find(|reason| reason.code() == code);
     if known.is_none() && code != "-" { Err(MalformedLine) } else { Ok(known) }
 }
 
-/// Reads all lines of a file; none where nothing was written yet.
+/// Reads all lines of a file; none if nothing was written yet.
 ///
 /// # Errors
 /// A file that cannot be read, or is damaged.
@@ -87,7 +87,7 @@ pub fn read(path: &Path) -> io::Result<Vec<Evidence>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text?,
     };
-    // A line is one write within one page, but the reader of a live file may still see a part of it.
+    // A line is a single write within one page, but a reader of a live file may still see part of it.
     let whole = text.lines().filter(|line| line.len() == WIDTH - 1);
     let damaged =
         |MalformedLine| io::Error::new(io::ErrorKind::InvalidData, format!("{} is damaged", path.display()));
@@ -103,7 +103,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Takes in an answer. Returns the index of the first term that it changed.
+    /// Adds an answer. Returns the index of the first term that it changed.
     pub fn note(&mut self, reading: Reading) -> Option<usize> {
         let Reading { before, leads, after } = reading;
         let last = self.open.take();
@@ -125,7 +125,7 @@ impl Terms {
         last.or(self.open)
     }
 
-    /// Takes in the reported end of a term. Returns its index.
+    /// Adds the reported end of a term. Returns its index.
     pub fn ended(&mut self, token: Token, reason: Reason) -> Option<usize> {
         let index = self.all.iter().rposition(|term| term.token == token)?;
         self.all[index].ended = Some(reason);
@@ -146,22 +146,22 @@ pub struct Record {
 }
 
 impl Record {
-    /// Makes a new file.
+    /// Creates a new file.
     ///
     /// # Errors
-    /// It exists, or cannot be made.
+    /// It exists, or cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         Ok(Self { file, terms: Terms::default() })
     }
 
-    /// Takes in an answer.
+    /// Adds an answer.
     pub fn note(&mut self, reading: Reading) {
         let changed = self.terms.note(reading);
         self.write(changed);
     }
 
-    /// Takes in the reported end of a term.
+    /// Adds the reported end of a term.
     pub fn ended(&mut self, token: Token, reason: Reason) {
         let changed = self.terms.ended(token, reason);
         self.write(changed);

@@ -13,7 +13,7 @@ pub enum Fault {
     Kill,
     /// Stop it for longer than its lease.
     Stop,
-    /// Let it leave in good order, and start it again.
+    /// Let it leave cleanly, and start it again.
     Restart,
     /// Let it hand over.
     HandOver,
@@ -40,7 +40,7 @@ impl Fault {
         }
     }
 
-    /// Returns true if it can be made only to a process.
+    /// Returns true if only a process can suffer it.
     pub const fn needs_process(self) -> bool {
         matches!(self, Self::Kill | Self::Stop)
     }
@@ -69,7 +69,7 @@ impl<T: Copy> Rotation<T> {
         Self { all, left: Vec::new() }
     }
 
-    /// Draws the next item that fits; none where no item that is left does.
+    /// Draws the next item that fits; none if no remaining item does.
     pub fn draw(&mut self, rng: &mut Rng, fits: impl FnMut(&T) -> bool) -> Option<T> {
         if self.left.is_empty() {
             self.left.clone_from(&self.all);
@@ -80,14 +80,14 @@ impl<T: Copy> Rotation<T> {
     }
 }
 
-/// The state of the candidates, as far as is known.
+/// The state of the candidates, as far as known.
 #[derive(Clone, Debug)]
 pub struct Situation {
     /// The time.
     pub now: Instant,
-    /// When it all ends; none where that is not known yet.
+    /// When the trial ends; none if that is not known yet.
     pub end: Option<Instant>,
-    /// The leader, as far as is known.
+    /// The leader, if known.
     pub leader: Option<usize>,
     /// For each candidate, whether it takes part.
     pub well: Vec<bool>,
@@ -100,7 +100,7 @@ pub struct Situation {
 pub enum Step {
     /// Make a fault.
     Inject(Injection),
-    /// Repair what the fault left behind: start the victim again, or let it go on.
+    /// Repair what the fault left behind: start the victim again, or let it continue.
     Repair(Injection),
     /// No candidate took over for a long time: report it.
     ReportVacancy(Injection),
@@ -113,7 +113,7 @@ pub struct Injection {
     pub fault: Fault,
     /// The number of the victim.
     pub victim: usize,
-    /// The successor, where the victim hands over.
+    /// The successor, if the victim hands over.
     pub successor: Option<usize>,
     /// When it was made.
     pub at: Instant,
@@ -130,11 +130,11 @@ pub struct Schedule {
 
 #[derive(Debug)]
 enum Phase {
-    /// No fault is open, and none is made until then.
+    /// No fault is open, and none is made until that time.
     Pause { until: Instant },
-    /// A fault was made, and no candidate has won since.
+    /// A fault was made, and no candidate has won since then.
     Injected { injection: Injection, report_at: Instant },
-    /// A candidate leads again; the rest of the fault is repaired then.
+    /// A candidate leads again; the fault is repaired at that time.
     Recovered { injection: Injection, repair_at: Instant },
 }
 
@@ -146,7 +146,7 @@ const REST: Duration = Duration::from_millis(400);
 const QUICK: Duration = Duration::from_millis(700);
 
 impl Schedule {
-    /// A schedule of these faults that begins now, for leases of that duration.
+    /// A schedule of these faults, beginning now, for leases of that duration.
     pub fn new(faults: Vec<Fault>, lease: Duration, seed: u64, now: Instant) -> Self {
         let mut rng = Rng::with_seed(seed);
         let until = pause(&mut rng, now);
@@ -170,7 +170,7 @@ impl Schedule {
         }
     }
 
-    /// Takes in that a candidate has won. Returns the fault whose vacancy that ends.
+    /// Records that a candidate has won. Returns the fault whose vacancy that ends.
     pub fn won(&mut self, now: Instant) -> Option<Injection> {
         let Phase::Injected { injection, .. } = self.phase else { return None };
         let repair_at = match injection.fault {
@@ -197,7 +197,7 @@ impl Schedule {
         let fault = self.draw(situation)?;
         let successor = (fault == Fault::HandOver).then_some(successor);
         let injection = Injection { fault, victim, successor, at: situation.now };
-        // Twice a lease is the worst of all faults; the rest is an allowance for a busy machine.
+        // The worst fault takes twice a lease; the rest is an allowance for a busy machine.
         let report_at = situation.now + self.lease * 3 + Duration::from_secs(5);
         self.phase = Phase::Injected { injection, report_at };
         Some(Step::Inject(injection))

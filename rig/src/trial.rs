@@ -20,13 +20,13 @@ use crate::history::{History, Overlap, Proven};
 use crate::record;
 use crate::schedule::{Fault, Injection, Schedule, Situation, Step};
 
-/// The pause between two looks at processes and records.
+/// The pause between two checks of processes and records.
 const TICK: Duration = Duration::from_millis(100);
 /// The longest time that an operator's write may take.
 const OPERATOR_TIMEOUT: Duration = Duration::from_secs(3);
-/// The longest time that candidates may take to leave in good order; the library itself takes 2 s at most.
+/// The longest time that candidates may take to leave cleanly; the library itself takes 2 s at most.
 const CLOSING: Duration = Duration::from_secs(4);
-/// The longest time that killed candidates may take to be gone, with a disk that holds up the kernel.
+/// The longest time until killed candidates are gone, even if a disk holds up the kernel.
 const DYING: Duration = Duration::from_secs(60);
 
 /// Everything decided before the first candidate starts.
@@ -37,15 +37,15 @@ pub struct Plan {
     pub campaign: CampaignSetup,
     /// The folder for their records.
     pub folder: PathBuf,
-    /// Makes the command of a candidate's process; none: each is a task of this process.
+    /// Makes the command of a candidate's process; if none, each candidate is a task of this process.
     pub command: Option<Box<dyn Fn() -> io::Result<Command> + Send>>,
     /// Makes writes that no candidate would make.
     pub operator: Arc<dyn StoreAdmin>,
     /// The faults to make.
     pub faults: Vec<Fault>,
-    /// Decides which faults are made and when.
+    /// The seed that decides which faults are made and when.
     pub seed: u64,
-    /// When no fault is made any more; none: only when it is [closed](Trial::close).
+    /// When faults stop; if none, only when it is [closed](Trial::close).
     pub duration: Option<Duration>,
 }
 
@@ -66,11 +66,11 @@ pub enum Event {
     /// A candidate leads: after a vacancy in which no candidate could work, except in the first term; `expected` is the
     /// successor that a hand-over named.
     Won { candidate: String, token: Token, vacancy: Option<Duration>, expected: Option<String> },
-    /// A candidate no longer leads; `is_news` where no fault or end explains it.
+    /// A candidate no longer leads; `is_news` if no fault or end explains it.
     Lost { candidate: String, token: Token, reason: String, is_news: bool },
     /// A fault was made.
     Fault { fault: Fault, victim: String, successor: Option<String> },
-    /// The rest of a fault was repaired.
+    /// A fault was repaired.
     Repaired { fault: Fault, victim: String, after: Duration },
     /// The last fault could not be made: its victim no longer led.
     Missed { fault: Fault, message: String },
@@ -84,12 +84,12 @@ pub enum Event {
     Overlap(Box<Overlap>),
 }
 
-/// Candidates under faults. Dropping it kills those that are processes.
+/// Candidates under faults. Dropping it kills the candidates that are processes.
 #[derive(Debug)]
 pub struct Trial {
     plan: Plan,
     fleet: Fleet,
-    /// The fault that each candidate is under: made, and not repaired yet.
+    /// The fault that each candidate is under: made, but not repaired yet.
     faults: Vec<Option<Fault>>,
     schedule: Schedule,
     ticks: Interval,
@@ -98,7 +98,7 @@ pub struct Trial {
     closing: Option<Closing>,
     /// The last fault made.
     injection: Option<Injection>,
-    /// Operator's faults that failed, and why.
+    /// Why operator's faults failed.
     failures: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
     /// The records of ended runs.
     past: Vec<Proven>,
@@ -146,7 +146,7 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Carries on until the next event; none where only time has passed. Cancel-safe.
+    /// Continues until the next event; none if only time has passed. Cancel-safe.
     ///
     /// # Errors
     /// A candidate cannot take part, or a record cannot be read.
@@ -200,7 +200,7 @@ impl Trial {
         self.closing.is_some()
     }
 
-    /// Returns true if all candidates have left, and were waited for.
+    /// Returns true if all candidates have left and were reaped.
     pub fn is_over(&self) -> bool {
         let has_given_up =
             matches!(self.closing, Some(Closing::Killed { until }) if self.clock.now() >= until);
@@ -212,7 +212,7 @@ impl Trial {
         &self.fleet.members
     }
 
-    /// The number of the leader, as far as is known.
+    /// The number of the leader, if known.
     pub fn leader(&self) -> Option<usize> {
         self.fleet.leader(&self.plan.campaign.key).map(|(leader, _)| leader)
     }
@@ -224,14 +224,14 @@ impl Trial {
         Some((fault, self.clock.now().since(since)))
     }
 
-    /// The rest of the lease of a candidate that leads.
+    /// The remaining lease of a leader.
     pub fn lease_left(&self, member: usize) -> Option<Duration> {
         let member = &self.fleet.members[member];
         let deadline = self.history.deadline(&member.name, member.token(&self.plan.campaign.key)?)?;
         Some(deadline.since(self.clock.now()))
     }
 
-    /// The terms that the candidates have proved, as of the last look.
+    /// The terms that the candidates have proved, as of the last check.
     pub fn history(&self) -> &History {
         &self.history
     }
@@ -244,7 +244,7 @@ impl Trial {
     /// Reads all records as they are now.
     ///
     /// # Errors
-    /// One cannot be read.
+    /// A record cannot be read.
     pub fn read_history(&mut self) -> io::Result<()> {
         let mut terms = self.past.clone();
         for index in 0..self.fleet.members.len() {
@@ -304,7 +304,7 @@ impl Trial {
                 self.missed(text);
                 return Ok(());
             }
-            // One that was ordered to leave may do so without an answer of the store.
+            // A candidate that was ordered to leave may do so without an answer from the store.
             ReportKind::Failed(failed) if self.is_closing() || self.faults[index] == Some(Fault::Restart) => {
                 Event::Warning { candidate, message: failed.message }
             }
@@ -338,7 +338,7 @@ impl Trial {
         }
     }
 
-    /// Notices processes that have ended and terms that overlap, and goes on with the schedule or with the end.
+    /// Notices ended processes and overlapping terms, and continues with the schedule or with the end.
     fn tick(&mut self) -> Result<(), Failed> {
         for index in 0..self.fleet.members.len() {
             if self.fleet.members[index].reap() && self.faults[index].is_none() && !self.is_closing() {
@@ -422,7 +422,7 @@ impl Trial {
         }
     }
 
-    /// Writes as an operator would; an error is handled when it is known.
+    /// Writes as an operator would. An error is handled once it is known.
     fn operate(&self, fault: Fault) {
         let (operator, key) = (Arc::clone(&self.plan.operator), self.plan.campaign.key.clone());
         let answer = self.failures.0.clone();
@@ -452,7 +452,7 @@ impl Trial {
         }
     }
 
-    /// Goes on with the end once those that were asked to leave have left, or have taken too long.
+    /// Continues closing once the candidates that were asked to leave have left, or have taken too long.
     fn close_further(&mut self, closing: Closing) -> io::Result<()> {
         let now = self.clock.now();
         match closing {

@@ -1,9 +1,9 @@
-//! What a Rust program waits for, beside which `cargo xtask bench languages` measures the programs of other languages: the
-//! same calls, and the same events of the same scripted election.
+//! How long a Rust program waits, for comparison with the programs of other languages that `cargo xtask bench
+//! languages` measures: the same calls, and the same events of the same scripted election.
 //!
 //! Progress goes to standard error; standard output is one JSON array of figures.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot continue reports why")]
 
 use std::hint::black_box;
 use std::sync::mpsc;
@@ -18,10 +18,10 @@ use incumbent_testkit::figure::{self, Figure, Sample};
 /// Calls in a run, and the number of runs. The quickest run counts.
 const CALLS: u32 = 10_000;
 const RUNS: usize = 100;
-/// Events, and the first ones, which are not counted: what runs is loaded and compiled meanwhile.
+/// Events, and the first ones, which are not counted because code is loaded and compiled meanwhile.
 const EVENTS: usize = 2_000;
 const WARM: usize = 500;
-/// The time after which a reader is idle, as that of a program is.
+/// The time after which a reader is idle, as a program's reader usually is.
 const IDLE: Duration = Duration::from_millis(1);
 
 #[tokio::main]
@@ -73,7 +73,7 @@ async fn events(election: ScriptedElection, candidate: &Candidate) -> Sample {
     for count in 0..EVENTS {
         ready.send(()).expect("the other thread runs");
         let sent = loop {
-            if let Event::LeaderChanged(Some(leader)) = events.next().await.expect("events go on") {
+            if let Event::LeaderChanged(Some(leader)) = events.next().await.expect("events continue") {
                 break Duration::from_nanos(leader.name.parse().expect("the name is a reading"));
             }
         };

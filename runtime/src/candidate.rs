@@ -14,11 +14,11 @@ use crate::leave::{LeaveRequest, closed, forked};
 use crate::term::Term;
 
 /// One participant of an election. It campaigns from the moment [`Store::campaign`](crate::Store::campaign) returns it
-/// until it is closed: a candidate that lost a term campaigns for the next.
+/// until it is closed: after losing a term it campaigns for the next.
 ///
 /// Cheap to clone; all clones are the same candidate. Dropping the last one ends its term at once, emits `Lost`, and
-/// releases the lease in the background as soon as the last [`Term`] is dropped, if the process lasts long enough;
-/// otherwise the next leader waits for the lease to run out. [`close`](Self::close) does the same in good order.
+/// releases the lease in the background as soon as the last [`Term`] is dropped, if the process lives long enough;
+/// otherwise the next leader waits for the lease to run out. [`close`](Self::close) is the orderly way.
 ///
 /// ```
 /// use incumbent::{CampaignOptions, Store, Term};
@@ -63,9 +63,9 @@ impl Candidate {
 
     /// Returns true if this candidate leads *now*.
     ///
-    /// Compares the proven deadline with the clock at every call: no lock, no I/O, and no trust in a timer. The answer
-    /// turns false by itself when the process was stopped for too long, and is never true in a forked child. It cannot
-    /// stop the clock between the answer and its use: send the [token](crate::TermView::token) along where that matters.
+    /// Every call compares the proven deadline with the clock: no lock, no I/O, and no trust in a timer. The answer
+    /// turns false by itself if the process was stopped for too long, and is never true in a forked child. It cannot
+    /// stop the clock between the answer and its use: if that matters, send the [token](crate::TermView::token) along.
     pub fn is_leader(&self) -> bool {
         self.inner.shared.is_leader()
     }
@@ -110,8 +110,8 @@ impl Candidate {
     }
 
     /// Like [`events`](Self::events), but the term of a `Won` is held from the moment it is emitted, read or not: a
-    /// drain waits until the event was read and its term dropped. For code that finishes the work of a term when it
-    /// drains, and would come too late where the leader leaves before the win was read.
+    /// drain waits until the event was read and its term dropped. For code that finishes a term's work when the term
+    /// drains: without this, the leader could leave before the win was read.
     pub fn holding_events(&self) -> Events {
         self.inner.shared.subscribe(Subscriber::Holding)
     }
@@ -129,8 +129,8 @@ impl Candidate {
     /// Gives up the leadership, if this candidate has it, and stays in the election behind the other candidates.
     ///
     /// Returns once the work has drained and the record is released; in a handler or the work of [`lead`](Self::lead),
-    /// as soon as the term is draining. A [`Term`] that the caller keeps is drained too: drop it first. Nothing is
-    /// requested before the first poll; see [`request_resign`](Self::request_resign).
+    /// as soon as the term is draining. A drain also waits for a [`Term`] that the caller keeps: drop it first. Nothing
+    /// is requested before the first poll; see [`request_resign`](Self::request_resign).
     ///
     /// # Errors
     /// `Closed` when the campaign is over, `Forked` in a forked child.
@@ -142,25 +142,25 @@ impl Candidate {
     /// [`resign`](Self::resign). The other candidates hold back for a moment; if the successor does not acquire the
     /// lease, one of them does.
     ///
-    /// On etcd, candidates of this library that stand before the successor in the queue go to its end, and the leader leads
-    /// until the successor is the next. Where it does not become that in the time of a drain, the term goes on.
+    /// On etcd, candidates of this library ahead of the successor go to the end of the queue, and the leader leads
+    /// until the successor is next. If that takes longer than the drain time, the term continues.
     ///
     /// # Errors
     /// `InvalidName` for a name that no candidate can have, `NotLeader` when this candidate does not lead or loses its
-    /// term, `Unsupported` on etcd when the successor cannot be the next; the message names the candidate of other software
-    /// that stands before it. `Closed` when the campaign is over, `Forked` in a forked child.
+    /// term, `Unsupported` on etcd when the successor cannot become next; the message names the candidate of other
+    /// software that is ahead of it. `Closed` when the campaign is over, `Forked` in a forked child.
     pub async fn hand_over(&self, to: impl Into<String>) -> Result<()> {
         self.request_hand_over(to).await
     }
 
-    /// Requests what [`resign`](Self::resign) does, at once, from code that does not wait for it.
+    /// Like [`resign`](Self::resign), but requests it at once, for code that does not wait for it.
     pub fn request_resign(&self) -> LeaveRequest {
         LeaveRequest::ask(false, self.inner.shared.fork_guard, |leave| {
             self.inner.driver.send(Command::Resign(leave));
         })
     }
 
-    /// Requests what [`hand_over`](Self::hand_over) does, at once, from code that does not wait for it.
+    /// Like [`hand_over`](Self::hand_over), but requests it at once, for code that does not wait for it.
     pub fn request_hand_over(&self, to: impl Into<String>) -> LeaveRequest {
         let to = to.into();
         LeaveRequest::ask(false, self.inner.shared.fork_guard, |leave| {
@@ -168,15 +168,16 @@ impl Candidate {
         })
     }
 
-    /// Requests what [`close`](Self::close) does, at once, from code that does not wait for it.
+    /// Like [`close`](Self::close), but requests it at once, for code that does not wait for it.
     pub fn request_close(&self) -> LeaveRequest {
         LeaveRequest::ask(true, self.inner.shared.fork_guard, |leave| {
             self.inner.driver.send(Command::Close(leave));
         })
     }
 
-    /// Sets whether this candidate is healthy; it is at first, [unless its options say otherwise](crate::CampaignOptions::healthy).
-    /// An unhealthy candidate does not campaign, an unhealthy leader drains and leaves.
+    /// Sets whether this candidate is healthy. It begins healthy, [unless its options state
+    /// otherwise](crate::CampaignOptions::healthy). An unhealthy candidate does not campaign; an unhealthy leader
+    /// drains and leaves.
     pub fn set_healthy(&self, is_well: bool) {
         self.send(Command::Health(is_well));
     }
@@ -184,14 +185,14 @@ impl Candidate {
     /// Accepts that tokens may start again after the store was reset, for a candidate that stays out
     /// because of it ([`Warning::StoreReset`](crate::Warning::StoreReset)).
     ///
-    /// Only do this where no system remembers the tokens from before.
+    /// Do this only if no system remembers the earlier tokens.
     pub fn accept_reset(&self) {
         self.send(Command::AcceptReset);
     }
 
-    /// Leaves the election permanently: drains, releases the lease, waits for the handlers to return (2 s at most).
-    /// Work that has not ended when the drain time is over is waited for 2 s more; then the lease is left to run out.
-    /// Further calls wait for the same.
+    /// Leaves the election permanently: drains, releases the lease, waits for the handlers to return (2 s at most). It
+    /// waits 2 s longer for work that has not ended within the drain time; then the lease is left to run out. Further
+    /// calls wait for the same close.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -199,7 +200,7 @@ impl Candidate {
         self.request_close().await
     }
 
-    /// Returns when the campaign is over, whatever ended it; at once in a forked child. The future does not keep the
+    /// Returns when the campaign is over, for whatever reason; at once in a forked child. The future does not keep the
     /// candidate alive.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
         let shared = &self.inner.shared;

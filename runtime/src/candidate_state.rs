@@ -27,7 +27,7 @@ pub(crate) struct CandidateState {
     pub(crate) candidate: String,
     pub(crate) clock: Clock,
     pub(crate) fork_guard: ForkGuard,
-    /// Handlers and health checks still running, where there are any.
+    /// Handlers and health checks that are still running, if there are any.
     tasks: OnceLock<TaskTracker>,
     over: LazyToken,
     /// The deadline of the lease in nanoseconds; zero while the candidate does not lead.
@@ -41,7 +41,7 @@ pub(crate) struct CandidateState {
 struct Inner {
     state: State,
     leader: Option<Leader>,
-    /// The present term, and before it briefly one whose `Lost` is not emitted yet.
+    /// The present term, briefly preceded by a term whose `Lost` is not emitted yet.
     held: Vec<Held>,
     /// The terms of a dropped candidate whose work may not have ended.
     left: Vec<TermView>,
@@ -63,7 +63,7 @@ pub(crate) enum Subscriber {
     User,
     /// Holds a term from the moment it is won.
     Holding,
-    /// For the library itself: as `User`, but a warning that only such readers have read is kept for the user's
+    /// For the library itself: like `User`, but a warning that only library readers have read is kept for the user's
     /// first reader.
     Library,
 }
@@ -134,7 +134,7 @@ impl CandidateState {
         self.over.get().clone()
     }
 
-    /// Runs a handler or a health check, whose end [`close`](crate::Candidate::close) waits for.
+    /// Runs a handler or a health check; [`close`](crate::Candidate::close) waits for its end.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let inner = self.inner();
         let tasks = self.tasks.get_or_init(TaskTracker::new);
@@ -145,7 +145,7 @@ impl CandidateState {
         tasks.spawn(task);
     }
 
-    /// The handlers and health checks still running; `None` where there was none.
+    /// The handlers and health checks still running; `None` if there was none.
     pub(crate) fn tasks(&self) -> Option<&TaskTracker> {
         self.tasks.get()
     }
@@ -179,17 +179,17 @@ impl CandidateState {
         if inner.over {
             drop(queue.end());
         } else {
-            // A caller that waits for a term again and again, while no event comes, leaves none behind.
+            // A caller that keeps waiting for a term while no event comes leaves no readers behind.
             inner.forget_gone_readers();
-            // Mostly the only one.
+            // Usually the only one.
             inner.readers.reserve_exact(1);
             inner.readers.push(Reader { queue, subscriber });
         }
         Events(subscription)
     }
 
-    /// Applies the events of one step of the campaign. Returns whether the work of a term that drains, or is over,
-    /// has ended, because no handle holds the term.
+    /// Applies the events of one step of the campaign. Returns true if the work of a draining or ended term has ended,
+    /// because no handle holds the term.
     ///
     /// The lease is published *before* any event: a reader of `Won` leads, and a reader of `Lost` does not. The reason of
     /// a loss is set before that: a reader that sees that the term is over sees the reason too. One lock
@@ -219,8 +219,8 @@ impl CandidateState {
         }
         for event in events {
             if is_over {
-                // A dropped candidate has no readers. Its work has seen that the term is over, and the rest of that
-                // work is waited for.
+                // A dropped candidate has no readers. Its work has seen that the term is over; the driver waits for the
+                // rest of that work.
                 if let campaign::Event::Draining { term, .. } | campaign::Event::Lost { term, .. } = event {
                     let left = inner.left.iter().find(|left| left.token() == term.token);
                     if left.is_none_or(TermView::work_ended) {
@@ -310,7 +310,7 @@ impl CandidateState {
         let place = inner.held.iter().position(|held| held.term.token() == token).unwrap_or_else(|| {
             let (started, election) = (self.clock.now(), Arc::clone(&self.election));
             let term = TermView::new(token, started, election, self.clock.clone(), Weak::clone(driver));
-            // Mostly the only one.
+            // Usually the only one.
             inner.held.reserve_exact(1);
             inner.held.push(Held { term, draining: None });
             inner.held.len() - 1

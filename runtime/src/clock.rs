@@ -25,12 +25,12 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use tokio::sync::Notify;
 
-/// Separates the boot from the time namespace in a [boot id](Clock::boot_id), where the namespace shows another time than
-/// the machine's own.
+/// Separates the boot from the time namespace in a [boot id](Clock::boot_id), if the namespace shows a different time
+/// than the machine's own.
 pub(crate) const NAMESPACE: char = '+';
 
-/// The longest single sleep of [`Clock::sleep_until`]. Tokio's timers stand still while the machine is suspended, so after
-/// a resume a sleeper is at most this late.
+/// The longest single sleep of [`Clock::sleep_until`]. Tokio's timers stop while the machine is suspended, so after a
+/// resume a sleeper is at most this late.
 const NAP: Duration = Duration::from_secs(1);
 
 /// A monotonic clock that counts the time the machine spends suspended.
@@ -62,15 +62,14 @@ impl Clock {
         Self::default()
     }
 
-    /// A clock that stands still until it is [advanced](Self::advance), for tests. Its clones are
-    /// the same clock.
+    /// A clock for tests that only moves when it is [advanced](Self::advance). Its clones are the same clock.
     pub fn manual(start: Instant) -> Self {
         let manual = Manual { nanos: AtomicU64::new(start.as_nanos()), moved: Notify::new() };
         Self { source: Source::Manual(Arc::new(manual)), boot: Some("manual".into()) }
     }
 
-    /// The same clock, running after the boot named `id`: with another name than before, tests of a store that outlives the
-    /// machine see a reboot.
+    /// The same clock, after the boot named `id`. With a new name, tests of a store that outlives the machine see a
+    /// reboot.
     #[must_use]
     pub fn in_boot(mut self, id: &str) -> Self {
         self.boot = Some(id.into());
@@ -85,7 +84,7 @@ impl Clock {
         })
     }
 
-    /// Moves a manual clock on and wakes its sleepers; does nothing to the machine's clock.
+    /// Moves a manual clock forward and wakes its sleepers; does nothing to the machine's clock.
     pub fn advance(&self, span: Duration) {
         if let Source::Manual(manual) = &self.source {
             let later = |now| Some((Instant::from_nanos(now) + span).as_nanos());
@@ -118,8 +117,8 @@ impl Clock {
         }
     }
 
-    /// Returns true if the clock runs on while the machine is suspended. Where it does not, a leader on a
-    /// machine that was suspended may believe in its lease for longer than it lasts.
+    /// Returns true if the clock keeps running while the machine is suspended. If it does not, a leader on a machine
+    /// that was suspended may believe in its lease for longer than it lasts.
     pub fn counts_suspend(&self) -> bool {
         match &self.source {
             Source::System => machine::COUNTS_SUSPEND,
@@ -127,9 +126,9 @@ impl Clock {
         }
     }
 
-    /// The boot of the machine that the clock counts from: two processes may compare their instants if, and only if, their
-    /// ids are equal. On Linux a process in a time namespace whose clock is shifted has a separate id. `None` where each
-    /// process has its own clock, or where the boot cannot be known.
+    /// The boot of the machine that the clock counts from: two processes may compare their instants if, and only if,
+    /// their ids are equal. On Linux a process in a time namespace with a shifted clock has a separate id. `None` if
+    /// each process has its own clock, or if the boot is not known.
     pub fn boot_id(&self) -> Option<&str> {
         self.boot.as_deref().or_else(|| machine::boot_id())
     }
@@ -161,8 +160,8 @@ mod machine {
         .as_deref()
     }
 
-    /// The shift of the clock in this process's time namespace, which the boot id does not contain (time_namespaces(7)):
-    /// empty for the machine's own time, `None` where it cannot be known.
+    /// The shift of the clock in this process's time namespace, which the boot id does not contain
+    /// (time_namespaces(7)): empty for the machine's own time, `None` if it is not known.
     fn shift() -> Option<String> {
         let own = match fs::read_link("/proc/self/ns/time") {
             Ok(own) => own,

@@ -35,7 +35,7 @@ pub enum ErrorKind {
     Forked,
     /// Only the leader may do this.
     NotLeader,
-    /// The store answers and cannot serve: it is full, locked or damaged.
+    /// The store answers but cannot serve: it is full, locked or damaged.
     Broken,
 }
 
@@ -106,7 +106,7 @@ pub struct Error {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// What a message says of settings, with their names apart from the words.
+/// A message about settings, with their names apart from the words.
 #[derive(Debug)]
 enum Named {
     Refusal(InvalidSettings),
@@ -147,7 +147,7 @@ impl Error {
         &self.message
     }
 
-    /// The message with the names of settings apart from the words, for a language that spells them in its own way.
+    /// The message with the names of settings apart from the words, for a language that spells them differently.
     pub fn text(&self) -> Text {
         match self.named.as_deref() {
             None => self.message.as_str().into(),
@@ -156,7 +156,7 @@ impl Error {
         }
     }
 
-    /// The setting that is refused, its value, the limit and the remedy, where the error is about one.
+    /// The refused setting, its value, the limit and the remedy, if the error is about a setting.
     pub fn refusal(&self) -> Option<&InvalidSettings> {
         match self.named.as_deref() {
             Some(Named::Refusal(refusal)) => Some(refusal),

@@ -13,15 +13,14 @@ use crate::term::Term;
 /// An event of a candidate: the campaign's own, with a handle of the term.
 pub type Event<T = Term> = campaign::Event<T>;
 
-/// The events of a candidate, from the moment of [`Candidate::events`](crate::Candidate::events) on.
+/// The events of a candidate, starting when [`Candidate::events`](crate::Candidate::events) is called.
 ///
-/// It begins with the state at that moment: the term, where the candidate leads; the leader, where one
-/// is known; the state; and the warnings that no subscriber has read yet. It ends when the campaign is
-/// over.
+/// The stream begins with the state at that moment: the term, if the candidate leads; the leader, if known; the state;
+/// and the warnings that no subscriber has read yet. It ends when the campaign is over.
 ///
-/// The driver never waits for a reader. A reader that falls 1024 events behind loses the oldest that
-/// are neither `Won` nor `Lost`. Where only those are left, the oldest `Won` is removed together with
-/// its `Lost`, so the two always alternate. [`missed`](Self::missed) counts the removed events.
+/// The driver never waits for a reader. A reader that falls 1024 events behind loses the oldest events that are neither
+/// `Won` nor `Lost`. If only these two are left, the oldest `Won` is removed together with its `Lost`, so the two
+/// always alternate. [`missed`](Self::missed) counts the removed events.
 ///
 /// An unread event does not hold up a drain, except among
 /// [`holding_events`](crate::Candidate::holding_events); a [`Term`] that was read from an event does.
@@ -45,7 +44,7 @@ impl Stream for Events {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         self.0.poll_next_unpin(cx).map(|event| {
             event.map(|event| match event {
-                // In the queue an event does not hold its term; from now on its reader does.
+                // In the queue an event does not hold its term; from now on the reader does.
                 Event::Won(term) => Event::Won(term.held()),
                 Event::Draining { term, until, reason } => {
                     Event::Draining { term: term.held(), until, reason }
@@ -69,7 +68,7 @@ impl QueueItem for Event {
             waiting.remove(oldest);
             return 1;
         }
-        // Only alternating `Won` and `Lost` are left: for a `Lost` in front, the reader has read the `Won`.
+        // Only alternating `Won` and `Lost` are left: if a `Lost` comes first, the reader has read its `Won`.
         let oldest = usize::from(matches!(waiting.front(), Some(Self::Lost { .. })));
         waiting.drain(oldest..oldest + 2).count() as u64
     }

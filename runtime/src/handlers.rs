@@ -1,4 +1,4 @@
-//! The user's handlers, called one after another on a task of their own.
+//! The user's handlers, called one after another on a separate task.
 
 use std::any::Any;
 use std::fmt;
@@ -20,11 +20,11 @@ type Handler<Args> = Box<dyn FnMut(Args) -> BoxFuture<'static, ()> + Send>;
 /// Functions to call when something happens to a candidate; see
 /// [`Candidate::attach`](crate::Candidate::attach).
 ///
-/// They are called one at a time, in the order of the events, on a task of their own: a handler that is slow
-/// or blocks its thread delays only the handlers after it. Work that lasts as long as a term belongs in
+/// They are called one at a time, in the order of the events, on a separate task: a handler that is slow or blocks its
+/// thread delays only the handlers after it. Work that lasts as long as a term belongs in
 /// [`Candidate::lead`](crate::Candidate::lead), or on a task that `on_won` spawns.
 ///
-/// A handler that panics is reported by `tracing` as an error. Those after it are still called.
+/// A handler that panics is reported by `tracing` as an error. The handlers after it are still called.
 ///
 /// ```
 /// use incumbent::{Handlers, Term};
@@ -61,9 +61,9 @@ impl Handlers {
         self
     }
 
-    /// Called when the leader begins to leave voluntarily, with the instant at which the term ends at the
-    /// latest. The term is held from the moment it is won until this handler has returned, even where the
-    /// leader leaves before any handler was called for the win.
+    /// Called when the leader begins to leave voluntarily, with the latest instant at which the term ends. The term is
+    /// held from the moment it is won until this handler has returned, even if the leader leaves before any handler was
+    /// called for the win.
     pub fn on_draining<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Term, Instant) -> Fut + Send + 'static,
@@ -93,7 +93,7 @@ impl Handlers {
         self
     }
 
-    /// Called for a condition that a person should look at.
+    /// Called for a condition that needs a person's attention.
     pub fn on_warning<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Warning) -> Fut + Send + 'static,
@@ -103,7 +103,7 @@ impl Handlers {
         self
     }
 
-    /// A handler that panics ends the term, with [`Reason::HandlerFailed`]. Without this the term goes on.
+    /// Makes a panic in a handler end the term, with [`Reason::HandlerFailed`]. Without this the term continues.
     pub fn panic_ends_term(mut self) -> Self {
         self.panic_ends_term = true;
         self
@@ -122,7 +122,7 @@ impl Handlers {
 
     async fn run(mut self, mut events: Events, shared: Arc<CandidateState>) {
         let ends = self.panic_ends_term;
-        // With a handler for it, a drain waits until that handler has been called and has returned.
+        // If there is a handler for it, a drain waits until that handler has returned.
         let mut held: Option<Term> = None;
         while let Some(event) = events.next().await {
             match event {

@@ -5,8 +5,8 @@
 //!
 //! The loop is probed from outside; it needs no timer of its own. It is probed only while one of its candidates leads,
 //! four times per limit, once for all its candidates. A loop hangs if it has not answered after four quarters of the
-//! limit on *this* side. A quarter counts as one however long it took: so neither a stopped process, nor a sleeping
-//! machine, nor one too busy to run anything shortens the loop's time.
+//! limit on *this* side. A quarter counts as one however long it took, so the loop loses no time when the process is
+//! stopped, or the machine sleeps or is too busy to run anything.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -23,12 +23,12 @@ use crate::driver::{Command, CommandSink};
 use crate::event::Event;
 use crate::term::TermView;
 
-/// The number of probes per limit: a hang is noticed at the latest a quarter of the limit after it.
+/// The number of probes per limit: a hang is noticed at most a quarter of the limit too late.
 const QUARTERS: u32 = 4;
 
 /// Detects whether an event loop responds; see [`CampaignOptions::watch_loop`](crate::CampaignOptions::watch_loop).
 ///
-/// One for each event loop, shared by all its candidates. Clones are the same probe.
+/// Each event loop has one probe, shared by all its candidates. Clones are the same probe.
 #[derive(Clone)]
 pub struct LoopProbe {
     inner: Arc<Inner>,
@@ -52,8 +52,8 @@ struct State {
 }
 
 impl LoopProbe {
-    /// Creates a probe. `ask` makes the event loop call [`answered`](Self::answered) at its next turn, and returns whether the
-    /// loop still exists. It is called on the runtime that campaigns, and must return at once.
+    /// Creates a probe. `ask` makes the event loop call [`answered`](Self::answered) at its next turn, and returns
+    /// whether the loop still exists. `ask` is called on the runtime that campaigns, and must return at once.
     pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         let state = State { answers: 0, asked: None, is_unanswered: false, is_over: false };
         Self {
@@ -61,7 +61,7 @@ impl LoopProbe {
         }
     }
 
-    /// Reports that the event loop responds. Called on the loop; a few dozen nanoseconds.
+    /// Reports that the event loop responds. Call it on the loop; it takes a few dozen nanoseconds.
     pub fn answered(&self) {
         let mut state = self.inner.lock();
         state.answers = state.answers.wrapping_add(1);
@@ -86,8 +86,8 @@ impl LoopProbe {
                 let answered = state.asked.filter(|_| !state.is_unanswered);
                 (state.answers, answered.map(|asked| asked + quarter))
             };
-            // It answered less than a quarter ago, perhaps for another candidate: the next probe is due after that
-            // quarter.
+            // The loop answered less than a quarter ago, perhaps for another candidate: the next probe is due after
+            // that quarter.
             if let Some(due) = due.filter(|due| *due > Instant::now()) {
                 tokio::time::sleep_until(due).await;
                 continue;
@@ -131,8 +131,8 @@ impl LoopProbe {
         is_there
     }
 
-    /// Returns when a loop that hung after so many answers responds again, or has ended. An answer counts from the hang
-    /// on, also where it came before this call: it may be the answer to the last probe.
+    /// Returns when a loop that hung after this many answers responds again, or has ended. Any answer since the hang
+    /// counts, even before this call: it may be the answer to the last probe.
     async fn responds(&self, hung_at: u64) {
         loop {
             let mut changed = std::pin::pin!(self.inner.changed.notified());
@@ -166,7 +166,7 @@ impl fmt::Debug for LoopProbe {
 #[derive(Clone)]
 pub(crate) struct LoopWatch {
     probe: LoopProbe,
-    /// `None`: the lease duration.
+    /// `None` for the lease duration.
     limit: Option<Duration>,
 }
 
@@ -189,7 +189,7 @@ impl LoopWatch {
         let mut events = shared.subscribe(Subscriber::Library);
         while let Some(event) = events.next().await {
             let Event::Won(term) = event else { continue };
-            // A view, because a term that is held here would hold up its drain.
+            // A view, because holding a term here would hold up its drain.
             let view = term.view();
             drop(term);
             let limit = self.limit.unwrap_or_else(|| shared.lease_time());
@@ -198,19 +198,20 @@ impl LoopWatch {
                 election,
                 candidate,
                 ?limit,
-                "the event loop has not turned for so long: the candidate counts as unhealthy and leaves, until it turns"
+                "the event loop has not responded for this long: the candidate counts as unhealthy and leaves until \
+                 the loop responds"
             );
             let Some(leaving) = driver.upgrade() else { return };
             leaving.send(Command::LoopResponds(false));
             drop(leaving);
             self.probe.responds(hung_at).await;
-            tracing::info!(election, candidate, "the event loop turns again");
+            tracing::info!(election, candidate, "the event loop responds again");
             let Some(returning) = driver.upgrade() else { return };
             returning.send(Command::LoopResponds(true));
         }
     }
 
-    /// Returns when the loop hangs, as [`LoopProbe::hangs`] does; `None` where the term ends before.
+    /// Returns when the loop hangs, as [`LoopProbe::hangs`] does; `None` if the term ends first.
     async fn hangs_in(&self, view: &TermView, limit: Duration) -> Option<u64> {
         tokio::select! {
             _ = view.ended() => None,
@@ -242,7 +243,7 @@ impl HealthCheck {
         let over = shared.over();
         let keep = self.keep_asking(Arc::clone(shared), driver);
         shared.spawn(async move {
-            // The check may never end; the campaign does.
+            // The check may never end, but the campaign does.
             over.run_until_cancelled(keep).await;
         });
     }
@@ -263,7 +264,7 @@ impl HealthCheck {
 
     async fn ask(&self, shared: &CandidateState) -> bool {
         let (election, candidate) = (&*shared.election, &*shared.candidate);
-        // The closure itself may panic as well as the future it makes.
+        // The closure itself may panic, as well as its future.
         let asked = AssertUnwindSafe(async { (self.check)().await }).catch_unwind();
         match tokio::time::timeout(self.interval, asked).await {
             Ok(Ok(is_well)) => is_well,
@@ -287,7 +288,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(8);
 
-    /// A loop that answers when the test says so.
+    /// A loop that answers when the test tells it to.
     struct Loop {
         probe: LoopProbe,
         asked: Arc<AtomicU32>,

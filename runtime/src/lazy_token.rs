@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use tokio_util::sync::CancellationToken;
 
-/// The token of an event that few callers wait for, of very many terms and candidates: a token takes 112 bytes.
+/// The token of an event that few callers wait for, though there may be very many terms and candidates: a token takes
+/// 112 bytes.
 #[derive(Default)]
 pub(crate) struct LazyToken {
     is_cancelled: AtomicBool,
@@ -13,7 +14,7 @@ pub(crate) struct LazyToken {
 }
 
 impl LazyToken {
-    /// The token, cancelled where [`cancel`](Self::cancel) was called.
+    /// The token, cancelled if [`cancel`](Self::cancel) was called.
     pub(crate) fn get(&self) -> &CancellationToken {
         let token = self.token.get_or_init(CancellationToken::new);
         // This function and `cancel` each write one of the two values before reading the other one, so at least one of them

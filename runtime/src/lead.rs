@@ -16,18 +16,18 @@ use crate::{ErrorKind, Result};
 impl Candidate {
     /// Does `work` in every term of this candidate, until the campaign is over.
     ///
-    /// The work is dropped the moment its term ends, and not resumed after the deadline even if the process
-    /// was stopped in between. While the term drains it runs on, and the term ends when it returns;
+    /// The work is dropped the moment its term ends, and not resumed after the deadline even if the process was stopped
+    /// in between. While the term drains it keeps running, and the term ends when it returns;
     /// [`TermView::draining`](crate::TermView::draining) reports that it is time to finish.
     ///
-    /// The term, when the work ends by itself:
-    /// - after `()` or `Ok` it goes on, for other work of the application. To leave instead, call
+    /// If the work ends by itself:
+    /// - after `()` or `Ok` the term continues, for other work of the application. To leave instead, call
     ///   [`resign`](Self::resign) as the last step.
-    /// - after an error or a panic, which is logged, it ends with
+    /// - after an error or a panic, which is logged, the term ends with
     ///   [`Reason::HandlerFailed`](crate::Reason::HandlerFailed).
     ///
-    /// Dropping the returned future while leading drops the work and resigns, because no work would be left
-    /// for the term. So pin it where it is one branch of a loop around `select!`.
+    /// Dropping the returned future while leading drops the work and resigns, because the term would have no work left.
+    /// So pin it if it is one branch of a loop around `select!`.
     ///
     /// ```
     /// # use incumbent::{CampaignOptions, Store};
@@ -45,7 +45,7 @@ impl Candidate {
     /// ```
     ///
     /// # Errors
-    /// `Forked` in a forked child. A campaign that was closed is no error.
+    /// `Forked` in a forked child. A closed campaign is not an error.
     pub async fn lead<F, Fut>(&self, mut work: F) -> Result<()>
     where
         F: FnMut(Term) -> Fut,

@@ -1,4 +1,4 @@
-//! Waiting for a candidate to leave, from inside and outside of its handlers.
+//! Waiting for a candidate to leave, from inside or outside its handlers.
 
 use std::fmt;
 use std::future::Future;
@@ -12,7 +12,7 @@ use crate::fork::ForkGuard;
 use crate::{Error, ErrorKind, Result};
 
 tokio::task_local! {
-    /// Set while the user's code runs that a draining term waits for.
+    /// Set while user code runs that a draining term waits for.
     static INSIDE: ();
 }
 
@@ -25,10 +25,9 @@ fn is_inside() -> bool {
     INSIDE.try_with(|()| ()).is_ok()
 }
 
-/// A request to leave that is sent already, by [`request_resign`](crate::Candidate::request_resign),
-/// [`request_hand_over`](crate::Candidate::request_hand_over) or
-/// [`request_close`](crate::Candidate::request_close). Dropping it stops the waiting but does not cancel the
-/// request.
+/// A request to leave that has been sent, by [`request_resign`](crate::Candidate::request_resign),
+/// [`request_hand_over`](crate::Candidate::request_hand_over) or [`request_close`](crate::Candidate::request_close).
+/// Dropping it stops the waiting but does not cancel the request.
 ///
 /// Awaited, it returns once the work has drained and the record is released. Awaited *inside* a handler or the
 /// work of [`lead`](crate::Candidate::lead), it returns as soon as the term is draining, because the term
@@ -45,8 +44,8 @@ enum Waiting {
 }
 
 impl LeaveRequest {
-    /// Sends a leave to a driver by `send`, unless the process forked. A driver that ends before its answer has closed
-    /// the campaign, which fulfils a leave that is `closing`.
+    /// Sends a request to leave to a driver by `send`, unless the process forked. A driver that ends before it answers
+    /// has closed the campaign, which fulfils a request that is `closing`.
     pub(crate) fn ask(closing: bool, fork_guard: ForkGuard, send: impl FnOnce(LeaveReplies)) -> Self {
         if fork_guard.is_forked() {
             return Self { waiting: Waiting::Refused(Some(forked())), is_inside: false };
@@ -58,8 +57,8 @@ impl LeaveRequest {
     }
 
     /// The same request, known to be awaited inside the work that a drain waits for, as in
-    /// [`lead`](crate::Candidate::lead): it returns as soon as the term is draining. For code that runs that
-    /// work by other means, such as the bindings of other languages.
+    /// [`lead`](crate::Candidate::lead): it returns as soon as the term is draining. For code that runs the work by
+    /// other means, such as the bindings of other languages.
     #[must_use = "the request is sent already; this only waits"]
     pub fn inside(mut self) -> Self {
         self.is_inside = true;
@@ -96,7 +95,7 @@ pub(crate) fn closed() -> Error {
 pub(crate) fn forked() -> Error {
     Error::new(
         ErrorKind::Forked,
-        "this handle was made before the process forked, and the child is never the leader; open the store \
-         and campaign in the child itself",
+        "this handle was created before the process forked, and the child is never the leader; open the store and \
+         campaign in the child itself",
     )
 }

@@ -1,9 +1,8 @@
 //! Leader election on the infrastructure you already run.
 //!
-//! At most one of the candidates of an election leads at any time. A leader holds a lease that it renews,
-//! knows by the clock until when it leads, and stops by then whatever happens to the network, to the store
-//! or to its own process. Every term has a [fencing token](Token) by which a resource can refuse an
-//! earlier leader.
+//! At most one candidate of an election leads at any time. A leader holds a lease that it renews, knows by the clock
+//! until when it leads, and stops by then, whatever happens to the network, to the store or to its own process. Every
+//! term has a [fencing token](Token) by which a resource can refuse an earlier leader.
 //!
 //! ```
 //! use incumbent::{CampaignOptions, Store};
@@ -28,8 +27,8 @@
 //!   [events](Candidate::events) or [attach handlers](Candidate::attach).
 //! - [`Observer`] watches an election without taking part.
 //!
-//! The rules of an election are in [`core`], which does no I/O and knows no clock; this crate gives them a
-//! store, a clock and a thread.
+//! The rules of an election are in [`core`], which does no I/O and reads no clock; this crate provides a store, a clock
+//! and a thread.
 
 #![deny(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -5,10 +5,10 @@
 //! for each driver, started with the first notice, runs the notices in their order.
 //!
 //! Log lines get into the queue through [`Relay`], a subscriber that is the default of the driver's thread. So the
-//! lines of the client libraries that run there (async-nats) take the same way as this crate's own, and every line of
-//! a driver reaches the user's subscriber from this one thread.
+//! lines of client libraries that run there (async-nats) take the same path as this crate's own, and every line of a
+//! driver reaches the user's subscriber from this one thread.
 //!
-//! It does not keep every notice. Where the user's code blocks the thread, notices beyond the limit are dropped and
+//! It does not keep every notice. If the user's code blocks the thread, notices beyond the limit are dropped and
 //! counted, and a warning gives their number.
 
 use std::collections::VecDeque;
@@ -28,13 +28,12 @@ use tracing::{Event, Metadata, Subscriber};
 
 /// The limit of the queue. A term logs about four lines, so it holds a few hundred terms while a subscriber blocks.
 const LIMIT: usize = 4096;
-/// The most fields of a line that are kept: the limit of `tracing`.
+/// The most fields of a line that are kept, which is the limit of `tracing`.
 const FIELDS: usize = 32;
 
 type Notice = Box<dyn FnOnce() + Send>;
 
-/// A handle to the notifier's thread. The thread ends when the last one is dropped, after the notices that were queued
-/// before.
+/// A handle to the notifier's thread. The thread ends after the last handle is dropped and the queued notices have run.
 #[derive(Clone)]
 pub(crate) struct Notifier(Arc<Sender>);
 
@@ -67,7 +66,7 @@ impl Notifier {
         Self(Arc::new(Sender { queue: Arc::default(), logs }))
     }
 
-    /// Relays the log lines of the present thread to the notifier, until the guard is dropped.
+    /// Relays the log lines of the current thread to the notifier, until the guard is dropped.
     pub(crate) fn relay_logs(&self) -> dispatcher::DefaultGuard {
         dispatcher::set_default(&Dispatch::new(Relay { notifier: self.clone() }))
     }
@@ -89,12 +88,12 @@ impl Notifier {
         queue.changed.notify_one();
     }
 
-    /// Returns once all earlier notices have run; at once where the queue is full.
+    /// Returns once all earlier notices have run; at once if the queue is full.
     pub(crate) async fn flush(&self) {
         if self.0.queue.lock().started {
             let (done, flushed) = oneshot::channel::<()>();
             self.notify(move || drop(done));
-            // Dropped either way: after the notice has run, or because the queue was full.
+            // Dropped in both cases: after the notice has run, or because the queue was full.
             let _ = flushed.await;
         }
     }
@@ -131,17 +130,16 @@ impl Queue {
     }
 
     fn run(&self, logs: &Dispatch) {
-        // Without a subscriber at opening, the lines go to one that is installed later.
+        // Without a subscriber when the store was opened, the lines go to a subscriber that is installed later.
         let _default = (!logs.is::<NoSubscriber>()).then(|| dispatcher::set_default(logs));
         while let Some((notice, dropped)) = self.next() {
-            // A panic of the user's code is reported by the panic hook, and does not affect other notices.
+            // The panic hook reports a panic in user code, which does not affect other notices.
             let _ = catch_unwind(AssertUnwindSafe(notice));
             if dropped > 0 {
                 let warn = || {
                     tracing::warn!(
                         dropped,
-                        "log lines and calls of listeners were dropped: a log subscriber or a listener does not \
-                         keep up"
+                        "dropped log lines and listener calls: a log subscriber or a listener does not keep up"
                     );
                 };
                 let _ = catch_unwind(AssertUnwindSafe(warn));
@@ -149,7 +147,7 @@ impl Queue {
         }
     }
 
-    /// The next notice, and the number dropped since the one before.
+    /// The next notice, and the number dropped since the previous one.
     fn next(&self) -> Option<(Notice, u64)> {
         let mut inner = self.lock();
         loop {
@@ -166,20 +164,20 @@ impl Queue {
 
 /// A subscriber that runs no user code: it copies each line and queues it for the notifier.
 ///
-/// Spans are not kept: this crate enters none on a driver's thread.
+/// Spans are not kept, because this crate enters none on a driver's thread.
 struct Relay {
     notifier: Notifier,
 }
 
 impl Subscriber for Relay {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Called once for each log statement of the program. With the answer of the user's subscriber, no line costs
-        // more than without the relay.
+        // Called once for each log statement of the program. Returning the answer of the user's subscriber makes no
+        // line cost more than without the relay.
         self.notifier.0.logs.register_callsite(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        // Adds no level to those that the user's own subscriber asks for.
+        // Adds no level to those that the user's subscriber asks for.
         Some(LevelFilter::OFF)
     }
 
@@ -220,11 +218,11 @@ impl Line {
         }
     }
 
-    /// Logs the line to the subscriber of the present thread.
+    /// Logs the line to the subscriber of the current thread.
     fn log(&self) {
         let metadata = self.metadata;
         let fields = metadata.fields();
-        // The array must be full; a field without a value counts as absent.
+        // The array must be full, and a field without a value counts as absent.
         let Some(filler) = fields.iter().next() else { return };
         let mut values: [(&Field, Option<&dyn Value>); FIELDS] = [(&filler, None); FIELDS];
         for (entry, (field, value)) in values.iter_mut().zip(&self.values) {
@@ -271,8 +269,8 @@ impl Visit for Line {
 pub struct WriteEvent<'a> {
     /// The election's key.
     pub election: &'a str,
-    /// The kind of the write. In etcd, to take a place is to acquire, to name a successor in it is to renew, and to delete it
-    /// is to release; keep-alives write nothing.
+    /// The kind of the write. In etcd, taking a place counts as acquiring, naming a successor in it as renewing, and
+    /// deleting it as releasing; keep-alives write nothing.
     pub action: &'a Action,
     /// The outcome; `Unknown` without an answer.
     pub outcome: &'a Outcome,

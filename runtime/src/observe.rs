@@ -32,9 +32,9 @@ pub struct Observation {
 
 /// The changes of an election's leader; returned by [`Store::observe`](crate::Store::observe).
 ///
-/// It begins with the present holder, and then emits every change of the holder or its metadata, and every
-/// vacancy as soon as the store shows it: a release or a deletion at once; an expiry at once where the
-/// store reports expiries, and otherwise when the lease is over. It ends when the store is closed.
+/// The stream begins with the present holder, and then emits every change of the holder or its metadata, and every
+/// vacancy as soon as the store shows it: a release or a deletion at once; an expiry at once if the store reports
+/// expiries, and otherwise when the lease is over. It ends when the store is closed.
 ///
 /// An observer that falls 1024 observations behind loses the oldest.
 pub struct Observer {
@@ -59,7 +59,7 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // In a forked child the driver's thread may have held the locks of both.
+        // In a forked child, the driver's thread may have held the locks of both when the process forked.
         if !self.store.is_forked() {
             self.seen.unsubscribe();
             // A driver that has ended observes nothing.

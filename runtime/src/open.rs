@@ -66,7 +66,8 @@ impl Store {
         StoreBuilder::default()
     }
 
-    /// Opens a store through your own adapter. Its futures run on the store's thread: one that blocks delays renewals.
+    /// Opens a store through your own adapter. Its futures run on the store's thread: a future that blocks delays
+    /// renewals.
     ///
     /// # Errors
     /// `Broken` when the operating system refuses a thread.
@@ -76,14 +77,13 @@ impl Store {
 
     /// Campaigns in the election of that key until the candidate is closed or dropped.
     ///
-    /// Where the store does not answer yet, the candidate is returned all the same: it emits a warning and campaigns
-    /// as soon as the store answers. With [`StoreBuilder::fail_fast`] that is an error.
+    /// If the store does not answer yet, the candidate is still returned: it emits a warning and campaigns as soon as
+    /// the store answers. With [`StoreBuilder::fail_fast`] that is an error.
     ///
     /// # Errors
     /// `InvalidName` for a key or a name the store cannot hold, and on etcd for a key whose candidates would share keys
-    /// with another prefix; `InvalidSetting` for settings that do not fit each
-    /// other or the store; `PermissionDenied` or `Broken` where an operator has to act first; `StoreUnavailable` with
-    /// `fail_fast`; `Closed`; `Forked`.
+    /// with another prefix; `InvalidSetting` for settings that do not fit each other or the store; `PermissionDenied`
+    /// or `Broken` if an operator must act first; `StoreUnavailable` with `fail_fast`; `Closed`; `Forked`.
     pub async fn campaign(&self, election: &str, options: CampaignOptions) -> Result<Candidate> {
         self.check_process()?;
         let id = self.shared.next_campaign.fetch_add(1, Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl Store {
         Ok(Observer { seen, clock, election: election.into(), store })
     }
 
-    /// The present leader of that election, read from the server that leads the store.
+    /// The present leader of that election, read from the store's leading server.
     ///
     /// # Errors
     /// `InvalidName`, `StoreUnavailable`, `PermissionDenied`, `Broken`, `Closed`, `Forked`.
@@ -130,7 +130,7 @@ impl Store {
         Ok(self.entry(election).await?.live().map(Leader::of))
     }
 
-    /// The present entry under the key of an election, read from the server that leads the store.
+    /// The present entry under the key of an election, read from the store's leading server.
     ///
     /// # Errors
     /// Those of [`leader`](Self::leader).
@@ -138,9 +138,9 @@ impl Store {
         self.ask(|reply| Request::Entry { election: election.into(), reply }).await
     }
 
-    /// The time since the live record of an election was written, by the store's own clocks, and the record's
-    /// revision. The remainder of the holder's lease is its length less that time. `None` where there is no live
-    /// record, or the store cannot know.
+    /// The time since the live record of an election was written, by the store's own clocks, and the record's revision.
+    /// The remaining lease of the holder is its length minus that time. `None` if there is no live record, or the store
+    /// cannot know.
     ///
     /// # Errors
     /// Those of [`leader`](Self::leader).
@@ -173,12 +173,12 @@ impl Store {
     /// The candidates of that election on all connections to the store: the leader and those that wait. The
     /// longest-standing candidate comes first.
     ///
-    /// Waiting candidates write nothing to the store, so this asks the other connections where the store can: in NATS
-    /// that takes a quarter of a second and finds the connections that answer within it. The list is for people; it
-    /// has no part in deciding who leads. Candidates of other software are not seen. `None` where the store cannot
-    /// find out, or does not permit the query.
+    /// Waiting candidates write nothing to the store, so this asks the other connections, if the store can: in NATS
+    /// that takes a quarter of a second and finds the connections that answer in that time. The list is for people; it
+    /// has no part in deciding who leads. Candidates of other software are not seen. `None` if the store cannot find
+    /// out, or does not permit the query.
     ///
-    /// In etcd every candidate stands in the store, those of other software included, and the order is that of the queue.
+    /// In etcd the store holds every candidate, including those of other software, in the order of the queue.
     ///
     /// ```
     /// # use incumbent::{CampaignOptions, Store};
@@ -215,8 +215,8 @@ impl Store {
         self.ask(|reply| Request::StoreInfo { reply }).await
     }
 
-    /// The requests that this store's candidates have under way, and those that wait until it has answered others. Nothing is
-    /// asked of the store.
+    /// The requests of this store's candidates that are under way, and those that wait for other answers. The call
+    /// sends nothing to the store.
     ///
     /// # Errors
     /// `Closed`, `Forked`.
@@ -234,8 +234,8 @@ impl Store {
         &self.shared.clock
     }
 
-    /// Closes every candidate in good order, as [`Candidate::close`] does, and then the store. Observers
-    /// end. A store that is closed already is no error.
+    /// Closes every candidate as [`Candidate::close`] does, and then the store. Observers end. Closing a closed store
+    /// is not an error.
     ///
     /// # Errors
     /// `Forked`.
@@ -243,10 +243,10 @@ impl Store {
         self.request_close().await
     }
 
-    /// Requests what [`close`](Self::close) does, at once, from code that does not wait for it.
+    /// Like [`close`](Self::close), but requests it at once, for code that does not wait for it.
     pub fn request_close(&self) -> LeaveRequest {
         LeaveRequest::ask(true, self.driver.fork_guard, |leave| {
-            // A driver that has ended drops the request, and thereby the caller's receivers.
+            // A driver that has ended drops the request, and with it the caller's receivers.
             let _ = self.driver.send(Request::Close(leave));
         })
     }
@@ -302,16 +302,16 @@ impl StoreBuilder {
         self
     }
 
-    /// The shortest lease that will be used, for settings of the connection made before any campaign: the interval of
-    /// its probes, and the time until it is given up. By default the store's suggestion.
+    /// The shortest lease that will be used. The connection's settings follow from it before any campaign: the interval
+    /// of its probes, and the time until it is given up. By default the store's suggestion.
     pub fn expected_lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
     /// Calls `listener` with the outcome of every write of every campaign, for metrics. It is called in the order of
-    /// the answers, on the thread that also writes the store's log lines: one that blocks delays those, and no
-    /// renewal. Beyond 4096 waiting calls and lines, further ones are dropped, and a warning gives their number.
+    /// the answers, on the thread that also writes the store's log lines: a listener that blocks delays those lines,
+    /// but no renewal. Beyond 4096 waiting calls and lines, further ones are dropped, and a warning gives their number.
     pub fn on_write(mut self, listener: impl Fn(&WriteEvent<'_>) + Send + Sync + 'static) -> Self {
         self.write_listener = WriteListener::new(listener);
         self
@@ -326,8 +326,8 @@ impl StoreBuilder {
         self.open_settings(url.parse()?).await
     }
 
-    /// Opens the store that `settings` describe. Their own `fail_fast` and expected lease apply where this builder
-    /// sets none.
+    /// Opens the store that `settings` describe. Their own `fail_fast` and expected lease apply unless this builder
+    /// sets them.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

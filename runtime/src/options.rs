@@ -16,8 +16,9 @@ const ASKED: u32 = 64;
 
 /// The options of a candidate: its name, its timing, its metadata.
 ///
-/// Every setting has a default that suits a lease of 5 s or more. [`Store::campaign`](crate::Store::campaign) refuses
-/// settings that do not fit each other or the store, and its error names the setting, its value, the limit and the remedy.
+/// Every setting has a default that suits leases of 5 s or more. [`Store::campaign`](crate::Store::campaign) refuses
+/// settings that do not fit each other or the store, and its error names the setting, its value, the limit and the
+/// remedy.
 ///
 /// ```
 /// use std::time::Duration;
@@ -92,8 +93,8 @@ impl CampaignOptions {
         self
     }
 
-    /// The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
-    /// its records share that, else the preset's, and never more than the store's.
+    /// The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all
+    /// its records share it, else the preset's lease, never longer than the store's maximum age.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
@@ -120,9 +121,9 @@ impl CampaignOptions {
         self
     }
 
-    /// The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
-    /// may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before;
-    /// a time is a minimum.
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader
+    /// may still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+    /// minimum.
     pub fn win_delay(mut self, delay: WinDelay) -> Self {
         self.win_delay = delay;
         self
@@ -135,14 +136,14 @@ impl CampaignOptions {
         self
     }
 
-    /// The time that a leader has to finish its work when it leaves of its own accord; by default 10 s.
+    /// The time that a leader has to finish its work when it leaves voluntarily; by default 10 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = Some(drain);
         self
     }
 
-    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
-    /// record that it saw last should have expired.
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+    /// record that it saw should have expired.
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
         self
@@ -151,8 +152,8 @@ impl CampaignOptions {
     /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
     /// apply to a leader, which repeats a failed renewal as fast as its deadline demands.
     ///
-    /// The rule is called here, for 1 to 64 failures, and its last answer applies to all further ones. User code never runs
-    /// on the driver.
+    /// The rule is called now, for 1 to 64 failures, and its last answer applies to all further failures: user code
+    /// never runs on the driver.
     pub fn backoff(mut self, rule: impl FnMut(u32) -> Duration) -> Self {
         self.backoff = Wait::Table((1..=ASKED).map(rule).collect());
         self
@@ -171,8 +172,8 @@ impl CampaignOptions {
         self
     }
 
-    /// Whether the candidate is healthy until [`set_healthy`](crate::Candidate::set_healthy) is called for the first time;
-    /// true by default. One that is not does not campaign.
+    /// Whether the candidate is healthy until [`set_healthy`](crate::Candidate::set_healthy) is called for the first
+    /// time; true by default. An unhealthy candidate does not campaign.
     pub fn healthy(mut self, is_well: bool) -> Self {
         self.healthy = is_well;
         self
@@ -181,9 +182,8 @@ impl CampaignOptions {
     /// Calls `check` every `interval` to find out whether this candidate is healthy. An unhealthy candidate does not
     /// campaign; an unhealthy leader drains and leaves. Before the first answer the candidate does not campaign.
     ///
-    /// The check runs on a task of its own, on the runtime that calls
-    /// [`Store::campaign`](crate::Store::campaign). A check that panics, or takes longer than
-    /// `interval`, counts as unhealthy.
+    /// The check runs on a separate task, on the runtime that calls [`Store::campaign`](crate::Store::campaign). A
+    /// check that panics, or takes longer than `interval`, counts as unhealthy.
     pub fn health_check<F, Fut>(mut self, interval: Duration, check: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -197,9 +197,9 @@ impl CampaignOptions {
     /// does not respond for `limit` makes it unhealthy until the loop responds again. The default limit is the lease
     /// duration in force.
     ///
-    /// The loop is probed four times per limit, and not at all while none of its candidates leads. The watch is independent
-    /// of the [health check](Self::health_check) and of [`set_healthy`](crate::Candidate::set_healthy): a candidate is
-    /// healthy where both agree.
+    /// The loop is probed four times per limit, and not at all while none of its candidates leads. The watch is
+    /// independent of the [health check](Self::health_check) and of [`set_healthy`](crate::Candidate::set_healthy): a
+    /// candidate is healthy if both agree.
     pub fn watch_loop(mut self, probe: &LoopProbe, limit: Option<Duration>) -> Self {
         self.watched = Some(LoopWatch::new(probe, limit));
         self
@@ -218,7 +218,7 @@ impl CampaignOptions {
         Ok(Forecast::new(self.settings(), store, info)?)
     }
 
-    /// The same on a store whose elections are queues, by what is known of its servers.
+    /// The same on a store whose elections are queues, from what is known of its servers.
     ///
     /// # Errors
     /// As [`forecast`](Self::forecast).
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_custom_back_off_is_asked_in_advance_and_its_last_answer_stands() {
+    fn a_custom_back_off_is_asked_in_advance_and_its_last_answer_applies_to_further_failures() {
         let mut asked = Vec::new();
         let options = CampaignOptions::new().backoff(|failures| {
             asked.push(failures);

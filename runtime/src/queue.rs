@@ -1,4 +1,4 @@
-//! A bounded queue from a driver to one subscriber, in which the driver never waits.
+//! A bounded queue from a driver to one subscriber. The driver never waits.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -37,7 +37,7 @@ impl<T: QueueItem> Queue<T> {
         (Arc::clone(&queue), Subscription(queue))
     }
 
-    /// Adds to the queue and returns the task to wake; items after [`end`](Self::end) are dropped.
+    /// Adds an item and returns the task to wake; items after [`end`](Self::end) are dropped.
     #[must_use = "the subscriber waits until it is woken"]
     pub(crate) fn push(&self, item: T) -> Option<Waker> {
         let mut inner = self.lock();
@@ -78,7 +78,7 @@ impl<T: QueueItem> Subscription<T> {
         self.0.lock().missed
     }
 
-    /// Takes no more items, and drops those that wait.
+    /// Takes no more items, and drops the waiting ones.
     pub(crate) fn unsubscribe(&self) {
         let mut inner = self.0.lock();
         inner.unsubscribed = true;

@@ -20,15 +20,15 @@ use crate::lazy_token::LazyToken;
 
 /// One uninterrupted leadership: from `Won` to `Lost`.
 ///
-/// Code that works for the term keeps a clone. When the leader leaves voluntarily, the term is *draining* until
-/// the last clone is dropped, or [`drained`](TermView::drained) is called, or the drain time is over; the lease is
-/// held and renewed meanwhile. Where no clone is kept there is nothing to wait for, and the term ends at once.
+/// Code that works for the term keeps a clone. When the leader leaves voluntarily, the term is *draining* until the
+/// last clone is dropped, or [`drained`](TermView::drained) is called, or the drain time is over; the lease is held and
+/// renewed meanwhile. If no clone is kept, there is nothing to wait for, and the term ends at once.
 ///
-/// The lease is released only once the work has ended. Where the drain time is over before the last clone is
-/// dropped, the term is lost and no longer renewed; another candidate leads when the clone is dropped, or when the
-/// lease has run out. The term of a [`Lost`](crate::Event::Lost) event is not such a clone.
+/// The lease is released only once the work has ended. If the drain time is over before the last clone is dropped, the
+/// term is lost and no longer renewed; another candidate leads when the clone is dropped, or when the lease has run
+/// out. The term of a [`Lost`](crate::Event::Lost) event is not such a clone.
 ///
-/// Its properties are those of its [view](TermView), and are read through it: `term.token()`, `term.is_current()`.
+/// A term derefs to its [view](TermView), which has its properties: `term.token()`, `term.is_current()`.
 ///
 /// ```
 /// # use incumbent::{CampaignOptions, Store};
@@ -37,7 +37,7 @@ use crate::lazy_token::LazyToken;
 /// # let candidate = store.campaign("jobs", CampaignOptions::new()).await?;
 /// let term = candidate.next_term().await?;
 /// println!("leading with fencing token {}", term.token());
-/// let answer = term.run(async { 6 * 7 }).await.expect("the term goes on");
+/// let answer = term.run(async { 6 * 7 }).await.expect("the term continues");
 /// assert_eq!(answer, 42);
 /// # drop(term);
 /// # candidate.close().await }
@@ -67,7 +67,7 @@ impl Term {
     /// process was stopped or its timers are late.
     ///
     /// # Errors
-    /// [`TermEnded`] where the term ended first.
+    /// [`TermEnded`] if the term ended first.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, TermEnded> {
         let mut work = pin!(work);
         let mut ended = pin!(self.view.0.ended.get().cancelled());
@@ -110,7 +110,7 @@ impl Drop for Term {
         if !self.holds {
             return;
         }
-        // This and the driver's check of a leaving term each write one of the two values before reading the other,
+        // This and the driver's check of a leaving term each write one of two values before reading the other,
         // sequentially consistent. So at least one of them sees that no holder is left.
         let state = &self.view.0;
         let last = state.holders.fetch_sub(1, Ordering::SeqCst) == 1;
@@ -144,8 +144,8 @@ impl std::error::Error for TermEnded {}
 
 /// A view of a [`Term`]: keeping it does not hold up a drain.
 ///
-/// For languages with garbage collection, and for code that keeps terms in a list. Code that works for
-/// the term [holds](Self::hold) it meanwhile.
+/// For languages with garbage collection, and for code that keeps terms in a list. Code that works for the term should
+/// [hold](Self::hold) it meanwhile.
 ///
 /// ```
 /// # use incumbent::{CampaignOptions, Store};
@@ -189,8 +189,8 @@ impl TermView {
         self.0.clock.now().since(self.0.started)
     }
 
-    /// The end of the lease as proven so far, on the store's clock; renewals extend it. The clock's origin once
-    /// the term has ended.
+    /// The end of the lease as proven so far, on the store's clock; renewals extend it. Once the term has ended, the
+    /// clock's origin.
     pub fn deadline(&self) -> Instant {
         Instant::from_nanos(self.0.deadline.load(Ordering::Acquire))
     }
@@ -201,7 +201,7 @@ impl TermView {
         if self.is_forked() { Duration::ZERO } else { deadline.since(self.0.clock.now()) }
     }
 
-    /// Returns true if the term lasts *now*, by the clock and not by a timer; without a lock. Never true in a forked
+    /// Returns true if the term lasts *now*, by the clock and not by a timer. Takes no lock. Never true in a forked
     /// child.
     pub fn is_current(&self) -> bool {
         leads(&self.0.deadline, &self.0.clock, self.0.fork_guard)
@@ -240,8 +240,8 @@ impl TermView {
         self.reason_or_expired()
     }
 
-    /// Reports that the work of the term has ended, even if clones are kept: a draining term ends now, and one
-    /// that was lost because its drain time was over is released. Does nothing to a term that is not draining.
+    /// Reports that the work of the term has ended, even if clones are kept: a draining term ends now, and a term that
+    /// was lost because its drain time was over is released. Otherwise does nothing.
     pub fn drained(&self) {
         self.send(Command::Drained(self.token()));
     }
@@ -328,13 +328,13 @@ impl TermView {
         self.0.deadline.store(deadline.as_nanos(), Ordering::Release);
     }
 
-    /// Begins a drain, and returns whether its work has ended. Call [`wake`](Self::wake) next.
+    /// Begins a drain, and returns true if its work has ended. Call [`wake`](Self::wake) next.
     pub(crate) fn drain(&self, until: Instant) -> bool {
         self.0.drains_until.get_or_init(|| until);
         self.work_ended()
     }
 
-    /// Ends the term, and returns whether its work has ended. Call [`wake`](Self::wake) next.
+    /// Ends the term, and returns true if its work has ended. Call [`wake`](Self::wake) next.
     pub(crate) fn end(&self, reason: Reason) -> bool {
         self.set_reason(reason);
         self.set_deadline(Instant::ZERO);
@@ -395,8 +395,8 @@ struct TermState {
 
 /// Returns true if a deadline is still ahead, in the process that acquired it.
 ///
-/// The deadline is loaded *before* the clock is read: the answer is then true of the moment of the
-/// load, however long the thread is stopped between the two.
+/// The deadline is loaded *before* the clock is read, so the answer holds for the moment of the load, however long the
+/// thread is stopped between the two.
 pub(crate) fn leads(deadline: &AtomicU64, clock: &Clock, fork_guard: ForkGuard) -> bool {
     let deadline = deadline.load(Ordering::Acquire);
     clock.now().as_nanos() < deadline && !fork_guard.is_forked()

@@ -24,8 +24,8 @@ fn now<F: Future>(work: F) -> Option<F::Output> {
     work.now_or_never()
 }
 
-/// Asks everything that a child may ask, each answered at once: it has no thread that could answer
-/// later. Returns the number of the first wrong answer, or 0.
+/// Asks everything that a child may ask. Each is answered at once, because no thread could answer later. Returns the
+/// number of the first wrong answer, or 0.
 fn wrong_answer(store: &Store, candidate: &Candidate, term: &Term) -> i32 {
     let is_forked = |error: &incumbent::Error| error.kind() == ErrorKind::Forked;
     let mut events = candidate.events();

@@ -1,4 +1,4 @@
-//! Logs: a leader's terms, and nothing of a healthy candidate that waits.
+//! A leader logs its terms, and a healthy waiting candidate logs nothing.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,8 @@ const LEASE: Duration = Duration::from_secs(10);
 
 type Fields = BTreeMap<&'static str, String>;
 
-/// All log lines of this process. One subscriber serves all tests: the interest in a line is cached for the process.
+/// All log lines of this process. One subscriber serves all tests, because the interest in a line is cached per
+/// process.
 static KEPT: LazyLock<Mutex<Vec<(tracing::Level, Fields)>>> = LazyLock::new(|| {
     tracing::subscriber::set_global_default(Registry::default().with(Keep)).unwrap();
     Mutex::default()

@@ -1,4 +1,4 @@
-//! The heap allocations of a renewal on NATS and of its watch message, next to those of a bare client that writes and
+//! The heap allocations of a renewal on NATS and of its watch message, compared with a bare client that writes and
 //! watches the same.
 
 #![cfg(all(unix, feature = "nats"))]
@@ -18,8 +18,7 @@ use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent::{CampaignOptions, Store};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// The most allocations of ours for a renewal and its watch message, on an average that includes the inspections: 12.8 were
-/// counted.
+/// The most allocations of ours for a renewal and its watch message, averaged with the inspections: 12.8 were counted.
 const BUDGET: f64 = 14.0;
 /// Each is renewed every two seconds.
 const LEASE: Duration = Duration::from_secs(6);
@@ -30,7 +29,7 @@ struct Counting;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every call is passed on to the system's allocator as it is.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +82,7 @@ async fn ours(client: &Client, url: &str) -> f64 {
     let terms: Vec<_> = join_all(candidates.iter().map(|candidate| candidate.next_term())).await;
     let jetstream = jetstream::new(client.clone());
     let mut stream = jetstream.get_stream("KV_OURS").await.unwrap();
-    // Past the first round, after which they are spread.
+    // After the first round, from which on renewals are spread.
     let first = written(&mut stream).await;
     while written(&mut stream).await < first + 2 * ELECTIONS as u64 {
         tokio::time::sleep(LEASE / 20).await;
@@ -102,7 +101,7 @@ async fn written(stream: &mut jetstream::stream::Stream) -> u64 {
     stream.info().await.unwrap().state.last_sequence
 }
 
-/// The allocations of a write that has the headers of a renewal, and of its message to a consumer.
+/// The allocations of a write with the headers of a renewal, and of its message to a consumer.
 async fn bare(client: &Client) -> f64 {
     let jetstream = jetstream::new(client.clone());
     let stream = jetstream.get_stream("KV_BARE").await.unwrap();
@@ -130,7 +129,7 @@ async fn write(client: &Client, expected: u64) -> u64 {
     let mut headers = HeaderMap::new();
     let mut add = |name: &'static str, value: String| headers.insert(HeaderName::from_static(name), value);
     add("Nats-Expected-Last-Subject-Sequence", expected.to_string());
-    // Without writing each digit into a text that grows.
+    // Without writing each digit into a growing text.
     add("Incumbent-Nonce", "0".repeat(43));
     add("Incumbent-Lease", LEASE.as_millis().to_string());
     add("Incumbent-Term", "0".repeat(47));

@@ -1,4 +1,5 @@
-//! The NATS adapter under the contract of every store, with and without expiry markers, and with lease times per record.
+//! The NATS adapter against the contract of every store, with and without expiry markers, and with lease times per
+//! record.
 #![cfg(all(unix, feature = "nats"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 
@@ -49,7 +50,7 @@ impl Bucket {
     }
 }
 
-/// Names a kind of bucket, and puts it through the contract.
+/// Names a kind of bucket, and tests it against the contract.
 macro_rules! bucket {
     ($module:ident, $fixture:ident, $options:expr) => {
         mod $module {

@@ -1,5 +1,5 @@
-//! The mock of `incumbent::neli`: goNELI's unit tests as scenarios, with time that the test advances, and what differs from
-//! goNELI.
+//! The mock of `incumbent::neli`: goNELI's unit tests as scenarios, with time that the test advances, and the
+//! differences from goNELI.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests panic as tests do")]
 
@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 const INTERVAL: Duration = Duration::from_millis(100);
 const SHORT: Duration = Duration::from_millis(1);
 
-/// A mock, its clock, and what its barrier was called for.
+/// A mock, its clock, and the events for which its barrier was called.
 struct Fixture {
     mock: Mock,
     clock: Clock,
@@ -64,7 +64,7 @@ impl Fixture {
         self.passing(self.mock.pulse(timeout)).await
     }
 
-    /// A pulse that polls, as after the minimum poll interval.
+    /// A polling pulse, as after the minimum poll interval.
     async fn poll(&self) -> bool {
         self.mock.deadline().expire();
         self.pulse(SHORT).await.unwrap()
@@ -140,7 +140,7 @@ async fn a_transition_is_taken_up_by_the_next_pulse_and_reported_to_the_barrier(
 async fn a_minimum_poll_interval_under_a_millisecond_is_refused() {
     let refused = Mock::new(MockConfig::new().min_poll_interval(Duration::ZERO)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidSetting);
-    assert_eq!(refused.message(), "`min_poll_interval` is 0ns; allowed is at least 1ms: use a longer one");
+    assert_eq!(refused.message(), "`min_poll_interval` is 0ns, and must be at least 1ms: use a longer time");
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn a_pulse_that_acquires_nothing_returns_false_at_its_timeout() {
     let began = test.clock.now();
     assert!(!test.pulse(Duration::from_millis(10)).await.unwrap());
     assert_eq!(test.clock.now().since(began), Duration::from_millis(10));
-    // One that polls waits for as long as a poll does, one that does not for no longer than it was asked to.
+    // A polling pulse waits as long as a poll does; otherwise a pulse waits no longer than its timeout.
     test.mock.deadline().expire();
     let began = test.clock.now();
     assert!(!test.pulse(Duration::ZERO).await.unwrap());
@@ -207,7 +207,7 @@ async fn a_pulse_after_a_close_is_an_error_of_its_own() {
     test.mock.close().await.unwrap();
     test.mock.closed().await;
     assert!(is_not_live(test.pulse(SHORT).await));
-    // A second close waits for the same.
+    // A second close waits for the first.
     test.mock.close().await.unwrap();
 }
 
@@ -234,7 +234,7 @@ async fn a_pulse_that_is_cancelled_returns_false_or_is_dropped_without_harm() {
     let stop = Notify::new();
     let (leads, ()) = tokio::join!(test.mock.pulse_until(stop.notified()), async { stop.notify_one() });
     assert!(!leads.unwrap());
-    // Dropped in the middle of a transition: the next one goes on from there.
+    // Dropped in the middle of a transition: the next pulse continues from there.
     test.mock.acquire();
     test.mock.deadline().expire();
     {
@@ -283,7 +283,7 @@ async fn a_fenced_term_that_is_resumed_is_acquired_again_with_a_larger_token() {
         let clock = clock.clone();
         async move { clock.sleep_until(clock.now() + INTERVAL).await }
     });
-    // The lease is proven for a while, and then it is not.
+    // The lease is proven for a while, and then no longer.
     test.mock.election().acquire_for(Duration::from_secs(5));
     test.until("the acquisition", || test.events() == [Event::Acquired]).await;
     test.until("the first call", || !tokens.lock().unwrap().is_empty()).await;

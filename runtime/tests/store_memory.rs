@@ -16,7 +16,7 @@ use incumbent::store::{Adapter, Memory, MemorySettings, StoreAdmin};
 
 const LEASE: Duration = Duration::from_secs(10);
 
-/// Its clock stands still until a test moves it, so expiry is exact.
+/// Its clock moves only when a test moves it, so expiry is exact.
 struct Bare(Memory, Clock);
 
 /// The same with expiry markers.
@@ -216,7 +216,7 @@ async fn a_deletion_says_the_lease_of_the_last_live_record() {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     acquired(&*store, "jobs", "a", LEASE * 3).await;
     operator.delete("jobs").await.unwrap();
-    // Over a tombstone, too: the leader before it may still not have learned of it.
+    // Over a tombstone too: the previous leader may not have learned of it yet.
     let revision = operator.delete("jobs").await.unwrap();
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE * 3) });
     let revision = operator.delete("never led").await.unwrap();

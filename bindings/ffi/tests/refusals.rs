@@ -503,7 +503,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
             nats::old_server("markers", "2.11")
         }),
         ("a prefix that is not new", Where::Stores, ErrorKind::UnsafeStore, || {
-            etcd::not_new("there is the key \"app/jobs/1\"", "app/")
+            etcd::not_new("the key \"app/jobs/1\" exists", "app/")
         }),
         ("files of TLS that do not fit", Where::Stores, ErrorKind::Authentication, etcd::unfit_files),
     ];

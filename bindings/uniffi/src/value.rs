@@ -98,21 +98,21 @@ same_names! {
 same_names! {
     /// The state of a campaign.
     State:
-    /// Not in the race: not yet asked to campaign, or unhealthy.
+    /// Not campaigning: not yet asked to, or unhealthy.
     Idle,
     /// Waiting for a random time before its first campaign.
     Splaying,
-    /// In the race; another candidate holds the lease, or the key was not read yet.
+    /// Campaigning; another candidate holds the lease, or the key was not read yet.
     Waiting,
-    /// An acquire was sent, and not answered yet.
+    /// An acquire was sent but not answered yet.
     Acquiring,
-    /// Holds the lease and does not lead yet, because a previous leader might still believe that it leads.
+    /// Holds the lease but does not lead yet, because a previous leader might still believe that it leads.
     Holding,
     /// Leads.
     Leading,
     /// Leads, and is finishing its work.
     Draining,
-    /// Leads no more, and releases the lease, or waits for the end of the term's work before it does.
+    /// No longer leads, and releases the lease once the term's work has ended.
     Releasing,
     /// Over.
     Closed,

@@ -14,11 +14,11 @@ use incumbent_testkit::wait;
 
 /// Hand-overs on each store, in turn, so that both see the same machine.
 const ROUNDS: usize = 20;
-/// The first are not counted: files are read from the disk meanwhile.
+/// The first are not counted, because files are read from the disk meanwhile.
 const WARM: usize = 3;
-/// The time for which a candidate has followed when its leader is asked to end (300 ms): it takes part, and is at rest.
+/// How long a candidate has followed when its leader is asked to end (300 ms): it takes part, and is idle.
 const SETTLED: Duration = Duration::from_millis(300);
-/// The command: it says that it runs, and stays.
+/// The command, which prints that it runs, and stays.
 const COMMAND: [&str; 3] = ["sh", "-c", "echo runs; exec sleep 600"];
 
 /// A store, and the candidate that leads there.
@@ -100,7 +100,7 @@ impl Candidate {
         let stdout = process.take_stdout().expect("it is a pipe");
         thread::spawn(move || {
             for _ in BufReader::new(stdout).lines().map_while(Result::ok) {
-                // The bench may be at its end.
+                // The benchmark may have ended.
                 let _ = give_line.send(Instant::now());
             }
         });
@@ -114,7 +114,7 @@ impl Candidate {
         Self { process, lines, reports }
     }
 
-    /// The time at which its command ran.
+    /// The time at which its command began.
     fn runs(&self) -> Instant {
         self.lines.recv_timeout(wait::GENEROUS).expect("the command runs")
     }

@@ -1,10 +1,10 @@
-//! The start of the command line: from `exec` to the first byte that a server gets, beside a program in Go and the
-//! shortest program of the system; the hand-over of `incumbent run`; and the memory of `incumbent run`, its guard and its
-//! child.
+//! The start of the command line: from `exec` to the first byte that a server gets, compared with a program in Go and
+//! the system's shortest program; the hand-over of `incumbent run`; and the memory of `incumbent run`, its guard and
+//! its child.
 //!
 //! Progress goes to standard error; standard output is one JSON array of figures. It reads `/proc`, so it runs on Linux.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot continue reports why")]
 
 #[cfg(target_os = "linux")]
 mod handover;

@@ -13,18 +13,18 @@ use procfs::process::Process;
 
 /// Starts of each program, in turn, so that all see the same machine.
 const ROUNDS: usize = 20;
-/// The first are not counted: files are read from the disk meanwhile.
+/// The first are not counted, because files are read from the disk meanwhile.
 const WARM: usize = 3;
 /// The goal for the start of our own commands.
 const GOAL: f64 = 10.0;
-/// What the guard of a command may hold beside what it shares with other processes, in bytes.
+/// The bytes that a command's guard may hold in addition to what it shares with other processes.
 const GUARD: f64 = 3e6;
 
 /// The first line of a NATS server. A client writes nothing before it has read it.
 const INFO: &str = "INFO {\"server_id\":\"S\",\"server_name\":\"s\",\"version\":\"2.15.1\",\"proto\":1,\"go\":\"go1\",\
      \"host\":\"127.0.0.1\",\"port\":4222,\"headers\":true,\"max_payload\":1048576,\"jetstream\":true}\r\n";
 
-/// A program, and the time from its start to its first byte, or to its end where it connects to nothing.
+/// A program, and the time from its start to its first byte, or to its end if it does not connect.
 struct Side {
     name: &'static str,
     program: String,

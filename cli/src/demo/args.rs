@@ -25,28 +25,27 @@ use crate::store::StoreArgs;
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) store: StoreArgs,
-    /// Candidates are tasks of this process on a store in memory; nothing is killed or stopped then
+    /// Run the candidates as tasks of this process, on a store in memory; none is killed or stopped
     #[arg(long, conflicts_with_all = ["store", "context"])]
     pub(super) in_process: bool,
     /// The number of candidates
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=50))]
     pub(super) workers: u16,
-    /// The election's key; by default one that no other program uses
+    /// The election's key; by default a key that no other program uses
     #[arg(long)]
     pub(super) key: Option<String>,
     #[command(flatten)]
     pub(super) lease: LeaseArgs,
-    /// Candidates do not wait a random while before their first campaign
+    /// Start campaigning at once, without a random wait
     #[arg(long)]
     pub(super) no_splay: bool,
-    /// End after this time, such as 30s or 5m; by default at Ctrl-C where a terminal shows the table, and
-    /// after 30 s elsewhere
+    /// End after this time, such as 30s or 5m; by default at Ctrl-C on a terminal, and after 30 s elsewhere
     #[arg(long = "for", value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) duration: Option<Duration>,
     /// The faults to make, separated by commas
     #[arg(long, value_enum, value_name = "FAULT", value_delimiter = ',', default_value = "all")]
     pub(super) faults: Vec<Choice>,
-    /// Decides which faults are made and when; shown at the end
+    /// The seed that decides which faults are made and when; shown at the end
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
 }
@@ -78,7 +77,7 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// The faults that these choices come to.
+    /// The faults that these choices select.
     pub(super) fn faults(choices: &[Self], in_process: bool) -> Result<Vec<Fault>, Failure> {
         let possible = |fault: &Fault| !(in_process && fault.needs_process());
         if choices.contains(&Self::None) {
@@ -92,7 +91,7 @@ impl Choice {
         match faults.iter().find(|fault| !possible(fault)) {
             None => Ok(faults),
             Some(fault) => Err(Failure::usage(format!(
-                "--faults {} wants a process to do it to; leave it or --in-process out",
+                "--faults {} needs candidates that are processes; leave it or --in-process out",
                 fault.name()
             ))),
         }
@@ -122,10 +121,10 @@ impl ValueEnum for Choice {
                 let help = match fault {
                     Fault::Kill => "Kill the leader's process (SIGKILL), and start it again",
                     Fault::Stop => {
-                        "Stop the leader's process for longer than its lease (SIGSTOP), and let it go on"
+                        "Stop the leader's process for longer than its lease (SIGSTOP), then let it continue"
                     }
-                    Fault::Restart => "Let the leader leave in good order, and start it again",
-                    Fault::HandOver => "Let the leader hand over to a candidate that is named",
+                    Fault::Restart => "Let the leader leave cleanly, and start it again",
+                    Fault::HandOver => "Let the leader hand over to a named candidate",
                     Fault::Delete => "Delete the election's key, as an operator might",
                     Fault::Overwrite => "Overwrite the election's key, as other software might",
                 };

@@ -20,7 +20,7 @@ use crate::store::{StoreArgs, shown};
 const LEASE: Duration = Duration::from_secs(2);
 /// The shortest lease of the standard preset.
 const STANDARD: Duration = Duration::from_secs(5);
-/// The demo's duration where no terminal shows it and no option sets it.
+/// The demo's duration if no terminal shows it and no option sets it.
 const UNATTENDED: Duration = Duration::from_secs(30);
 
 /// Everything decided before the first candidate starts.
@@ -30,7 +30,7 @@ pub(super) struct Demo {
     pub(super) store: String,
     /// Notes for the viewer before the start.
     pub(super) notes: Vec<String>,
-    /// Holds the probes' files, and the store where the user named none.
+    /// Holds the probes' files, and the store unless the user named one.
     pub(super) folder: TempDir,
     /// Keeps a store in memory open while no candidate runs. Other stores are closed, because their
     /// connection messages would overwrite the table.
@@ -63,7 +63,8 @@ impl Demo {
             None => format!("incumbent-demo-{:06x}", fastrand::u32(..0x0100_0000)),
         };
         let names = names(args.workers.into());
-        // Refuses now whatever every candidate would be refused for. It closes during its splay, and so never writes.
+        // Refuses now what every candidate would be refused for. This candidate closes during its splay, so it never
+        // writes.
         let options = CampaignOptions::new().name(&names[0]).preset(preset).lease(lease);
         store.campaign(&key, options.splay(Duration::from_secs(3600))).await?.close().await?;
         let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?.into();
@@ -95,9 +96,8 @@ fn command() -> std::io::Result<Command> {
     Ok(command)
 }
 
-/// Makes a folder that is removed at the end. It is in memory where the system offers that and `$TMPDIR`
-/// does not say otherwise: each write to an SQLite store waits for the disk, and a busy disk would end
-/// terms.
+/// Makes a folder that is removed at the end. It is in memory if the system offers that and `$TMPDIR` is not set
+/// otherwise: each write to an SQLite store waits for the disk, and a busy disk would end terms.
 fn folder() -> std::io::Result<TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("incumbent-");
@@ -147,7 +147,7 @@ async fn open(
     }
 }
 
-/// Has the server report expiry to watchers where it can, for a fail-over without a poll.
+/// Has the server report expiry to watchers if it can, for a fail-over without a poll.
 async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
     let options = InitOptions::new(lease).never_used(true);
     match init(bucket, &options.clone().markers(true)).await {
@@ -156,7 +156,7 @@ async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
     }
 }
 
-/// The lease that the store sets, or one short enough to watch.
+/// The lease that the store sets, or a lease short enough to watch.
 fn lease_of(store: &Store, info: &StoreInfo, preset: Option<Pace>) -> Duration {
     match (info.max_age, preset) {
         (Some(age), _) if !store.capabilities().own_lease => age,

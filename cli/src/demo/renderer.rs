@@ -121,7 +121,7 @@ impl Renderer {
         Ok(())
     }
 
-    /// Draws the current state, where there is a table to show it in.
+    /// Draws the current state if the output is a table.
     pub(super) fn draw(&mut self, view: impl FnOnce() -> View) -> Result<(), Failure> {
         let Format::Table(screen) = &mut self.format else { return Ok(()) };
         let view = View { log: self.log.iter().cloned().collect(), ..view() };
@@ -151,7 +151,7 @@ impl Renderer {
     }
 }
 
-/// A plain sentence and its tone; none where a person already knows.
+/// A plain sentence and its tone; none if a person already knows.
 fn sentence(event: &Event) -> Option<(Style, String)> {
     Some(match event {
         Event::Won { candidate, vacancy: None, .. } => {
@@ -175,7 +175,7 @@ fn sentence(event: &Event) -> Option<(Style, String)> {
                 (Fault::Stop, _) => {
                     format!("stopped {victim}, the leader, for longer than its lease (SIGSTOP)")
                 }
-                (Fault::Restart, _) => format!("asked {victim}, the leader, to leave in good order"),
+                (Fault::Restart, _) => format!("asked {victim}, the leader, to leave"),
                 (Fault::HandOver, Some(to)) => format!("asked {victim}, the leader, to hand over to {to}"),
                 (Fault::HandOver, None) => format!("asked {victim}, the leader, to hand over"),
                 (Fault::Delete, _) => format!("deleted the key under {victim}, the leader"),
@@ -184,7 +184,7 @@ fn sentence(event: &Event) -> Option<(Style, String)> {
             (tone::WARN, text)
         }
         Event::Repaired { fault: Fault::Stop, victim, after } => {
-            (tone::PLAIN, format!("{victim} goes on after {} (SIGCONT)", span(*after)))
+            (tone::PLAIN, format!("{victim} continues after {} (SIGCONT)", span(*after)))
         }
         Event::Repaired { victim, .. } => (tone::PLAIN, format!("{victim} is started again")),
         Event::Missed { fault, message } => (tone::PLAIN, format!("no {}: {message}", fault.name())),

@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Args, as_json: bool) -> Result<Exit, Failure> {
 async fn play(demo: Demo, renderer: &mut Renderer) -> Result<Summary, Failure> {
     let mut signals = Signals::new()?;
     renderer.introduce(&demo)?;
-    // What is kept is held until the last candidate has left.
+    // The folder and the store are kept until the last candidate has left.
     let Demo { trial: plan, store, folder: _folder, kept: _kept, .. } = demo;
     let (duration, lease) = (plan.duration, plan.campaign.lease);
     let mut summary = Summary::new(store, plan.campaign.key.clone(), plan.seed);

@@ -58,7 +58,7 @@ impl Summary {
         }
     }
 
-    /// Takes over what the whole history proves.
+    /// Adds what the whole history proves.
     pub(super) fn judge(&mut self, history: &History) {
         self.overlaps = history.overlaps().len();
         self.token_regressions = history.token_regressions().len();

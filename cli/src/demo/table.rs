@@ -40,7 +40,7 @@ pub(super) struct Row {
     pub(super) is_stopped: bool,
     /// The sequence of the current term's token.
     pub(super) token: Option<u64>,
-    /// The remaining lease; none where it does not lead.
+    /// The remaining lease; none if it does not lead.
     pub(super) left: Option<Duration>,
     pub(super) terms: u32,
     pub(super) fault: Option<String>,
@@ -48,11 +48,11 @@ pub(super) struct Row {
 
 /// The cells of the bar that shows the remaining lease.
 const BAR: u16 = 12;
-/// The widths of all columns but the last. Some begin with a space more than the one between all of them.
+/// The widths of all columns but the last. Some begin with an extra space.
 const COLUMNS: [u16; 6] = [11, 7, 11, 6, 1 + BAR + 9, 5];
 /// Lines that are neither candidates nor the log.
 const FRAME: usize = 7;
-/// Lines of the log that are shown even where some candidates must be left out.
+/// Lines of the log that are shown even if some candidates must be left out.
 const SHORTEST_LOG: usize = 5;
 
 impl Widget for &View {

@@ -70,9 +70,10 @@ fn describe(report: &mut Report, survey: &Survey) {
     let max_age = survey.max_age.map_or("none".into(), span);
     report.set("ttl", max_age, json!({ "ms": survey.max_age.map(millis) }));
     report.set("leases_of_their_own", yes_or_no(survey.own_leases), survey.own_leases);
-    let markers = survey.markers.map_or("no: candidates look when a lease should be over".into(), |ttl| {
-        format!("yes, for {}: an expiry is reported at once", span(ttl))
-    });
+    let markers =
+        survey.markers.map_or("no: candidates check when a lease should have expired".into(), |ttl| {
+            format!("yes, for {}: an expiry is reported at once", span(ttl))
+        });
     report.set("markers", markers, survey.markers.is_some());
     report.set("denies_purges", yes_or_no(survey.denies_purges), survey.denies_purges);
     report.set("denies_deletes", yes_or_no(survey.denies_deletes), survey.denies_deletes);
@@ -92,32 +93,32 @@ fn describe(report: &mut Report, survey: &Survey) {
 fn judge(report: &mut Report, survey: &Survey) {
     if survey.replicas == 1 {
         report.find(Finding::note(
-            "the bucket is on one server: while that is away no candidate leads, and what its disk loses is lost",
-            "with three servers, `incumbent init --replicas 3 --update`",
+            "the bucket is on a single server: no candidate leads while it is down, and a lost disk loses all records",
+            "on a cluster of three servers, run `incumbent init --replicas 3 --update`",
         ));
     }
     for holder in survey.holders.iter().filter(|holder| !holder.is_well) {
         report.find(Finding::weak(
-            format!("the server {:?} is away or behind: the next failure may cost the quorum", holder.name),
-            "bring it back",
+            format!("the server {:?} is down or lagging: the next failure may cost the quorum", holder.name),
+            "restart it, or wait until it has caught up",
         ));
     }
     if survey.markers.is_none() && !survey.denies_purges {
         report.find(Finding::weak(
-            "a purge of the bucket would take the record of a leader away without a trace",
-            "`incumbent init --update` has the bucket deny it",
+            "a purge of the bucket would remove a leader's record without a trace",
+            "`incumbent init --update` makes the bucket deny that",
         ));
     }
     if !survey.denies_deletes {
         report.find(Finding::weak(
-            "a message of the bucket can be deleted without a trace, a leader's record too",
-            "`incumbent init --update` has the bucket deny it",
+            "any message of the bucket, including a leader's record, can be deleted without a trace",
+            "`incumbent init --update` makes the bucket deny that",
         ));
     }
     if let Some(limit) = survey.max_bytes.filter(|limit| survey.bytes > limit / 10 * 9) {
         report.find(Finding::weak(
             format!(
-                "the bucket holds {} of {limit} bytes: when it is full, nothing can be renewed",
+                "the bucket holds {} of {limit} bytes: when it is full, no lease can be renewed",
                 survey.bytes
             ),
             "raise its max_bytes",
@@ -126,30 +127,30 @@ fn judge(report: &mut Report, survey: &Survey) {
     if let Some(clock) = survey.clock.filter(|clock| clock.by > USUAL_SKEW + clock.uncertain_by) {
         report.find(Finding::weak(
             format!(
-                "{}: elections count on no wall clock of a candidate, but on those of the servers \
-                to agree with each other within the skew, a second at most",
+                "{}: elections do not use a candidate's wall clock, but the servers' wall clocks must agree within \
+                 the skew, a second at most",
                 clock_text(clock)
             ),
-            "see to it that NTP runs here and on the servers",
+            "run NTP here and on the servers",
         ));
     }
     report.find(Finding::note(
-        "a restored backup of the bucket keeps its incarnation: a candidate that is started after it can lead beside \
-         the leader from before, with a token that was given already",
-        "leave the bucket out of backups, and make it again with `incumbent init`; or stop every candidate before a \
-         restore, and start none for a lease after it",
+        "a restored backup of the bucket keeps its incarnation: a candidate started after the restore can lead at the \
+         same time as the previous leader, with a token that was given before",
+        "leave the bucket out of backups and create it again with `incumbent init`; or stop every candidate before a \
+         restore, and start none for one lease after it",
     ));
     let young = survey.info.age.zip(survey.max_age).and_then(|(age, lease)| lease.checked_sub(age));
     if let Some(left) = young.filter(|_| !survey.info.never_used) {
         report.find(Finding::note(
-            format!("the bucket is younger than a lease: no candidate leads for another {}", span(left)),
-            "wait; where no election was ever held under this name and nothing was written yet, `incumbent init \
-             --new --update` lifts it",
+            format!("the bucket is new, less than a lease old: no candidate can lead for another {}", span(left)),
+            "wait; if no election ever ran under this name and nothing has been written yet, `incumbent init --new \
+             --update` skips the wait",
         ));
     }
 }
 
-/// Judges the candidates of the Go library in this bucket, and the settings that they cannot work with.
+/// Checks for candidates of the Go library in this bucket, and for settings that they cannot work with.
 fn judge_company(report: &mut Report, survey: &Survey, elections: Elections) {
     let foreign = elections.foreign;
     if foreign == 0 {
@@ -157,14 +158,16 @@ fn judge_company(report: &mut Report, survey: &Survey, elections: Elections) {
     }
     if survey.markers.is_some() {
         report.find(Finding::refused(
-            format!("{foreign} of the leaders are of other software, and the bucket has markers: old clients take \
-                a marker for a live record, and never elect anybody again"),
-            "make a bucket without markers for them",
+            format!(
+                "{foreign} of the leaders run other software, and the bucket has markers: old clients take a \
+                marker for a live record, and then never elect a leader again"
+            ),
+            "create a bucket without markers for them",
         ));
     } else {
         report.find(Finding::note(
-            format!("{foreign} of the leaders are of other software, which defends less: see the page on it"),
-            "use the preset go-compatible, and do not delete records there",
+            format!("{foreign} of the leaders run other software, which survives fewer faults"),
+            "use the preset go-compatible, and delete no records there",
         ));
     }
 }

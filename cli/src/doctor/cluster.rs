@@ -19,7 +19,8 @@ pub(super) async fn examine(
     let mut report = Report::new(name);
     describe(&mut report, &survey);
     report.judge_this_machine();
-    // Without the shortest lease there is nothing to compare the settings with; that no lease is granted is a finding.
+    // Without the shortest lease there is nothing to compare the settings with. A cluster that grants no lease is a
+    // finding.
     if survey.grants {
         report.forecast_in_queue(options, survey.server);
     }
@@ -115,51 +116,54 @@ fn judge_members(report: &mut Report, survey: &Survey) {
     }
     if !survey.is_one_cluster {
         report.find(Finding::broken(
-            "the hosts of the URL are of different clusters: candidates of one election could meet in none, and each lead",
+            "the hosts of the URL belong to different clusters: candidates of one election might never meet, and each \
+             could lead",
             "let the URL name the members of one cluster",
         ));
     }
     if survey.is_proxy {
         report.find(Finding::broken(
-            "an `etcd grpc-proxy` answers: it answers keep-alives from its own memory, and a leader counts on them",
+            "the URL leads to an `etcd grpc-proxy`: it answers keep-alives from its own memory, and a leader relies \
+             on them",
             "let the URL name the members themselves",
         ));
     }
     for (address, state) in known(survey) {
         if state.is_learner {
             report.find(Finding::weak(
-                format!("the member at {address} is a learner, which serves no candidate"),
-                "take it out of the URL until it has a vote",
+                format!("the member at {address} is a learner, and cannot serve candidates"),
+                "take it out of the URL until it is promoted",
             ));
         }
         if state.is_cut_off {
             report.find(Finding::weak(
                 format!("the member at {address} knows no leader of the cluster"),
-                "look at its connections to the other members; without a majority no candidate leads",
+                "check its connections to the other members; without a majority no candidate leads",
             ));
         }
     }
     if !survey.others.is_empty() && !survey.is_proxy {
         report.find(Finding::note(
             format!("the URL does not name every member: {}", survey.others.join(", ")),
-            "name them too, so that a candidate can change to them",
+            "add them, so that candidates can fail over to them",
         ));
     }
     if survey.members.len() == 1 && survey.others.is_empty() {
         report.find(Finding::note(
-            "the cluster is one member: while that is away no candidate leads, and what its disk loses is lost",
+            "the cluster is a single member: no candidate leads while it is down, and a lost disk loses all records",
             "run three",
         ));
     }
     for alarm in alarms(survey) {
         report.find(match alarm.as_str() {
             "NOSPACE" => Finding::refused(
-                "the cluster is full (alarm NOSPACE): leaders go on, and no other candidate can enter an election",
+                "the cluster is full (alarm NOSPACE): leaders keep leading, but no other candidate can enter an \
+                 election",
                 "compact and defragment it (`etcdctl compact`, `etcdctl defrag`), then `etcdctl alarm disarm`",
             ),
             _ => Finding::broken(
-                format!("the alarm {alarm} stands"),
-                "see etcd's guide to alarms; a member whose data is corrupt is taken out and added again",
+                format!("the alarm {alarm} is raised"),
+                "see etcd's guide to alarms; remove a member whose data is corrupt, and add it again",
             ),
         });
     }
@@ -173,20 +177,20 @@ fn judge_access(report: &mut Report, survey: &Survey) {
         report.find(Finding::refused(format!("{user} may not read the keys of the elections"), remedy));
     } else if !survey.may_write {
         let what = format!(
-            "{user} may read the keys of the elections and not write them: it can look on, and not campaign"
+            "{user} may read the keys of the elections but not write them: it can observe, but not campaign"
         );
         report.find(Finding::note(what, remedy));
     }
     if survey.is_open {
         report.find(Finding::note(
-            "the cluster asks for no user: every client that reaches it may delete the keys of a leader",
+            "the cluster has authentication off: every client that reaches it may delete a leader's keys",
             "`etcdctl auth enable`, with a role from `incumbent permissions`",
         ));
     }
     if !survey.grants && !alarms(survey).iter().any(|alarm| alarm == "NOSPACE") {
         report.find(Finding::refused(
             "the cluster granted no lease: no candidate can enter an election",
-            "look at the log of its leader",
+            "see the log of its leader",
         ));
     }
 }
@@ -194,17 +198,17 @@ fn judge_access(report: &mut Report, survey: &Survey) {
 fn judge_keys(report: &mut Report, survey: &Survey) {
     match survey.birth {
         None if survey.may_read => report.find(Finding::note(
-            "there is no birth record: the first candidate writes it, and no candidate leads for a lease after that",
-            "`incumbent init` writes it now; where no election was ever held under this prefix, `incumbent init --new` lifts \
+            "no birth record yet: the first candidate writes it, and no candidate can lead for one lease after that",
+            "`incumbent init` writes it now; if no election ever ran under this prefix, `incumbent init --new` skips \
              the wait",
         )),
         _ => {}
     }
     report.find(Finding::note(
-        "a restored snapshot of the cluster has smaller revisions: candidates that remember larger tokens stay out, and \
-         candidates that are started after it can lead with a token that was given already",
+        "a restored snapshot of the cluster has smaller revisions: candidates that remember larger tokens stay out, \
+         and candidates started after the restore can lead with a token that was given before",
         "restore with `etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted`, or stop every candidate \
-         before and use `incumbent accept-reset` after it",
+         before the restore and use `incumbent accept-reset` after it",
     ));
 }
 
@@ -212,8 +216,10 @@ fn judge_company(report: &mut Report, elections: Elections) {
     let foreign = elections.foreign;
     if foreign > 0 {
         report.find(Finding::note(
-            format!("{foreign} of the leaders are of other software, which may go on when its lease is lost"),
-            "a Go program has to watch `Session.Done()`; candidates of incumbent never lead beside each other",
+            format!(
+                "{foreign} of the leaders run other software, which may keep working after its lease is lost"
+            ),
+            "a Go program must watch `Session.Done()`; two candidates of incumbent never lead at once",
         ));
     }
 }

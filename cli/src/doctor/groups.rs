@@ -11,7 +11,7 @@ use super::{Elections, open};
 use crate::failure::Failure;
 use crate::output::{millis, span};
 
-/// The lease where nothing says otherwise, and the shortest of the standard preset.
+/// The default lease, which is also the shortest of the standard preset.
 const LEASE: Duration = Duration::from_secs(5);
 
 pub(super) async fn examine(name: String, settings: KafkaSettings) -> Result<Report, Failure> {
@@ -74,35 +74,38 @@ fn say_topic(report: &mut Report, topic: &TopicState) {
 
 fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings) {
     if let Some(why) = &survey.unknown {
-        report.find(Finding::note(format!("not everything is known: {why}"), "ask again as a user that may"));
+        report.find(Finding::note(
+            format!("some settings could not be read: {why}"),
+            "run doctor as a user that may read them",
+        ));
     }
     if settings.group().protocol == Protocol::Consumer {
         if !survey.protocols.is_empty() && !survey.protocols.iter().any(|one| one == "consumer") {
             report.find(Finding::refused(
-                "the brokers do not have the consumer protocol, so no candidate becomes a member",
+                "the brokers do not support the consumer protocol, so no candidate can join",
                 "leave protocol=consumer out, or upgrade the brokers",
             ));
         }
         report.find(Finding::note(
-            "with the consumer protocol the session is the brokers', and a crash is noticed after it",
-            "group.consumer.session.timeout.ms of the brokers sets it",
+            "with the consumer protocol the brokers set the session, and a crash is noticed only after it",
+            "set group.consumer.session.timeout.ms on the brokers",
         ));
     } else if let (Some((least, most)), Some(session)) = (survey.session_bounds, settings.group().session)
         && !(least..=most).contains(&session)
     {
         report.find(Finding::refused(
-            format!("the session of {} is outside of the brokers' limits, so no candidate is let in", span(session)),
-            "change `session`, or group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers",
+            format!("the session of {} is outside the brokers' limits, so no candidate can join", span(session)),
+            "change `session`, or group.min.session.timeout.ms and group.max.session.timeout.ms on the brokers",
         ));
     }
     match (&survey.offsets, survey.offsets_replicas) {
         (Some(offsets), _) => {
-            judge_copies(report, offsets, survey.brokers, "a commit is what proves a lease");
+            judge_copies(report, offsets, survey.brokers, "commits prove a lease");
         }
         (None, Some(wanted)) if wanted > survey.brokers => report.find(Finding::refused(
             format!(
-                "no group can have a coordinator, so no candidate leads: __consumer_offsets is not there, since {wanted} brokers \
-                 are to keep it, and the cluster has {}",
+                "no group can have a coordinator, so no candidate can lead: __consumer_offsets does not exist, \
+                 because it needs {wanted} brokers and the cluster has {}",
                 survey.brokers
             ),
             "start more brokers, or lower offsets.topic.replication.factor",
@@ -115,13 +118,15 @@ fn judge_copies(report: &mut Report, topic: &TopicState, brokers: usize, why: &s
     let name = &topic.name;
     if topic.replicas < 3 {
         let what =
-            format!("{name} has {} of three replicas: {why}, and may be lost with a broker", topic.replicas);
+            format!("{name} has {} of three replicas: {why}, and a lost broker may lose it", topic.replicas);
         let remedy =
             if brokers < 3 { "use three brokers" } else { "reassign its partitions to three brokers" };
         report.find(Finding::weak(what, remedy));
     } else if topic.min_in_sync.is_some_and(|least| least < 2) {
         report.find(Finding::weak(
-            format!("{name} acknowledges what a single broker has: {why}, and may be lost with it"),
+            format!(
+                "{name} acknowledges writes held by one broker only: {why}, and a lost broker may lose it"
+            ),
             "set min.insync.replicas=2",
         ));
     }
@@ -129,23 +134,23 @@ fn judge_copies(report: &mut Report, topic: &TopicState, brokers: usize, why: &s
 
 fn judge_topic(report: &mut Report, topic: &TopicState, survey: &Survey) {
     let name = &topic.name;
-    judge_copies(report, topic, survey.brokers, "a successor reads its wait there");
+    judge_copies(report, topic, survey.brokers, "it holds how long a successor must wait");
     if topic.cleanup.as_deref().is_some_and(|policy| policy != "delete") {
         report.find(Finding::refused(
-            format!("{name} is compacted, and takes no records without a key: no candidate wins"),
+            format!("{name} is compacted, so it accepts no records without a key: no candidate can win"),
             "set cleanup.policy=delete",
         ));
     }
     if topic.unclean == Some(true) {
         report.find(Finding::broken(
-            format!("{name} may lose acknowledged records: its unclean elections are on"),
+            format!("{name} may lose acknowledged records: unclean leader elections are enabled"),
             "set unclean.leader.election.enable=false",
         ));
     }
     if topic.retention.is_some_and(|kept| kept <= LEASE) {
         report.find(Finding::broken(
             format!(
-                "{name} forgets a leader's heartbeats within the shortest lease of the standard preset, {}",
+                "{name} deletes a leader's heartbeats within the shortest lease of the standard preset, {}",
                 span(LEASE)
             ),
             "set retention.ms to an hour",
@@ -157,8 +162,8 @@ fn judge_topic(report: &mut Report, topic: &TopicState, survey: &Survey) {
     {
         report.find(Finding::note(
             format!(
-                "{name} keeps its records for {} and not for {}: brokers delete closed segments only, and close one after \
-                 segment.ms",
+                "{name} keeps its records for {}, not for {}: brokers delete only closed segments, and close one \
+                 after segment.ms",
                 span(segment + kept),
                 span(kept)
             ),

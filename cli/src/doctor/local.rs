@@ -11,7 +11,7 @@ use super::{Elections, open};
 use crate::failure::Failure;
 use crate::output::{millis, span};
 
-/// An SQLite file; opening it fails where an election on it would be unsafe.
+/// An SQLite file; opening it fails if an election on it would be unsafe.
 pub(super) async fn file(
     name: String,
     settings: SqliteSettings,
@@ -21,16 +21,22 @@ pub(super) async fn file(
     report.set("kept", "in a file of this machine", "file");
     report.set("fsync", "every write is on the disk before it is acknowledged", "always");
     report.set("history", "1 value a key", 1);
-    report.set("markers", "none are needed: a record that is over is seen as such", false);
+    report.set("markers", "not needed: candidates see when a record has expired", false);
     match settings.poll {
         Some(poll) => report.set("looked_at_every", span(poll), json!({ "ms": millis(poll) })),
-        None => report.set("looked_at_every", "when the kernel reports a change, and now and then", "change"),
+        None => {
+            report.set(
+                "looked_at_every",
+                "when the kernel reports a change, and occasionally in between",
+                "change",
+            );
+        }
     }
     // Opening it for writing changes nothing.
     if let Err(error) = OpenOptions::new().append(true).open(&settings.path) {
         report.find(Finding::note(
             format!("this user can only read the file: {error}"),
-            "give the user of the candidates write permission on the file and its folder",
+            "give the candidates' user write permission on the file and its folder",
         ));
     }
     examine(&mut report, StoreSettings::Sqlite(settings), options).await?;
@@ -47,8 +53,8 @@ pub(super) async fn memory(
     report.set("kept", "in the memory of one process", "memory");
     report.set("markers", if settings.markers { "yes" } else { "no" }, settings.markers);
     report.find(Finding::note(
-        "no other process sees what is in the memory of one, and nothing is left when it ends",
-        "use it in tests, and sqlite: or nats: elsewhere",
+        "other processes cannot see a store in memory, and it is gone when its process ends",
+        "use it in tests, and sqlite:, nats: or etcd: elsewhere",
     ));
     examine(&mut report, StoreSettings::Memory(settings), options).await?;
     Ok(report)

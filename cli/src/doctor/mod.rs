@@ -20,7 +20,7 @@ use crate::store::{StoreArgs, shown};
 ///
 /// Reads the store's effective settings and changes nothing. Then it prints what candidates with these settings can
 /// count on, in numbers: the longest vacancy after a crash, how long before the end of its lease a leader stops,
-/// whether a term outlasts the failure of one of the store's servers, how many writes an election costs a day.
+/// whether a term survives the failure of one of the store's servers, and how many writes an election costs per day.
 ///
 /// A setting that would allow two leaders is reported as `broken`, with the remedy; one that costs time or reserve
 /// as `weak`; anything else worth knowing as `note`.

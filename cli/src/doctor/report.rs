@@ -16,7 +16,7 @@ pub(super) struct Report {
     store: String,
     settings: Vec<Setting>,
     forecast: Option<Forecast>,
-    /// Candidates keep leases alive and read; nothing is written while they do.
+    /// Candidates keep leases alive and read; they write nothing meanwhile.
     is_queue: bool,
     /// No other server takes over when the store's fails.
     on_one_server: bool,
@@ -49,12 +49,12 @@ impl Report {
         self.settings.push(Setting { name, text: Some(text.into()), value: Some(value.into()) });
     }
 
-    /// A line for people alone.
+    /// A line only for people.
     pub(super) fn say(&mut self, name: &'static str, text: impl Into<String>) {
         self.settings.push(Setting { name, text: Some(text.into()), value: None });
     }
 
-    /// A value for programs alone.
+    /// A value only for programs.
     pub(super) fn value(&mut self, name: &'static str, value: impl Into<Value>) {
         self.settings.push(Setting { name, text: None, value: Some(value.into()) });
     }
@@ -77,7 +77,7 @@ impl Report {
         self.take(options.forecast(store, info));
     }
 
-    /// The same where elections are queues.
+    /// The same for elections that are queues.
     pub(super) fn forecast_in_queue(&mut self, options: &CampaignOptions, server: Server) {
         self.is_queue = true;
         self.take(options.forecast_in_queue(server));
@@ -87,23 +87,23 @@ impl Report {
         match forecast {
             Err(error) => {
                 let what = error.text().spelled(Names::Options);
-                self.find(Finding::refused(what, "no candidate with these settings is let in"))
+                self.find(Finding::refused(what, "no candidate with these settings can take part"))
             }
             Ok(forecast) => {
                 if !forecast.survives_a_server() && self.on_one_server {
                     self.find(Finding::weak(
-                        format!("a term is lost when the server is away for {}", span(forecast.survives)),
-                        "a longer lease outlasts its restart; with this one, each restart ends the term",
+                        format!("a term is lost when the server is down for {}", span(forecast.survives)),
+                        "a longer lease survives a restart; with this one, every restart ends the term",
                     ));
                 } else if !forecast.survives_a_server() {
                     self.find(Finding::weak(
                         format!(
-                            "a term is lost when a server of the store fails: that takes {}, and a leader outlasts \
-                             {} of silence",
+                            "a term is lost when a server of the store fails: fail-over takes {}, and a leader \
+                             survives only {} of silence",
                             span(forecast.store_fail_over),
                             span(forecast.survives)
                         ),
-                        "a longer lease outlasts it; with this one, another leads after each such failure",
+                        "a longer lease survives it; with this one, every such failure ends the term",
                     ));
                 }
                 self.forecast = Some(forecast);
@@ -111,7 +111,7 @@ impl Report {
         }
     }
 
-    /// Judges what holds for every store: which clock counts.
+    /// Checks what holds for every store: this machine's clock.
     pub(super) fn judge_this_machine(&mut self) {
         let counts = Clock::system().counts_suspend();
         let text = if counts {
@@ -122,8 +122,9 @@ impl Report {
         self.set("local_clock", text, json!({ "counts_suspend": counts }));
         if !counts {
             self.find(Finding::broken(
-                "the clock of this machine stops while it sleeps, so a leader wakes up with a lease that is over",
-                "do not let candidates run on machines that sleep",
+                "this machine's clock stops while the machine sleeps, so a leader wakes up believing in an expired \
+                 lease",
+                "run no candidates on machines that sleep",
             ));
         }
     }
@@ -168,7 +169,8 @@ impl Report {
         lines.push(match (self.is_safe(), self.is_open()) {
             (false, _) => "the promise of one leader at a time does not hold here".into(),
             (true, false) => {
-                "nothing here is unsafe, and no candidate can lead before what is refused is changed".into()
+                "nothing here is unsafe, but no candidate can lead until the refused settings are changed"
+                    .into()
             }
             (true, true) => "nothing here would break the promise of one leader at a time".into(),
         });
@@ -194,23 +196,25 @@ impl Report {
 impl Report {
     fn numbers(&self, forecast: &Forecast) -> Vec<(&'static str, String)> {
         let fail_over = match forecast.store_fail_over {
-            Duration::ZERO => "there is none that could fail".into(),
-            _ if self.on_one_server => "it is on one server: no candidate leads until that is back".into(),
+            Duration::ZERO => "there is no server that could fail".into(),
+            _ if self.on_one_server => {
+                "it is on a single server: no candidate leads until that is back".into()
+            }
             away if forecast.survives_a_server() => format!("{}; a term survives it", span(away)),
             away => format!("{}; a term does not survive it", span(away)),
         };
         vec![
             ("lease", span(forecast.lease)),
             ("renewed every", span(forecast.renew_every)),
-            ("deadline before the lease is over by", span(forecast.margin)),
+            ("leader stops before its lease ends by", span(forecast.margin)),
             ("worst vacancy after a crash", span(forecast.after_a_crash)),
             ("worst vacancy after an eviction", span(forecast.after_a_deletion)),
-            ("a silent store is outlasted for", span(forecast.survives)),
+            ("a silent store is survived for", span(forecast.survives)),
             ("failure of one server of the store", fail_over),
             match self.is_queue {
-                false => ("writes a day, for each leader", forecast.writes_a_day().to_string()),
+                false => ("writes a day, per leader", forecast.writes_a_day().to_string()),
                 true => {
-                    ("keep-alives and reads a day, a candidate", format!("{} each", forecast.writes_a_day()))
+                    ("keep-alives, reads a day, per candidate", format!("{} each", forecast.writes_a_day()))
                 }
             },
         ]
@@ -239,7 +243,7 @@ impl Report {
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Severity {
-    /// There could be two leaders, or a token twice.
+    /// There could be two leaders, or the same token twice.
     Broken,
     /// A candidate cannot enter, or never wins.
     Refused,

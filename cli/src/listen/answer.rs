@@ -14,21 +14,21 @@ use super::metrics::Metrics;
 use crate::output::millis;
 
 /// The paths that exist.
-const PATHS: &str = "there are /leader, /healthz and /metrics\n";
+const PATHS: &str = "the paths are /leader, /healthz and /metrics\n";
 
-/// The time in which a store that is connected answers. A scraper waits for 10 s by default.
+/// The time within which a connected store answers. A scraper waits for 10 s by default.
 const CONNECTED: Duration = Duration::from_secs(2);
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the answers are about.
+/// The subject of the answers.
 pub(super) struct Subject {
     pub(super) store: Store,
     pub(super) candidate: Candidate,
     pub(super) metrics: Metrics,
-    /// Nothing but the answers tells the candidate's work to end.
+    /// Only these answers ask the candidate's work to end.
     pub(super) alone: bool,
 }
 
@@ -37,7 +37,7 @@ type Answer = Response<Full<Bytes>>;
 impl Subject {
     pub(super) async fn answer(&self, request: &Request<Incoming>) -> Answer {
         if ![Method::GET, Method::HEAD].contains(request.method()) {
-            return answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET and HEAD are understood\n".into());
+            return answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "use GET or HEAD\n".into());
         }
         match request.uri().path() {
             "/leader" => self.leader(),
@@ -71,7 +71,7 @@ impl Subject {
                 "remaining_ms": millis(term.remaining()),
             }),
         );
-        // A token is text that a header can have.
+        // A token is text that fits into a header.
         if let Ok(value) = HeaderValue::try_from(token.to_string()) {
             leads.headers_mut().insert(HeaderName::from_static("incumbent-token"), value);
         }

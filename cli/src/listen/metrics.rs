@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 const ACTIONS: [&str; 3] = ["acquire", "renew", "release"];
 const OUTCOMES: [&str; 6] = ["applied", "refused", "busy", "not_sent", "unknown", "failed"];
 
-/// The buckets of a latency, in seconds: from a store on the same machine to one that hardly answers.
+/// The buckets of a latency, in seconds: from a store on the same machine to a store that hardly answers.
 const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
 
 /// One label, and two.
@@ -37,7 +37,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// All counts at zero: a rate is known from the first event on.
+    /// All counts at zero, so that a rate is known from the first event.
     pub(super) fn new() -> Self {
         let metrics = Self {
             terms: Counter::default(),
@@ -67,7 +67,7 @@ impl Metrics {
             Event::Warning(_) => {
                 self.warnings.inc();
             }
-            // For a reason that the election does not know: `lost` counts it.
+            // The election may not know the reason: `lost` counts it.
             Event::Lost { .. } => {}
             Event::Draining { .. } | Event::LeaderChanged(_) | Event::StateChanged(_) => {}
         }
@@ -96,12 +96,12 @@ impl Metrics {
         self.durations.get_or_create(&of_action(action)).observe(wrote.took.as_secs_f64());
     }
 
-    /// Sets if the store has answered just now.
+    /// Sets whether the store has just answered.
     pub(super) fn connected(&self, is_connected: bool) {
         self.connected.set(is_connected.into());
     }
 
-    /// All metrics of a candidate and of this process, as they are when they are asked for.
+    /// All metrics of a candidate and of this process at this moment.
     pub(super) fn page(&self, candidate: &Candidate, load: Load) -> Page {
         let mut registry = Registry::default();
         #[cfg(target_os = "linux")]
@@ -116,21 +116,17 @@ impl Metrics {
         own.register_collector(Box::new(Requests(load)));
         own.register(
             "store_connected",
-            "1 if the store answered when this page was asked for, else 0",
+            "1 if the store answered when this page was requested, else 0",
             self.connected.clone(),
         );
         own.register("terms", "Terms that began", self.terms.clone());
         own.register("terms_ended", "Terms that ended, by reason", self.ended.clone());
-        let warnings = "Warnings: problems that a person should look at";
+        let warnings = "Warnings: problems that need a person's attention";
         own.register("warnings", warnings, self.warnings.clone());
-        own.register(
-            "writes",
-            "Answers to writes, by what was written and what became of it",
-            self.writes.clone(),
-        );
+        own.register("writes", "Answers to writes, by what was written and the outcome", self.writes.clone());
         own.register_with_unit(
             "write_duration",
-            "How long the answer to a write took",
+            "Time until a write was answered",
             Unit::Seconds,
             self.durations.clone(),
         );
@@ -182,12 +178,12 @@ impl Collector for Leadership {
         )?;
         let help = "Time to the deadline of the leader; 0 while it does not lead.";
         gauge(&mut encoder, "lease_remaining", help, Some(&Unit::Seconds), ConstGauge::new(remaining))?;
-        let help = "The number in the fencing token that grows; 0 while it does not lead.";
+        let help = "The growing number in the fencing token; 0 while it does not lead.";
         gauge(&mut encoder, "token_sequence", help, None, ConstGauge::new(sequence))
     }
 }
 
-/// The requests of the store's session when the page was asked for.
+/// The requests of the store's session when the page was requested.
 #[derive(Debug)]
 struct Requests(Load);
 
@@ -196,18 +192,18 @@ impl Collector for Requests {
         let Self(load) = self;
         let mut count =
             |name, help, number: usize| gauge(&mut encoder, name, help, None, ConstGauge::new(number as u64));
-        count("requests_waiting", "Requests that wait until the store has answered others.", load.waiting)?;
-        count("requests_window", "The requests that may be under way.", load.window)?;
-        count("requests_under_way", "The requests that the store has not answered.", load.under_way)?;
-        let help = "The time that the latest answer took; 0 before the first.";
+        count("requests_waiting", "Requests that wait for the store to answer others.", load.waiting)?;
+        count("requests_window", "The most requests that may be in flight.", load.window)?;
+        count("requests_under_way", "Requests that the store has not answered yet.", load.under_way)?;
+        let help = "The time of the latest answer; 0 before the first.";
         let took = ConstGauge::new(load.answer_time.as_secs_f64());
         gauge(&mut encoder, "answer_time", help, Some(&Unit::Seconds), took)?;
-        let help = "Answers that came after the time limit of their requests.";
+        let help = "Answers that came after their request's time limit.";
         gauge(&mut encoder, "late_answers", help, None, ConstCounter::new(load.late_answers))
     }
 }
 
-/// Writes a metric that has no place of its own.
+/// Writes a gauge that is not in a registry.
 fn gauge(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -218,7 +214,7 @@ fn gauge(
     value.encode(encoder.encode_descriptor(name, help, unit, value.metric_type())?)
 }
 
-/// What Prometheus' clients report of every process, by the names of their [documentation].
+/// What Prometheus clients report about every process, under the names of their [documentation].
 ///
 /// [documentation]: https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics
 #[cfg(target_os = "linux")]
@@ -268,7 +264,7 @@ mod process {
     }
 
     impl Collector for Process {
-        /// Writes nothing where there is no `/proc`.
+        /// Writes nothing without `/proc`.
         fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
             let Ok(now) = read() else { return Ok(()) };
             let encoder = &mut encoder;

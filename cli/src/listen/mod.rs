@@ -29,9 +29,9 @@ use crate::stderr::report;
 use answer::Subject;
 pub(crate) use metrics::Metrics;
 
-/// The most connections served at a time; one more ends the oldest, which a slow client has most likely left idle.
+/// The most connections served at a time. One more ends the oldest, most likely left idle by a slow client.
 const AT_ONCE: usize = 64;
-/// The longest time that a client may take for request and answer.
+/// The longest time that a client may take for the request and the answer.
 const LIMIT: Duration = Duration::from_secs(5);
 /// The longest head of a request, in bytes: the least that hyper works with.
 const LONGEST: usize = 8 * 1024;
@@ -46,15 +46,15 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Binds the address, where there is one, and writes it to the standard error.
+    /// Binds the address, if there is one, and writes it to the standard error.
     ///
     /// # Errors
-    /// An address that is taken, or not this machine's.
+    /// The address is taken, or is not this machine's.
     pub(crate) async fn of(address: Option<SocketAddr>) -> Result<Self, Failure> {
         let socket = match address {
             None => None,
             Some(address) => Some(TcpListener::bind(address).await.map_err(|error| {
-                Failure::usage(format!("--listen {address} cannot be had: {error}; name another address"))
+                Failure::usage(format!("--listen {address} cannot be used: {error}; name another address"))
             })?),
         };
         if let Some(address) = socket.as_ref().and_then(|socket| socket.local_addr().ok()) {
@@ -73,8 +73,8 @@ impl Listener {
         builder.on_write(move |wrote| metrics.wrote(wrote))
     }
 
-    /// Answers for that candidate, until the listener is dropped. A candidate `alone` does not say that it leads while it
-    /// drains: nothing else asks its work to end.
+    /// Answers for that candidate until the listener is dropped. A candidate `alone` does not report that it leads
+    /// while it drains, because nothing else asks its work to end.
     pub(crate) fn serve(&mut self, store: &Store, candidate: &Candidate, alone: bool) {
         let Some(socket) = self.socket.take() else { return };
         let (metrics, mut events) = (self.metrics.clone(), candidate.events());
@@ -90,7 +90,7 @@ impl Listener {
             loop {
                 while served.try_join_next().is_some() {}
                 let Ok((stream, _)) = socket.accept().await else {
-                    // A connection that breaks before it is accepted concerns its client alone; with too many open
+                    // A connection that breaks before it is accepted concerns only its client. With too many open
                     // files, another attempt at once would fail as well.
                     tokio::time::sleep(BREATH).await;
                     continue;
@@ -116,6 +116,6 @@ async fn serve(stream: TcpStream, subject: Arc<Subject>) {
     let mut server = http1::Builder::new();
     // A client that sends its request and then closes its half of the connection still gets the answer.
     server.keep_alive(false).half_close(true).title_case_headers(true).max_buf_size(LONGEST);
-    // A client that leaves, or is too slow, misses its answer.
+    // A client that leaves or is too slow misses its answer.
     let _ = timeout(LIMIT, server.serve_connection(TokioIo::new(stream), answer)).await;
 }

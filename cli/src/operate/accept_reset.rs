@@ -14,30 +14,29 @@ use crate::store::{Limit, OnceArgs};
 
 /// Accept that the tokens of an election start again, after its store went back
 ///
-/// A store that was restored from a backup (etcd: a snapshot), or lost writes that it had acknowledged, numbers its writes from an
-/// earlier one on. Candidates that remember larger tokens then stay out, and say so: `the store was reset`, with the
-/// largest token seen. A small gap they use up by themselves.
+/// A store that was restored from a backup (etcd: a snapshot), or lost writes that it had acknowledged, numbers its
+/// writes from an earlier one on. Candidates that remember larger tokens then stay out, and warn: `the store was
+/// reset`, with the largest token seen. They close a small gap by themselves.
 ///
-/// This asks them to forget the tokens up to the one that you name. Do it only where nothing else remembers such
-/// tokens, or where you reset what does: a resource that is fenced refuses the new, smaller ones. The other way out
-/// needs none of this: delete the bucket or file and make it again with `incumbent init`. Its tokens are larger
-/// than all before, and the candidates wait for one lease by themselves.
+/// This asks them to forget the tokens up to the one you name. Do it only if nothing else remembers these tokens, or if
+/// you reset what does: a fenced resource refuses the new, smaller tokens. There is another way out: delete the bucket
+/// or file and create it again with `incumbent init`. Its tokens are larger than all before, and the candidates wait
+/// for one lease by themselves.
 ///
-/// The request lies beside the election's key. Candidates honour it once, for the store as it is now, and for no
-/// larger token. The command waits until a
-/// candidate leads.
+/// The request is written next to the election's key. Candidates honour it once, for the store as it is now, and for no
+/// larger token. The command waits until a candidate leads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The election's key
     key: String,
-    /// The largest token that may be forgotten: the one that the candidates' warning names
+    /// The largest token that may be forgotten, from the candidates' warning
     #[arg(long, value_name = "TOKEN")]
     seen: Token,
-    /// The longest time that the command takes, the wait for a leader included
+    /// The longest time that the command takes, including the wait for a leader
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "30s")]
     timeout: Duration,
-    /// Do not ask for a confirmation
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
@@ -68,7 +67,7 @@ async fn accept(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Resu
     let info = bench.store.store_info().await?;
     let Some(newest) = info.newest else {
         return Err(Failure::failed(
-            "the store does not report its newest revision, so the token that it gives next is not known",
+            "the store does not report its newest revision, so its next token is not known",
         ));
     };
     let next = Token { incarnation: info.incarnation, sequence: Revision(newest.0.saturating_add(1)) };
@@ -78,7 +77,7 @@ async fn accept(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Resu
             line(nothing)?;
         } else {
             line(format_args!(
-                "{key}: nothing is to be accepted: the store gives {next} next, which is larger"
+                "{key}: there is nothing to accept: the store's next token, {next}, is larger"
             ))?;
         }
         return Ok(());
@@ -94,8 +93,8 @@ async fn accept(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Resu
     };
     let Some(leader) = led else {
         return Err(Failure::failed(format!(
-            "{key} is still vacant after {}: the candidates may have seen a larger token than {seen}, which their newest \
-             warning names, or are of a version that honours no such request, or there is no candidate",
+            "{key} is still vacant after {}: the candidates may have seen a larger token than {seen} (see their \
+             newest warning), or their version does not honour this request, or there is no candidate",
             span(args.timeout)
         )));
     };
@@ -117,8 +116,8 @@ async fn accept(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Resu
 
 fn question(key: &str, seen: Token, next: Token) -> String {
     format!(
-        "The candidates of {key} have seen tokens up to {seen}, and the store gives {next} next. Let its tokens start \
-         again? What remembers the larger ones will refuse the new leader."
+        "The candidates of {key} have seen tokens up to {seen}, and the store's next token is {next}. Let its tokens \
+         start again? Whatever remembers larger tokens will refuse the new leader."
     )
 }
 

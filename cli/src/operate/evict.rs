@@ -16,27 +16,28 @@ use crate::store::{Limit, OnceArgs};
 ///
 /// Deletes the leader's record; on etcd, its place in the queue. The leader loses its term as soon as it observes the
 /// deletion. A leader that is stopped or cut off does not observe it, and leads until its deadline, so the next leader
-/// waits until the old lease is certainly over; on etcd no longer than until the leader has reported its loss. The
-/// command prints how long that takes. A leader of other software on etcd is not waited for: it may go on.
+/// waits until the old lease is certainly over; on etcd at most until the leader has reported its loss. The command
+/// prints how long that takes. On etcd the next leader does not wait for a leader of other software, which may
+/// continue.
 ///
-/// An evicted candidate that goes on campaigning may take the lease again. With `--for` the command stays, and evicts it
-/// each time before it leads, so that the other candidates have the election to themselves for a while. Each time the
-/// next leader waits again. On etcd, a candidate that is alone in the queue leads at once, until it is evicted again.
+/// An evicted candidate that keeps campaigning may take the lease again. With `--for` the command stays and evicts it
+/// each time before it leads, so that only the other candidates can lead for a while. Each time the next leader waits
+/// again. On etcd, a candidate that is alone in the queue leads at once, until it is evicted again.
 ///
-/// `incumbent hand-over` is gentler: the leader finishes its work, and the successor leads without a wait. Evict a
-/// leader that does not answer, and whose lease is too long to wait for.
+/// `incumbent hand-over` is gentler: the leader finishes its work, and the successor leads without a wait. Evict only a
+/// leader that does not answer and whose lease is too long to wait for.
 ///
-/// Only a leader that the store shows when the command begins is evicted. Where the store does not answer at first, --yes does
-/// not count: by the time at which it answers, a healthy candidate may lead.
+/// The command evicts only the leader that the store shows when the command begins. If the store does not answer at
+/// first, --yes does not count: by the time it answers, a healthy candidate may lead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The election's key
     key: String,
-    /// Keep the leader out for so long, or until Ctrl-C
+    /// Keep the leader out for this long, or until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = crate::lease::time)]
     duration: Option<Duration>,
-    /// Do not ask for a confirmation
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
@@ -73,7 +74,7 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     };
     let wait = Wait::after(&entry, bench.store.store_info().await?.max_age, bench.is_queue);
     bench.confirm(question(key, &leader, wait), args.yes).await?;
-    // From before the eviction on, so that a lease that is taken right after it is observed.
+    // Begins before the eviction, to observe a lease that is taken right after it.
     let observer = match args.duration {
         Some(_) => Some(bench.store.observe(key).await?),
         None => None,
@@ -82,13 +83,13 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     report(key, &leader, wait, as_json)?;
     let (Some(limit), Some(observer)) = (args.duration, observer) else { return Ok(()) };
     tokio::select! {
-        // The end of the time is no failure.
+        // The end of the time is not a failure.
         kept = timeout(limit, keep_out(bench, key, &leader, observer, as_json)) => kept.unwrap_or(Ok(())),
         ended = tokio::signal::ctrl_c() => Ok(ended?),
     }
 }
 
-/// Evicts the campaigns of that name, each time they have the lease.
+/// Evicts the campaigns of that name each time they have the lease.
 async fn keep_out(
     bench: &Bench,
     key: &str,
@@ -99,7 +100,7 @@ async fn keep_out(
     while let Some(seen) = observer.next().await {
         let Some(holder) = seen.leader.filter(|holder| holder.name == evicted.name) else { continue };
         let entry = bench.store.entry(key).await?;
-        // What was observed may be over.
+        // The observed lease may be over by now.
         if !entry.live().map(Leader::of).is_some_and(|now| is_same(&now, &holder)) {
             continue;
         }
@@ -131,7 +132,7 @@ fn report(key: &str, leader: &Leader, wait: Wait, as_json: bool) -> Result<(), F
             Wait::OwnLease => "the next leader waits for a lease of its own".into(),
             Wait::Nothing => {
                 format!(
-                    "the next leader does not wait: {name} is of other software, and may go on until it notices"
+                    "the next leader does not wait: {name} runs other software, and may continue until it notices"
                 )
             }
         })?;
@@ -148,21 +149,21 @@ pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
             format!("The next leader waits until it has stopped, for {} at most.", span(wait))
         }
         Wait::OwnLease => "The next leader waits for a lease of its own.".into(),
-        Wait::Nothing => "It is of other software, and may go on beside the next leader.".into(),
+        Wait::Nothing => "It runs other software, and may continue next to the next leader.".into(),
     };
     format!("Evict {name} from {key}? {consequence}")
 }
 
-/// The wait of the leader that follows an eviction. One whose own lease is longer waits for that.
+/// The wait of the next leader after an eviction. A candidate whose own lease is longer waits for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// It waits so long: the holder's lease, or the longest lease possible in the store, whichever is longer.
+    /// It waits exactly this long: the holder's lease, or the longest lease possible in the store, whichever is longer.
     Exactly(Duration),
-    /// It waits until the holder has removed its companion, or for the holder's lease.
+    /// It waits until the holder has removed its companion, at most for the holder's lease.
     AtMost(Duration),
-    /// The holder says of no lease.
+    /// The holder's record states no lease.
     OwnLease,
-    /// The holder has no companion, as other software.
+    /// The holder has no companion, because it is other software.
     Nothing,
 }
 
@@ -178,7 +179,7 @@ impl Wait {
         }
     }
 
-    /// The longest that it can be, where the holder's lease is known.
+    /// The longest possible wait, if the holder's lease is known.
     fn longest(self) -> Option<Duration> {
         match self {
             Self::Exactly(wait) | Self::AtMost(wait) => Some(wait),

@@ -15,13 +15,13 @@ use crate::store::{Limit, OnceArgs};
 
 /// Ask the leader of an election to hand over to another candidate
 ///
-/// First it asks who takes part, and refuses a successor that does not answer: the leader would give up its lease for
-/// nothing. Without --to, the successor is the candidate that has waited longest; on etcd, the next in the queue.
+/// First it asks the candidates to answer, and refuses a successor that does not: the leader would give up its lease
+/// for nothing. Without --to, the successor is the candidate that has waited longest; on etcd, the next in the queue.
 ///
-/// The request is written beside the election's key, where the leader's watch finds it at once. The leader finishes
-/// its work, for as long as its drain allows, and releases its lease in favour of the successor; the other
-/// candidates hold back for a moment. Nothing is written to the election's own key, so nothing is at risk: a
-/// leader that does not understand the request, or has lost its term by then, ignores it.
+/// The request is written next to the election's key, and the leader's watch reports it at once. The leader finishes
+/// its work, for as long as its drain allows, and releases its lease in favour of the successor; the other candidates
+/// hold back for a moment. The election's own key is not written, so nothing is at risk: a leader that does not
+/// understand the request, or has lost its term by then, ignores it.
 ///
 /// The command waits until the successor leads. Candidates of this project honour the request in every
 /// language, except WebAssembly components; candidates of the Go library do not.
@@ -30,16 +30,16 @@ use crate::store::{Limit, OnceArgs};
 pub(crate) struct Args {
     /// The election's key
     key: String,
-    /// The name of the candidate that takes over; by default the one that has waited longest
+    /// The name of the candidate that takes over; by default the candidate that has waited longest
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
     /// Hand over to --to even if it does not answer
     #[arg(long, requires = "to")]
     force: bool,
-    /// The longest time that the command takes, the wait for the successor included; the request is withdrawn then
+    /// The longest time that the command takes, including the wait for the successor; then it withdraws the request
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "30s")]
     timeout: Duration,
-    /// Do not ask for a confirmation
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
@@ -53,10 +53,10 @@ Examples:
   incumbent hand-over nightly-report --to worker-8
   incumbent hand-over nightly-report --to worker-8 --yes --timeout 2m
   incumbent hand-over nightly-report --to worker-8 --store etcd://10.0.0.1/app
-      Candidates of incumbent that stand before it step behind; other software
-      does not, and then the leader goes on.";
+      Candidates of incumbent ahead of it in the queue step behind it. Other
+      software does not, and then the leader keeps leading.";
 
-/// The longest wait for the withdrawal of a request that is overdue.
+/// The longest wait for the withdrawal of an overdue request.
 const WITHDRAWING: Duration = Duration::from_secs(2);
 
 /// `incumbent hand-over`.
@@ -76,15 +76,15 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
     let key = &args.key;
     let look = async {
         let Some(leader) = bench.leader(key).await? else {
-            return Err(Failure::failed(format!("{key} is vacant: there is no leader who could hand over")));
+            return Err(Failure::failed(format!("{key} is vacant: there is no leader to hand it over")));
         };
         if args.to.as_ref() == Some(&leader.name) {
             return Ok((leader.clone(), None, leader.name));
         }
         let Some(nonce) = leader.nonce else {
             return Err(Failure::failed(format!(
-                "{} is a candidate of other software, which knows no request to hand over; stop it there, or use \
-                 `incumbent evict {key}`",
+                "{} runs other software, which does not understand requests to hand over; stop it, or use `incumbent \
+                 evict {key}`",
                 leader.name
             )));
         };
@@ -93,7 +93,7 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
     };
     let (leader, nonce, to) = tokio::select! {
         looked = look => looked?,
-        () = limit.over() => return Err(limit.unanswered("nothing was asked of the leader")),
+        () = limit.over() => return Err(limit.unanswered("the leader was not asked")),
     };
     let Some(nonce) = nonce else { return report(key, &to, as_json, &leader, Duration::ZERO) };
     let question = format!("Ask {} to hand {key} over to {to}?", leader.name);
@@ -103,7 +103,7 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
             bench.still(key, &leader).await?;
             Ok::<_, Failure>(bench.store.observe(key).await?)
         } => observer?,
-        () = limit.over() => return Err(limit.unanswered("nothing was asked of the leader")),
+        () = limit.over() => return Err(limit.unanswered("the leader was not asked")),
     };
     let request = HandOver { leader: nonce, to: to.clone() };
     let asked = Instant::now();
@@ -117,7 +117,7 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
     let next = match next {
         Ok(Some(next)) => next,
         Ok(None) => return Err(overdue(bench, args, limit, &leader, &to).await),
-        // A request without an answer may have been written.
+        // An unanswered request may have been written.
         Err(failure) => {
             let _ = timeout(WITHDRAWING, HandOver::withdraw(&*bench.operator, key)).await;
             return Err(failure);
@@ -126,7 +126,7 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
     match next {
         Some(next) if next.name == *to => report(key, &to, as_json, &leader, asked.elapsed()),
         Some(next) if is_same(&next, &leader) => Err(Failure::failed(format!(
-            "{0} gave {key} up, and took it again when no other candidate did: is {to} a candidate?",
+            "{0} gave {key} up, and took it again because no other candidate did: is {to} a candidate?",
             leader.name
         ))),
         Some(next) => Err(Failure::failed(format!(
@@ -137,7 +137,7 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
     }
 }
 
-/// The candidate to hand over to: the one that is named, where it answers, or the one that has waited longest.
+/// The candidate to hand over to: the named candidate if it answers, or the candidate that has waited longest.
 async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<String, Failure> {
     let key = &args.key;
     let named = args.to.as_ref();
@@ -146,7 +146,9 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
     }
     let Some(present) = bench.store.candidates(key).await? else {
         return named.cloned().ok_or_else(|| {
-            Failure::failed(format!("nothing says who else stands in {key}: name the successor with --to"))
+            Failure::failed(format!(
+                "the store does not list the candidates of {key}: name the successor with --to"
+            ))
         });
     };
     let others = || present.iter().filter(|one| one.name != leader.name);
@@ -176,7 +178,7 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
     )))
 }
 
-/// The leader after that leader has left.
+/// The next leader after that leader has left.
 async fn next_leader(observer: &mut Observer, before: &Leader) -> Option<Leader> {
     let mut vacated = false;
     loop {
@@ -188,7 +190,7 @@ async fn next_leader(observer: &mut Observer, before: &Leader) -> Option<Leader>
     }
 }
 
-/// Withdraws the request, and says what became of it.
+/// Withdraws the request, and reports what became of it.
 async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: &str) -> Failure {
     let (key, waited) = (&args.key, span(args.timeout));
     let seen = timeout(WITHDRAWING, async {
@@ -206,14 +208,14 @@ async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: 
     };
     Failure::failed(match now {
         Some(now) if is_same(&now, leader) && before.is_some() => format!(
-            "{} still holds {key} after {waited}, and the request was withdrawn: {} stands before {to} in the queue, and \
-             as other software does not step behind",
+            "{} still holds {key} after {waited}, and the request was withdrawn: {} is ahead of {to} in the queue, \
+             and as other software it does not step behind",
             leader.name,
             before.unwrap_or_default()
         ),
         Some(now) if is_same(&now, leader) => format!(
-            "{} still holds {key} after {waited}, and the request was withdrawn: it is still draining, or is \
-             of a version that honours no requests",
+            "{} still holds {key} after {waited}, and the request was withdrawn: it is still draining, or its version \
+             does not honour requests",
             leader.name
         ),
         Some(now) => format!("{} holds {key} now, after {waited}", now.name),
@@ -224,7 +226,7 @@ async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: 
     })
 }
 
-/// The failure where it is not known whether the request was withdrawn.
+/// The failure when it is not known whether the request was withdrawn.
 fn unwithdrawn(limit: Limit, leader: &Leader, cause: &str) -> Failure {
     let cause = format!(
         "{} may still hand over, since the request may not have been withdrawn ({cause})",

@@ -18,16 +18,16 @@ use crate::store::{Answered, ConnectionReports, Limit, OnceArgs, StoreArgs, is_k
 /// The longest wait for a second connection to a store that answers on the first (10 s).
 const LOOKING: Duration = Duration::from_secs(10);
 
-/// The tries to evict a leader that renews its lease between the look at its record and the deletion: it does three times a
-/// lease.
+/// The tries to evict a leader that renews its lease between the read of its record and the deletion. It renews three
+/// times per lease.
 const TRIES: usize = 5;
 
 /// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
     pub(crate) store: Store,
-    /// Its elections are queues, in which other software stands too.
+    /// Its elections are queues, which other software may share.
     pub(crate) is_queue: bool,
-    /// Its elections are consumer groups, which choose by themselves.
+    /// Its elections are consumer groups, which choose the leader themselves.
     is_group: bool,
     /// The store did not answer when the operator asked.
     late: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Opens the store within that limit, and within the time that a command waits.
+    /// Opens the store within that limit, and within the time that a command waits for a store.
     async fn open(args: &OnceArgs, settings: StoreSettings, limit: Limit) -> Result<Self, Failure> {
         let Answered { store, late } = args.open(settings.clone(), limit).await?;
         Self::of(settings, store, late, limit).await
@@ -56,7 +56,7 @@ impl Bench {
         let limit = limit.or(Limit::of(LOOKING));
         let operator = tokio::select! {
             operator = settings.operate(store.clock()) => operator?,
-            () = limit.over() => return Err(limit.unanswered("a second connection was not made")),
+            () = limit.over() => return Err(limit.unanswered("a second connection could not be made")),
         };
         let (is_queue, is_group) = (is_queue(&settings), is_kafka(&settings));
         Ok(Self { store, is_queue, is_group, late, operator })
@@ -73,7 +73,7 @@ impl Bench {
         self.remove(key, leader).await?
     }
 
-    /// Deletes the record of that leader; the inner error says who leads instead.
+    /// Deletes the record of that leader; the inner error reports who leads instead.
     async fn remove(&self, key: &str, leader: &Leader) -> Result<Result<(), Failure>, Failure> {
         for _ in 0..TRIES {
             let entry = self.store.entry(key).await?;
@@ -86,8 +86,9 @@ impl Bench {
             }
         }
         let name = &leader.name;
-        let why =
-            format!("{name} renewed its lease at each of {TRIES} tries, and still leads {key}: try again");
+        let why = format!(
+            "{name} renewed its lease during each of {TRIES} tries, and still leads {key}: try again"
+        );
         Ok(Err(Failure::failed(why)))
     }
 
@@ -96,7 +97,7 @@ impl Bench {
         Ok(self.store.leader(key).await?)
     }
 
-    /// Checks that the leader is still the one that the operator was asked about.
+    /// Checks that the leader that the operator was asked about still leads.
     async fn still(&self, key: &str, asked: &Leader) -> Result<(), Failure> {
         match self.leader(key).await? {
             Some(leader) if is_same(&leader, asked) => Ok(()),
@@ -104,23 +105,23 @@ impl Bench {
         }
     }
 
-    /// Asks the person at the terminal, unless `yes` is set: that is an answer to what the operator saw, and where the
-    /// store did not answer, that was nothing.
+    /// Asks the person at the terminal, unless `yes` is set. A `yes` answers to what the operator saw, which is nothing
+    /// if the store did not answer.
     ///
     /// # Errors
-    /// A command line without a terminal and without `--yes`; the answer no; a `yes` that came too early.
+    /// There is neither a terminal nor `--yes`; the answer is no; or `yes` came too early.
     async fn confirm(&self, question: String, yes: bool) -> Result<(), Failure> {
         if self.late && yes {
             let why = format!(
-                "{question} The store did not answer when this was confirmed with --yes, and nothing was done: ask again, \
-                 now that it answers"
+                "{question} The store did not answer when this was confirmed with --yes, so nothing was done: run the \
+                 command again, now that it answers"
             );
             return Err(Error::new(ErrorKind::StoreUnavailable, why).into());
         }
         confirm(question, yes).await
     }
 
-    /// The same for a command with a limit, which does not count the time of the answer.
+    /// The same for a command with a limit, which excludes the time that the person takes.
     async fn confirm_within(&self, limit: Limit, question: String, yes: bool) -> Result<Limit, Failure> {
         let asked = Instant::now();
         self.confirm(question, yes).await?;
@@ -133,10 +134,10 @@ impl Bench {
     }
 }
 
-/// The settings of the store in which an order is given to that election's leader.
+/// The settings of the store, for an order to that election's leader.
 ///
 /// # Errors
-/// A key or a store with which there can be no such order, before the store is waited for.
+/// The key or the store allows no such order; found before waiting for the store.
 fn settings_for_order(args: &OnceArgs, key: &str) -> Result<StoreSettings, Failure> {
     let settings = args.store.settings_of(key)?;
     check_company(&settings)?;
@@ -146,29 +147,28 @@ fn settings_for_order(args: &OnceArgs, key: &str) -> Result<StoreSettings, Failu
 /// Refuses a store without other processes.
 fn check_company(settings: &StoreSettings) -> Result<(), Failure> {
     match settings {
-        StoreSettings::Memory(_) => {
-            Err(Failure::usage("a store in memory has no other process that could lead there"))
-        }
+        StoreSettings::Memory(_) => Err(Failure::usage(
+            "a store in memory belongs to one process, so no other process can lead there",
+        )),
         _ => Ok(()),
     }
 }
 
 /// Kafka's leaders take no orders.
 fn no_orders() -> Failure {
-    let why = "in Kafka the group chooses the owner of its partition: nothing hands an election over to a member that \
-               is named, and nothing evicts a leader; stop the leader, or remove its member with \
-               kafka-consumer-groups.sh";
+    let why = "in Kafka the group chooses the owner of its partition: an election cannot be handed over to a named \
+        member, and a leader cannot be evicted; stop the leader, or remove its member with kafka-consumer-groups.sh";
     Error::new(ErrorKind::Unsupported, why).into()
 }
 
-/// Says that `asked`, whom the operator was asked about, leads no longer.
+/// The failure because `asked`, the leader that the operator was asked about, no longer leads.
 fn gone(key: &str, leader: Option<Leader>, asked: &Leader) -> Failure {
     let was = &asked.name;
     Failure::failed(match leader {
         Some(Leader { name, .. }) => {
-            format!("{key} is held by {name} now, and no longer by {was}: nothing was done")
+            format!("{key} is now held by {name}, not by {was}: nothing was done")
         }
-        None => format!("{key} has fallen vacant, and nothing was done: {was} is gone"),
+        None => format!("{key} has become vacant, so nothing was done: {was} is gone"),
     })
 }
 
@@ -182,8 +182,8 @@ async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let why = match is_json() {
-        true => "A question is no JSON",
-        false if !io::stdin().is_terminal() => "The standard input is no terminal to answer at",
+        true => "With --json no question is asked",
+        false if !io::stdin().is_terminal() => "The standard input is not a terminal",
         false => "",
     };
     if !why.is_empty() {
@@ -223,7 +223,7 @@ mod tests {
     /// An operator's connection on which the election changes just before each deletion.
     struct Changing {
         inner: Memory,
-        /// The names that hold the election by then, one for each deletion.
+        /// The names that hold the election at each deletion.
         holders: Mutex<Vec<&'static str>>,
     }
 
@@ -246,8 +246,8 @@ mod tests {
         }
     }
 
-    /// Evicts ada from `jobs`, which these names hold one after the other meanwhile, and returns the message of the failure and
-    /// the leader after it.
+    /// Evicts ada from `jobs` while these names hold it one after the other. Returns the failure's message and the
+    /// leader after it.
     async fn evicting_ada(holders: Vec<&'static str>) -> (Option<String>, Option<String>) {
         let inner = Memory::open(&MemorySettings::private(), &Clock::system()).unwrap();
         let store = Store::from_adapter(Box::new(inner.clone()), Clock::system()).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     #[tokio::test]
     async fn an_eviction_that_another_leader_forestalls_does_nothing() {
         let (failed, leader) = evicting_ada(vec!["ben"]).await;
-        let says = "jobs is held by ben now, and no longer by ada: nothing was done";
+        let says = "jobs is now held by ben, not by ada: nothing was done";
         assert_eq!((failed.as_deref(), leader.as_deref()), (Some(says), Some("ben")));
     }
 
@@ -276,7 +276,7 @@ mod tests {
     #[tokio::test]
     async fn a_leader_that_is_never_met_is_left() {
         let (failed, leader) = evicting_ada(vec!["ada"; 5]).await;
-        let says = "ada renewed its lease at each of 5 tries, and still leads jobs: try again";
+        let says = "ada renewed its lease during each of 5 tries, and still leads jobs: try again";
         assert_eq!((failed.as_deref(), leader.as_deref()), (Some(says), Some("ada")));
     }
 }

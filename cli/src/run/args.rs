@@ -15,19 +15,17 @@ use crate::store::StoreArgs;
 /// Run a command only while leading, or handlers when leading begins and ends
 ///
 /// Campaigns in an election until it is asked to end, and reports on the standard error when it waits for another
-/// leader, leads, and leads no more. In the first form the command runs only while this
-/// candidate leads: the command and its process group are dead before another candidate can lead. When the lease
-/// cannot be renewed they get a SIGTERM in good time and a SIGKILL before the lease is over, even if this process
-/// is stopped; if this process is killed, so are they. When the term is lost to another candidate they are killed
-/// at once. Where control groups (version 2) can be used, that holds for every process that the command has
-/// started, in its process group or not.
+/// leader, leads, and stops leading. In the first form the command runs only while this candidate leads: the command
+/// and its process group are dead before another candidate can lead. If the lease cannot be renewed, they get a SIGTERM
+/// in good time and a SIGKILL before the lease is over, even if this process is stopped; if this process is killed, so
+/// are they. If the term is lost to another candidate, they are killed at once. With control groups (version 2), that
+/// holds for every process that the command has started, in its process group or not.
 ///
-/// In the second form one command runs when the term begins and another when it ends. The work between the two is
-/// not a child of this process, and cannot be killed in time: prefer the first form.
+/// In the second form one command runs when the term begins and another when it ends. The work between the two is not a
+/// child of this process, so it cannot be killed in time: prefer the first form.
 ///
-/// In the third form it runs nothing, and other processes ask whether it leads: at /leader, or by a file that is
-/// there only while it does. The file is removed before the lease is over, even if this process is stopped or
-/// killed.
+/// In the third form it runs nothing, and other processes check whether it leads: at /leader, or by a file that exists
+/// only while it does. The file is removed before the lease is over, even if this process is stopped or killed.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "incumbent run --store <URL> --key <KEY> [OPTIONS] -- <CMD> [ARGS]...\n       \
@@ -50,39 +48,38 @@ pub(crate) struct Args {
     /// The longest of the random waits before the first campaign; by default a tenth of the lease, 1s at most
     #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) splay: Option<Duration>,
-    /// The time that a leader has to leave: the command from SIGTERM to SIGKILL, --on-lost until the lease is
-    /// released. Less where the lease does not allow as much. A candidate alone keeps the lease for as long after
-    /// its file is gone and /leader says no
+    /// The time that a leader has to leave: between SIGTERM and SIGKILL of the command, or for --on-lost until the
+    /// lease is released; less if the lease does not allow as much. Without a command: the time between removing --file
+    /// (and /leader answering no) and releasing the lease
     #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::lease::time, default_value = "10s")]
     pub(super) drain: Duration,
-    /// End after one term; with exit code 1 where it was lost
+    /// End after one term; with exit code 1 if it was lost
     #[arg(long)]
     pub(super) once: bool,
-    /// End with exit code 8 where this candidate does not lead within this time
+    /// End with exit code 8 if this candidate does not lead within this time
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) wait: Option<Duration>,
-    /// End with exit code 8 as soon as another candidate is seen to lead. Without one it waits as long as it takes
+    /// End with exit code 8 as soon as another candidate leads. While no candidate leads, it waits as long as it takes
     #[arg(long, conflicts_with = "wait")]
     pub(super) no_wait: bool,
     /// A value that the leader publishes in its record, such as address=10.0.0.7:8080; for several, give the option
     /// again
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub(super) metadata: Vec<(String, String)>,
-    /// Do not report that this candidate waits, leads, and leads no more; warnings are reported all the same
+    /// Do not report that this candidate waits, leads, and stops leading; warnings are still reported
     #[arg(short, long)]
     pub(super) quiet: bool,
-    /// A command whose exit code says whether this candidate is healthy. While it fails, or takes longer than its
-    /// interval, and until its first answer, the candidate does not campaign; a leader drains and resigns
+    /// A command whose exit code tells whether this candidate is healthy. The candidate does not campaign before its
+    /// first success, and while it fails or takes longer than its interval; a leader drains and resigns
     #[arg(long, value_name = "CMD", help_heading = "Health")]
     pub(super) health: Option<String>,
     /// The interval between two health checks
     #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = crate::lease::interval, default_value = "5s")]
     pub(super) health_interval: Duration,
-    /// Serve /leader, /healthz and /metrics there over HTTP, such as 127.0.0.1:9090
+    /// Serve /leader, /healthz and /metrics over HTTP at this address, such as 127.0.0.1:9090
     #[arg(long, value_name = "ADDRESS", help_heading = "Health", value_parser = address)]
     pub(super) listen: Option<SocketAddr>,
-    /// A file that exists while this candidate leads, for a candidate alone. Its line is that of
-    /// INCUMBENT_DEADLINE_FILE
+    /// Without a command: a file that exists while this candidate leads, with the line of INCUMBENT_DEADLINE_FILE
     #[arg(
         long,
         value_name = "PATH",
@@ -108,17 +105,17 @@ pub(crate) struct Args {
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Timing")]
 pub(crate) struct TimingArgs {
-    /// The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
-    /// may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before;
-    /// a time is a minimum
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader
+    /// may still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+    /// minimum
     #[arg(long, value_name = "RULE", value_parser = win_delay, hide_short_help = true)]
     win_delay: Option<WinDelay>,
     /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
     /// apply to a leader, which repeats a failed renewal as fast as its deadline demands
     #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
     backoff: Option<Duration>,
-    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
-    /// record that it saw last should have expired
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+    /// record that it saw should have expired
     #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
     interval: Option<Duration>,
     /// The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
@@ -142,22 +139,23 @@ pub(crate) struct HandlerArgs {
     /// Runs when this candidate begins to lead: a line for the shell, or a JSON list of words
     #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
     pub(super) on_won: Option<String>,
-    /// Runs when this candidate no longer leads. The lease is held while it runs, where that is possible
+    /// Runs when this candidate no longer leads. The lease is held while it runs, if possible
     #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
     pub(super) on_lost: Option<String>,
-    /// Runs after an error, once nothing of the work is left
+    /// Runs after an error, once the work has ended
     #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
     pub(super) on_error: Option<String>,
     /// The time to stay out of the election after an error; 30s by default
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) error_timeout: Option<Duration>,
-    /// The number of times that --on-lost is run in an error before this process gives up: at once, and again where it fails
+    /// The number of times that --on-lost is run after an error before this process gives up: at once, and again after
+    /// each failure
     #[arg(long, value_name = "TIMES", default_value_t = 12)]
     pub(super) retries: u32,
-    /// The wait before --on-lost is run again after it failed in an error
+    /// The wait before --on-lost is run again after it failed
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "5s")]
     pub(super) retry_every: Duration,
-    /// Kill a handler that takes longer, which counts as a failure; never by default
+    /// Kill a handler that takes longer, and count that as a failure; never by default
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) handler_timeout: Option<Duration>,
 }
@@ -170,17 +168,17 @@ pub(crate) enum OnExit {
     Exit,
     /// Resign and stay a candidate, behind the other candidates
     Resign,
-    /// Start it again and keep leading; after 1s, and longer where it keeps exiting
+    /// Start it again and keep leading; after 1s, and longer if it keeps exiting
     Restart,
 }
 
 impl Args {
-    /// Returns true if messages are typed by a person, and there is no election.
+    /// Returns true if a person types the messages, and there is no election.
     pub(super) fn is_console(&self) -> bool {
         self.store.url().as_deref() == Some(CONSOLE)
     }
 
-    /// Returns true if there is no work that this process begins or ends.
+    /// Returns true if this process begins and ends no work.
     pub(super) fn is_sidecar(&self) -> bool {
         self.command.is_empty() && self.handlers.on_won.is_none() && self.handlers.on_lost.is_none()
     }
@@ -194,7 +192,7 @@ impl Args {
         if let Some(name) = &self.name {
             options = options.name(name);
         }
-        // One that asks who leads, and ends, has no reason to wait first.
+        // A process that only checks who leads has no reason to wait first.
         if let Some(splay) = self.splay.or(self.no_wait.then_some(Duration::ZERO)) {
             options = options.splay(splay);
         }
@@ -231,14 +229,14 @@ fn win_delay(text: &str) -> Result<WinDelay, String> {
         "cautious" => Ok(WinDelay::Cautious),
         text => crate::lease::time(text)
             .map(WinDelay::Fixed)
-            .map_err(|_| "it is automatic, cautious, or a time such as 10s".to_owned()),
+            .map_err(|_| "write automatic, cautious, or a time such as 10s".to_owned()),
     }
 }
 
 /// Parses a pair for the leader's record.
 fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) =
-        text.split_once('=').ok_or("it is a key and a value, such as address=10.0.0.7:8080")?;
+        text.split_once('=').ok_or("write a key and a value, such as address=10.0.0.7:8080")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
@@ -247,17 +245,17 @@ Examples:
   export INCUMBENT_STORE=nats://10.0.0.1:4222/ELECTIONS
 
   incumbent run --key mailer -- mailer --queue out
-      Of all machines that run this, one runs the mailer.
+      Of all machines that run this, one at a time runs the mailer.
 
   incumbent run --store sqlite:/var/lib/app/elections.db --key nightly \\
       --wait 60s -- ./nightly.sh
-      Of several processes on a machine one does the job; the rest give up
+      One of several processes on a machine does the job; the others give up
       after a minute.
 
   incumbent run --key api --on-exit restart --health 'curl -fs localhost/ok' \\
       -- api
-      A server is started again when it exits, and resigns when it is not
-      well.
+      Starts the server again when it exits, and resigns when it is not
+      healthy.
 
   incumbent run --key vip \\
       --on-won 'ip addr add 10.0.0.7/24 dev eth0' \\
@@ -272,21 +270,21 @@ Examples:
       The same on etcd, with any of its members.
 
   incumbent run --store console: --on-won 'echo begins' --on-lost 'echo ends'
-      Handlers are tried out by hand: type LEADER, NOTLEADER or ERROR.
+      To try handlers out by hand: type LEADER, NOTLEADER or ERROR.
 
 The environment of the command:
   INCUMBENT_KEY            the election
   INCUMBENT_NAME           this candidate
   INCUMBENT_TOKEN          the fencing token as text, which sorts
-  INCUMBENT_SEQUENCE       the number in it that grows
+  INCUMBENT_SEQUENCE       the growing number in the token
   INCUMBENT_DEADLINE_FILE  a file with one line: until when the lease is proven,
                            in nanoseconds of the machine's clock and in seconds
                            since 1970, and the token. It is replaced at every
-                           renewal, never half-written, and removed where it
+                           renewal, never half-written, and removed if it
                            cannot be written:
                            read -r until unix token < $INCUMBENT_DEADLINE_FILE
-  INCUMBENT_REASON         for --on-lost and --on-error: why, such as RESIGNED
-                           or EXPIRED; never empty
+  INCUMBENT_REASON         for --on-lost and --on-error: the reason, such as
+                           RESIGNED or EXPIRED; never empty
 Send the token with every request, and let the resource refuse a smaller one
 than it has seen.
 
@@ -294,21 +292,21 @@ Signals:
   SIGTERM, SIGINT, SIGQUIT, SIGPWR and SIGRTMIN+3 end the candidacy: the command
   gets the same signal, or --on-lost is run, and the lease is held until that is
   done. A second signal kills it; the same signal within a second does not
-  count. All others that can be caught, such as SIGHUP, SIGUSR1 and SIGWINCH,
-  are passed on, but for those that mean a process itself, such as SIGTSTP. A
-  SIGHUP that was ignored at the start, as by nohup, stays ignored; otherwise it
-  ends a candidate that has no command to pass it on to. The command has a
-  process group of its own, and no terminal to read from.
+  count. Other signals that can be caught, such as SIGHUP, SIGUSR1 and SIGWINCH,
+  are passed on, except those that concern this process itself, such as SIGTSTP.
+  A SIGHUP that was ignored at the start, as by nohup, stays ignored; otherwise
+  it ends a candidate that has no command to pass it on to. The command has its
+  own process group, and no terminal to read from.
 
-The exit code is the command's own with --on-exit exit: 128 and the number of
-the signal that ended it, 127 where there is no such command, 126 where it
-cannot be run. A command that was ended by the signal that we were sent, or
-before that with its lease, counts as done.";
+With --on-exit exit the exit code is the command's own: 128 and the number of
+the signal that ended it, 127 if there is no such command, 126 if it cannot be
+run. A command that was ended by the signal that we received, or earlier because
+of its lease, counts as done.";
 
-/// The hidden command that becomes the user's.
+/// The hidden command that becomes the user's command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExecArgs {
-    /// The process that watches over it
+    /// The process that supervises it
     #[arg(long)]
     pub(super) parent: u32,
     /// The control group to enter first
@@ -322,7 +320,7 @@ pub(crate) struct ExecArgs {
 /// The hidden command of the guard.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuardArgs {
-    /// The orders that it has from its beginning, as it reads them
+    /// The orders that it starts with, as it reads them
     #[arg(long = "order")]
     pub(super) orders: Vec<String>,
     /// A folder to remove when the supervisor is gone
@@ -339,15 +337,15 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Elector's options, by their names there. Its command line had no options for the lease and the files of TLS, only its
-/// library did.
+/// Elector's options, under their names there. Only elector's library, not its command line, had options for the lease
+/// and the files of TLS.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Named as in elector")]
 pub(super) struct ElectorArgs {
     /// etcd-lock, for --etcd-members; or console, for --store console:
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(super) backend: Option<String>,
-    /// Members of etcd, separated by commas: --store etcd://HOSTS, or etcds://HOSTS where they begin with https://
+    /// Members of etcd, separated by commas: --store etcd://HOSTS, or etcds://HOSTS if they begin with https://
     #[arg(long, value_name = "URLS", hide_short_help = true)]
     pub(super) etcd_members: Option<String>,
     /// The part after the last slash is the --key, and the part before it the prefix of --store
@@ -371,13 +369,14 @@ pub(super) struct ElectorArgs {
     /// As tls_key in the URL
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) key_file: Option<String>,
-    /// Taken and not kept: a lease is renewed every third of its duration, --ttl
+    /// Accepted but not used: a lease is renewed every third of its duration, --ttl
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub(super) refresh_interval: Option<String>,
 }
 
 impl ElectorArgs {
-    /// The first option that is given, and its name here. A command takes none of them: elector had none.
+    /// The first option that is given, and its name here. With a command none of them is allowed, because elector ran
+    /// no command.
     pub(super) fn first(&self) -> Option<(&'static str, &'static str)> {
         let given = [
             (&self.backend, "--backend", "--store URL"),

@@ -1,7 +1,7 @@
-//! A control group (version 2) for the command: a process that leaves the process group does not leave it.
+//! A control group (version 2) for the command: a process that leaves the process group stays in the control group.
 //!
-//! It is used where possible: Linux 5.14 or newer, with a control group of our own that we may write to.
-//! Elsewhere the process group must do.
+//! It is used if possible: on Linux 5.14 or newer, with a control group of our own that we may write to. Elsewhere the
+//! process group must do.
 
 use std::fs;
 use std::io;
@@ -26,11 +26,11 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes a new one below the one that this process is in.
+    /// Makes a new one below this process's own control group.
     pub(super) fn new() -> io::Result<Self> {
         let path = own_path()?.join(format!("{}{}", stale::GROUPS, std::process::id()));
         let make = || match fs::create_dir(&path) {
-            // Left behind by a process of the same number.
+            // Left behind by a process with the same number.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(path.clone()),
             made => made.map(|()| path.clone()),
         };
@@ -39,8 +39,8 @@ impl Cgroup {
         if !cgroup.path.join("cgroup.kill").exists() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel has no cgroup.kill"));
         }
-        // Only an attempt shows whether a process may enter it. A sleeping child would do, but opening the file
-        // for writing fails in the same cases, except for a group of another type.
+        // Only an attempt shows whether a process may enter it. A sleeping child would do, but opening the file for
+        // writing fails in the same cases, except in a group of another type.
         let kind = fs::read_to_string(cgroup.path.join("cgroup.type"))?;
         if kind.trim() != "domain" {
             let what = format!("the control group would be of the type {:?}", kind.trim());
@@ -59,7 +59,7 @@ impl Cgroup {
         is_populated(&self.path)
     }
 
-    /// Returns true while its processes are being killed: what enters it now would be too.
+    /// Returns true while its processes are being killed: a process that enters it now would be killed too.
     pub(super) fn is_being_killed(&self) -> bool {
         self.killing.load(Ordering::SeqCst)
     }
@@ -100,7 +100,7 @@ pub(super) fn own_path() -> io::Result<PathBuf> {
 pub(super) fn is_populated(path: &Path) -> bool {
     match fs::read_to_string(path.join("cgroup.events")) {
         Ok(said) => said.contains("populated 1"),
-        // A group that is gone has no processes; of an unreadable one it is not known.
+        // A group that is gone has no processes; an unreadable group may have some.
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
@@ -120,7 +120,7 @@ pub(super) fn kill(path: &Path) {
 pub(super) fn remove(path: &Path) {
     kill(path);
     let begun = Instant::now();
-    // It can be removed only once the killed processes are gone.
+    // The group can be removed only after the killed processes are gone.
     while let Err(error) = fs::remove_dir(path) {
         if error.kind() != io::ErrorKind::ResourceBusy || begun.elapsed() > DYING {
             return;

@@ -32,7 +32,7 @@ const LEAVING: Duration = Duration::from_millis(100);
 pub(super) struct Environment<'a> {
     pub(super) key: &'a str,
     pub(super) name: &'a str,
-    /// The term's token; none where there was no term.
+    /// The term's token; none if there was no term.
     pub(super) token: Option<Token>,
     pub(super) deadline_file: PathBuf,
 }
@@ -59,9 +59,10 @@ pub(super) fn set_term(command: &mut Command, token: Token) {
 pub(super) struct Group {
     child: Child,
     pid: Pid,
-    /// Readable once the process has ended; none where the system has no such descriptor, and only a signal reports it.
+    /// Readable once the process has ended; none if the system has no such descriptor, and only a signal reports the
+    /// end.
     end: Option<AsyncFd<OwnedFd>>,
-    /// Where the process expects the message that lets it begin; none once that was sent.
+    /// The process reads the message that lets it begin from the other end; none once that was sent.
     begin: Option<UnixStream>,
     started: Instant,
     /// Its exit status, and when it was reaped.
@@ -72,9 +73,9 @@ pub(super) struct Group {
 
 impl Group {
     /// Makes the command's process. It begins as this program, asks the kernel to be killed with its parent, enters the
-    /// control group where there is one, and waits. It becomes the command at the call of [`begin`](Self::begin).
+    /// control group if there is one, and waits. [`begin`](Self::begin) makes it the command.
     ///
-    /// To be called by a thread that lives as long as this process: the kernel takes its end for the parent's.
+    /// To be called by a thread that lives as long as this process: the kernel takes the thread's end for the parent's.
     pub(super) fn prepare(
         command: &[OsString],
         environment: &Environment<'_>,
@@ -91,7 +92,7 @@ impl Group {
         environment.set(&mut exec);
         let child = exec.spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
+        let pid = pid.ok_or_else(|| io::Error::other("the operating system reported no process number"))?;
         let (end, begin) = (end_of(pid), Some(begin));
         Ok(Self { child, pid, end, begin, started: Instant::now(), ended: None, looked: None })
     }
@@ -99,10 +100,11 @@ impl Group {
     /// Lets the command begin.
     ///
     /// # Errors
-    /// It cannot be let; where its process has ended meanwhile, [`reap`](Self::reap) finds that.
+    /// The command cannot begin. If its process has ended meanwhile, [`reap`](Self::reap) reports that.
     pub(super) fn begin(&mut self, token: Token) -> io::Result<()> {
         let Some(begin) = self.begin.take() else { return Ok(()) };
-        // One that was stopped while it waited. Sent before the message, because the command may act on this signal.
+        // Continues a process that was stopped while it waited. Sent before the message, because the command may act on
+        // this signal.
         self.signal(Signal::CONT);
         self.started = Instant::now();
         let stdin = io::stdin();
@@ -123,17 +125,17 @@ impl Group {
         matches!(waitid(WaitId::Pid(self.pid), look), Ok(None) | Err(rustix::io::Errno::INTR))
     }
 
-    /// Returns once its process has ended, and [`reap`](Self::reap) or [`is_alive`](Self::is_alive) should look; never
-    /// where it was reaped. Cancel-safe.
+    /// Returns once its process has ended, and [`reap`](Self::reap) or [`is_alive`](Self::is_alive) should check; never
+    /// if it was reaped. Cancel-safe.
     pub(super) async fn end(&self) {
         match self.end.as_ref().filter(|_| self.ended.is_none()) {
-            // An error of the wait shows again at the look.
+            // An error of the wait shows again at the check.
             Some(end) => drop(end.readable().await),
             None => std::future::pending().await,
         }
     }
 
-    /// Returns true if the command has just ended, and what it leaves behind is about to.
+    /// Returns true if the command has just ended, and the processes that it leaves behind are about to.
     pub(super) fn has_just_ended(&self) -> bool {
         self.ended.is_some_and(|(_, at)| at.elapsed() < LEAVING)
     }
@@ -143,7 +145,7 @@ impl Group {
         self.pid
     }
 
-    /// The time that it has run.
+    /// The time for which it has run.
     pub(super) fn ran(&self) -> Duration {
         self.started.elapsed()
     }
@@ -156,7 +158,7 @@ impl Group {
         }
     }
 
-    /// Kills the whole group, and all that it started `within`.
+    /// Kills the whole group, and everything that it started `within`.
     pub(super) fn kill(&self, within: Option<&Cgroup>) {
         self.signal(Signal::KILL);
         if let Some(within) = within {
@@ -164,8 +166,8 @@ impl Group {
         }
     }
 
-    /// Returns the command's exit status, once no process is left of it, of its group, and of what it started
-    /// `within`. Kills the processes that it leaves behind.
+    /// Returns the command's exit status, once no process of its group, or started by it `within`, is left. Kills the
+    /// processes that it leaves behind.
     pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
         let status = match self.ended {
             Some((status, _)) => status,
@@ -180,7 +182,7 @@ impl Group {
                 self.ended.insert((self.child.wait()?, Instant::now())).0
             }
         };
-        // Without a limit: a process that is left may still work.
+        // Without a limit: a remaining process may still work.
         let is_populated = within.is_some_and(Cgroup::is_populated);
         if let Some(within) = within.filter(|_| is_populated) {
             within.kill();
@@ -193,7 +195,7 @@ impl Group {
     fn is_left(&mut self) -> bool {
         match test_kill_process_group(self.pid) {
             Err(rustix::io::Errno::SRCH) => return false,
-            // The group exists, perhaps as another user's. Elsewhere than on Linux this error also means dead
+            // The group exists, perhaps as another user's. On systems other than Linux this error also means dead
             // processes.
             Err(_) if !cfg!(target_os = "linux") => return false,
             _ => {}
@@ -210,7 +212,7 @@ impl Group {
 /// A descriptor that is readable once the process has ended.
 #[expect(
     deprecated,
-    reason = "its successor is unsafe, for types that may close their descriptor; this one owns it"
+    reason = "its successor is unsafe, for types that may close their descriptor; this type owns it"
 )]
 fn end_of(pid: Pid) -> Option<AsyncFd<OwnedFd>> {
     #[cfg(target_os = "linux")]

@@ -1,11 +1,11 @@
 //! A file that holds the proven deadline of the lease.
 //!
-//! One line: the deadline in nanoseconds of the machine's clock (`CLOCK_BOOTTIME` on Linux, so the first number
-//! of /proc/uptime is the same clock in seconds), the same instant in seconds since 1970 by the wall clock at the
-//! time of writing, and the token. Each renewal replaces the file as a whole. A line that cannot be written is reported, and
-//! the file removed: it would be an old one.
+//! One line: the deadline in nanoseconds of the machine's clock (`CLOCK_BOOTTIME` on Linux, so the first number of
+//! /proc/uptime is the same clock in seconds), the same instant in seconds since 1970 by the wall clock at the time of
+//! writing, and the token. Each renewal replaces the file as a whole. A line that cannot be written is reported, and
+//! the file with the old line is removed.
 //!
-//! A thread of its own writes it, so that a disk or a folder that hangs does not delay the end of a command.
+//! A separate thread writes it, so that a disk or a folder that hangs does not delay the end of a command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,20 +27,20 @@ const WRITING: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct DeadlineFile {
     path: PathBuf,
-    /// The folder that it is alone in, where it is in one.
+    /// The folder that holds only this file, if there is one.
     folder: Option<TempDir>,
     said: Option<(Instant, Token)>,
     lines: Sender<Line>,
 }
 
-/// A line to write, and who waits until that is done.
+/// A line to write, and the caller that waits until that is done.
 struct Line {
     text: String,
     written: Option<oneshot::Sender<()>>,
 }
 
 impl DeadlineFile {
-    /// Finds a place for it, still empty.
+    /// Finds a place for the file, which is still empty.
     pub(super) fn new() -> io::Result<Self> {
         let (place, folder) = Place::find()?;
         let path = place.path();
@@ -52,7 +52,7 @@ impl DeadlineFile {
         Ok(Self { path, folder, said: None, lines })
     }
 
-    /// Its folder, to be removed if this process cannot.
+    /// Its folder, to be removed if this process cannot do so.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(TempDir::path)
     }
@@ -61,20 +61,20 @@ impl DeadlineFile {
         &self.path
     }
 
-    /// Has a deadline written where it differs from the last one. Until then the file holds an earlier deadline, which
+    /// Has a deadline written if it differs from the last one. Until then the file holds an earlier deadline, which
     /// does no harm.
     pub(super) fn say(&mut self, deadline: Instant, token: Token, clock: &Clock) {
         self.send(deadline, token, clock, None);
     }
 
-    /// Does the same, and waits until it is written, or has failed: the term's work begins all the same. A writer that takes
-    /// too long is reported here.
+    /// Does the same, and waits until the deadline is written or the write has failed: the term's work begins in either
+    /// case. Reports a writer that takes too long.
     pub(super) async fn write(&mut self, deadline: Instant, token: Token, clock: &Clock) {
         let (written, is_written) = oneshot::channel();
         self.said = None;
         self.send(deadline, token, clock, Some(written));
         if timeout(WRITING, is_written).await.is_err() {
-            warn(format_args!("the deadline was not written to its file in {WRITING:?}"));
+            warn(format_args!("writing the deadline to its file takes longer than {WRITING:?}"));
         }
     }
 
@@ -83,7 +83,7 @@ impl DeadlineFile {
             return;
         }
         let text = line(deadline, token, clock);
-        // Without the thread no answer comes, and the waiting caller notices that.
+        // If the thread is gone no answer comes, and the waiting caller notices that.
         let _ = self.lines.send(Line { text, written });
         self.said = Some((deadline, token));
     }
@@ -96,7 +96,7 @@ pub(super) fn line(deadline: Instant, token: Token, clock: &Clock) -> String {
     format!("{} {}.{:03} {token}\n", deadline.as_nanos(), unix.as_secs(), unix.subsec_millis())
 }
 
-/// Writes lines until the sender is gone; of several waiting lines only the last.
+/// Writes lines until the sender is gone; only the last of several waiting lines.
 fn write_all(mut place: Place, lines: &Receiver<Line>) {
     let mut is_failing = false;
     while let Ok(first) = lines.recv() {
@@ -106,7 +106,9 @@ fn write_all(mut place: Place, lines: &Receiver<Line>) {
         match place.write(&text) {
             Err(error) if !is_failing => {
                 is_failing = true;
-                warn(format_args!("the deadline cannot be written to its file, which is removed: {error}"));
+                warn(format_args!(
+                    "the deadline cannot be written to its file, so the file is removed: {error}"
+                ));
             }
             Err(_) => {}
             Ok(()) if is_failing => {
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_file_has_one_line_of_three_words_and_nothing_else_is_left_beside_it() {
+    async fn the_file_has_one_line_of_three_words_and_its_folder_has_nothing_else() {
         let clock = Clock::system();
         let mut file = DeadlineFile::new().unwrap();
         let token = Token { incarnation: Incarnation(7), sequence: Revision(3) };

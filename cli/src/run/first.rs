@@ -1,8 +1,8 @@
 //! `run` as process 1 of a container.
 //!
-//! A process that loses its parent there becomes a child of process 1, and stays as a dead entry until that reaps it.
-//! So process 1 does nothing else: it starts the supervisor as a child, passes signals on to it, reaps every child that
-//! ends, and ends as the supervisor does.
+//! A process that loses its parent in a container becomes a child of process 1, and stays as a dead entry until process
+//! 1 reaps it. So process 1 does nothing else: it starts the supervisor as a child, passes signals on to it, reaps
+//! every child that ends, and ends when the supervisor does.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -19,7 +19,7 @@ pub(crate) async fn supervise() -> io::Result<u8> {
     let mut signals = Signals::new()?;
     let child = Command::new(this_program()?).arg0("incumbent").args(std::env::args_os().skip(1)).spawn()?;
     let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let child = child.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
+    let child = child.ok_or_else(|| io::Error::other("the operating system reported no process number"))?;
     loop {
         while let Some((ended, status)) = reap() {
             if ended == child {

@@ -1,8 +1,8 @@
 //! The guard: a process that ends the command's process group, or removes the leader's file, when the lease runs out.
 //!
-//! The supervisor does that too, unless it is stopped or killed. It sends the guard every deadline. The guard
-//! sends a SIGTERM in good time before the last deadline that it received, and a SIGKILL just before it. It sends
-//! a SIGKILL at once when the supervisor is gone, which it notices because its standard input ends.
+//! The supervisor does that too, unless it is stopped or killed. It sends the guard every deadline. The guard sends a
+//! SIGTERM in good time before the last deadline that it received, and a SIGKILL just before that deadline. When its
+//! standard input ends, the supervisor is gone, and the guard sends a SIGKILL at once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use super::leader_file::TermFile;
 use super::reach::has_live_members;
 use crate::stderr::warn;
 
-/// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
-/// and the lease does not.
+/// The longest sleep between two readings of the clock: while the machine is suspended timers stop, but the lease does
+/// not.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Its priority, where permitted: above the usual 0.
+/// Its priority, if permitted: above the usual 0.
 const PRIORITY: i32 = -10;
 
 /// The time in which killed processes are gone, on a busy machine too.
@@ -33,19 +33,19 @@ const DYING: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Order {
-    /// Kill all processes in this control group too, from now on.
+    /// From now on, also kill all processes in this control group.
     Within(PathBuf),
-    /// Remove this file when a group would be killed, from now on.
+    /// From now on, remove this file when a group would be killed.
     Remove(TermFile),
     /// End this process group in time.
     Watch(Watch),
-    /// Send the SIGTERM now, where it has not been sent.
+    /// Send the SIGTERM now, unless it has been sent.
     Terminate,
     /// There is nothing left to end.
     Rest,
 }
 
-/// The process group to end, where there is one, and when. Instants are nanoseconds of the machine's clock.
+/// The process group to end, if there is one, and when. Instants are nanoseconds of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Watch {
     /// Zero for none.
@@ -74,12 +74,12 @@ impl Watch {
         Self { group: 0, terminate_at: u64::MAX, kill_at, deadline: deadline.as_nanos() }
     }
 
-    /// When the group is dead, or the file removed, at the latest.
+    /// The latest time at which the group is dead, or the file removed.
     pub(super) fn until(self) -> Instant {
         Instant::from_nanos(self.kill_at)
     }
 
-    /// The same for a command that was asked to end for another reason, and has until then.
+    /// The same for a command that was asked to end for another reason, and has until `kill_at`.
     pub(super) fn ending(self, kill_at: Instant) -> Self {
         Self { terminate_at: u64::MAX, kill_at: self.kill_at.min(kill_at.as_nanos()), ..self }
     }
@@ -94,16 +94,16 @@ impl Watch {
         now.as_nanos() >= self.kill_at
     }
 
-    /// Reports a process of the killed group that is alive for longer than killed processes are.
+    /// Reports a process of the killed group that stays alive for longer than killed processes do.
     async fn report_survivors(self) {
         let Some(group) = Pid::from_raw(self.group).filter(|_| cfg!(target_os = "linux")) else { return };
         let begun = tokio::time::Instant::now();
-        // Where it cannot be found out nothing is claimed.
+        // If that cannot be found out, nothing is reported.
         while has_live_members(group).unwrap_or(false) {
             if begun.elapsed() > DYING {
                 warn(
-                    "the command cannot be killed, and may run next to that of the next leader: it runs as another user, \
-                     or hangs in the kernel",
+                    "the command cannot be killed, and may keep running next to the next leader's: it runs as another \
+                     user, or hangs in the kernel",
                 );
                 return;
             }
@@ -127,7 +127,7 @@ pub(super) fn times(deadline: Instant, longest: Duration, grace: Duration) -> (I
     // Enough for the kernel to kill and remove a process on a busy machine.
     let kill_at =
         deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
-    // Before that, renewals have failed for two thirds of a lease and a retry or two.
+    // By then, renewals have failed for two thirds of a lease, with a retry or two.
     (kill_at.before(grace.min(longest / 4)), kill_at)
 }
 
@@ -153,7 +153,7 @@ impl Duty {
         }
     }
 
-    /// The signal that is due; each is returned once.
+    /// The signal that is due. Returns each signal once.
     fn due(&mut self, now: Instant) -> Option<(Watch, Signal)> {
         let watch = self.watch?;
         if watch.is_over(now) {
@@ -181,9 +181,9 @@ impl Duty {
 /// # Errors
 /// The signals that the guard must ignore cannot be caught.
 pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
-    // First of all, because it catches signals: the guard is the last process that keeps the promise.
+    // First of all, because this catches signals, and the guard is the last process that keeps the promise.
     let mut orders = Orders::new(c"run-guard")?;
-    // Where permitted, it runs before the work that it must end in time.
+    // If permitted, it gets processor time before the work that it must end in time.
     let _ = setpriority_process(None, PRIORITY);
     let clock = Clock::system();
     let mut duty = Duty::default();
@@ -210,8 +210,8 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
             if signal == Signal::KILL && !late.is_zero() && (removed || watch.group != 0) {
                 let what = if removed { "the file was removed" } else { "the command was killed" };
                 warn(format_args!(
-                    "{what} {late:?} after its lease was over: this machine was stopped, or is too busy for \
-                     such a lease"
+                    "{what} {late:?} after its lease was over: this machine was suspended, or is too busy for such a \
+                     short lease"
                 ));
             }
             if signal == Signal::KILL {
@@ -226,7 +226,7 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     if let Some(file) = file {
         file.remove();
     }
-    // A supervisor that ended in good order has removed it already.
+    // A supervisor that ended normally has removed it already.
     if let Some(within) = within.filter(|within| within.exists()) {
         cgroup::remove(&within);
     }
@@ -244,8 +244,7 @@ fn take(order: Order, within: &mut Option<PathBuf>, file: &mut Option<TermFile>,
     }
 }
 
-/// Starts a guard that has these orders from its beginning: a supervisor that is killed at this moment can send no
-/// others.
+/// Starts a guard with these orders: a supervisor that is killed at this moment can send no others.
 pub(super) fn start(folder: Option<&Path>, orders: &[Order]) -> io::Result<Helper<Order>> {
     let orders = orders.iter().flat_map(|order| ["--order".to_owned(), helper::line(order)]);
     Helper::start("run-guard", folder, orders)
@@ -306,7 +305,7 @@ mod tests {
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
         duty.take(Order::Terminate);
         assert_eq!(signals(&mut duty, 7_601), None);
-        // Another command: a renewal that came just then does not spare it.
+        // Another command: a renewal at that moment does not spare it.
         duty.take(Order::Rest);
         duty.take(Order::Watch(watch(20_000)));
         duty.take(Order::Terminate);

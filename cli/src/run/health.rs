@@ -14,19 +14,19 @@ use tokio::sync::watch;
 use super::args::Args;
 use crate::stderr::{notice, warn};
 
-/// So much of what a failed check wrote to its standard error is kept, in bytes.
+/// The most bytes that are kept of what a failed check wrote to its standard error.
 const SAID: usize = 4096;
 
-/// True if the candidate may take part: its check succeeds, and nothing else keeps it out.
+/// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {
     checked: watch::Receiver<bool>,
-    /// Keeps it out of the election whatever the check's result.
+    /// Keeps it out of the election, whatever the check's result.
     pub(super) stays_out: bool,
     applied: bool,
 }
 
 impl Health {
-    /// Starts the check, where there is one. Before its first answer the candidate stays out.
+    /// Starts the check, if there is one. The candidate stays out until the check's first answer.
     pub(super) fn start(args: &Args) -> Self {
         let is_well = args.health.is_none();
         let (sender, checked) = watch::channel(is_well);
@@ -38,7 +38,7 @@ impl Health {
                     let answer = ask(&command, interval).await;
                     if let Some(why) = answer.as_ref().err().filter(|_| !failed) {
                         warn(format_args!(
-                            "the health check fails, and this candidate stays out of the election: {why}"
+                            "the health check fails, so this candidate stays out of the election: {why}"
                         ));
                     } else if answer.is_ok() && failed {
                         notice("the health check succeeds again");
@@ -69,7 +69,7 @@ impl Health {
     }
 }
 
-/// Runs the command; an error says why it counts as failed. The processes in its group end with it.
+/// Runs the command; an error is the reason why it counts as failed. The processes in its group end with it.
 async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).process_group(0);
@@ -82,7 +82,7 @@ async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     let mut over = pin!(tokio::time::sleep(limit));
     let ended = loop {
         tokio::select! {
-            // What it wrote before its end is read first.
+            // First reads what it wrote before its end.
             biased;
             () = &mut over => break None,
             read = read(&mut stderr, &mut part), if stderr.is_some() => {
@@ -98,8 +98,8 @@ async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     let why = match ended {
         Some(Ok(status)) if status.success() => return Ok(()),
         Some(Ok(status)) => match status.code() {
-            Some(code) => format!("it exits with {code}"),
-            None => format!("it is ended by signal {}", status.signal().unwrap_or_default()),
+            Some(code) => format!("it exited with {code}"),
+            None => format!("it was ended by signal {}", status.signal().unwrap_or_default()),
         },
         Some(Err(error)) => format!("its end is not known: {error}"),
         None => {
@@ -107,7 +107,7 @@ async fn ask(command: &str, limit: Duration) -> Result<(), String> {
                 let _ = kill_process_group(group, Signal::KILL);
                 let _ = child.wait().await;
             }
-            format!("it does not end within {limit:?}")
+            format!("it did not end within {limit:?}")
         }
     };
     let said = String::from_utf8_lossy(&said);
@@ -117,7 +117,7 @@ async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     })
 }
 
-/// Reads a part of what the command writes to its standard error; nothing where that is closed.
+/// Reads a part of what the command writes to its standard error; nothing if that is closed.
 async fn read(stderr: &mut Option<ChildStderr>, part: &mut [u8]) -> usize {
     match stderr {
         Some(stderr) => stderr.read(part).await.unwrap_or_default(),

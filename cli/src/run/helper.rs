@@ -1,8 +1,8 @@
 //! A second process of this program, which acts when this one is gone: the guard of a command, or the cleanup of
 //! handlers.
 //!
-//! It reads orders from its standard input, a line each. That input ends when this process does, for whatever
-//! reason; then the helper carries out its duty, and ends.
+//! It reads orders from its standard input, a line each. That input ends when this process does, for whatever reason;
+//! then the helper does its duty and ends.
 
 use std::ffi::CStr;
 use std::fs;
@@ -31,21 +31,21 @@ enum Message<T> {
     Confirm(oneshot::Sender<()>),
 }
 
-/// The helper as the process sees it that started it.
+/// The helper, as seen by the process that started it.
 pub(super) struct Helper<T> {
     messages: mpsc::UnboundedSender<Message<T>>,
     process: Child,
 }
 
 impl<T: Serialize + Send + 'static> Helper<T> {
-    /// Starts the hidden command `name`, which removes the folder, where there is one, when this process is gone.
+    /// Starts the hidden command `name`. It removes the folder, if there is one, when this process is gone.
     pub(super) fn start(
         name: &str,
         folder: Option<&Path>,
         arguments: impl IntoIterator<Item = String>,
     ) -> io::Result<Self> {
         let mut command = Command::new(this_program()?);
-        // Another process name than ours, so that killing by our name does not kill both.
+        // Not our own process name, so that killing by name does not kill both.
         command.arg0(name).arg(name).args(arguments);
         if let Some(folder) = folder {
             command.arg("--folder").arg(folder);
@@ -75,16 +75,16 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         Ok(Self { messages, process })
     }
 
-    /// Sends an order. [`gone`](Self::gone) notices a helper that is gone.
+    /// Sends an order. If the helper is gone, [`gone`](Self::gone) reports that.
     pub(super) fn send(&self, order: T) {
         let _ = self.messages.send(Message::Order(order));
     }
 
-    /// Returns true if the helper has every order sent to it. One that takes too long is killed, and so
+    /// Returns true if the helper has received every order. A helper that takes too long is killed, and so
     /// [gone](Self::gone).
     pub(super) async fn has_received(&mut self) -> bool {
         let (confirmed, confirmation) = oneshot::channel();
-        // Where it cannot be sent, no answer comes either.
+        // If it cannot be sent, no answer comes either.
         let _ = self.messages.send(Message::Confirm(confirmed));
         if timeout(CONFIRMING, confirmation).await.is_ok_and(|confirmed| confirmed.is_ok()) {
             return true;
@@ -94,7 +94,7 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         false
     }
 
-    /// Returns when the helper has ended, which it should not. Cancel-safe.
+    /// Returns when the helper has ended, which should not happen. Cancel-safe.
     pub(super) async fn gone(&mut self) {
         let _ = self.process.wait().await;
     }
@@ -108,9 +108,9 @@ impl<T: Serialize + Send + 'static> Helper<T> {
     }
 }
 
-/// This program as it runs, to be started again: its file may have been replaced by another version, or removed.
+/// The running program, to be started again: its file may have been replaced by another version, or removed.
 pub(super) fn this_program() -> io::Result<PathBuf> {
-    // The kernel's own link to what runs, which a new process of ours resolves to the same.
+    // The kernel's link to the running program, which a child of ours resolves to the same file.
     let running = PathBuf::from("/proc/self/exe");
     match cfg!(target_os = "linux") && fs::metadata(&running).is_ok() {
         true => Ok(running),
@@ -118,7 +118,7 @@ pub(super) fn this_program() -> io::Result<PathBuf> {
     }
 }
 
-/// An order as a line; empty where it cannot be written as text, such as a path that is not UTF-8.
+/// An order as a line; empty if it cannot be written as text, such as a path that is not UTF-8.
 pub(super) fn line(order: &impl Serialize) -> String {
     serde_json::to_string(order).unwrap_or_default()
 }
@@ -130,14 +130,15 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// Sets the helper's process name, and ignores signals from now on: those to every process of a service, and those
-    /// that the kernel sends to a stopped group whose supervisor has died, must not end a helper.
+    /// Sets the helper's process name, and ignores signals from now on. A helper must survive signals to every process
+    /// of a service, and the kernel's signals to a stopped group whose supervisor has died.
     ///
     /// # Errors
     /// The signals cannot be caught.
     pub(super) fn new(name: &CStr) -> io::Result<Self> {
         let signals = Signals::new()?;
-        // What `ps`, `pkill` and `killall` show. Elsewhere than on Linux the first word of the command line must do.
+        // The name that `ps`, `pkill` and `killall` use. On systems other than Linux the first word of the command line
+        // must do.
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_name(name);
         #[cfg(not(target_os = "linux"))]
@@ -145,12 +146,12 @@ impl Orders {
         Ok(Self { lines: BufReader::new(tokio::io::stdin()).lines(), signals })
     }
 
-    /// The next order; none when the process that gave orders is gone, perhaps while it wrote one. Cancel-safe.
+    /// The next order; none when the supervisor is gone, perhaps while it wrote an order. Cancel-safe.
     pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
         loop {
             tokio::select! {
                 line = self.lines.next_line() => match line.ok().flatten()? {
-                    // One that could not be written as text.
+                    // An order that could not be written as text.
                     line if line.is_empty() => {}
                     line => return serde_json::from_str(&line).ok(),
                 },
@@ -168,7 +169,7 @@ impl Orders {
     }
 }
 
-/// Removes the folder of the process that is gone; one that ended in good order has removed it already.
+/// Removes the folder of the process that is gone. A process that ended normally has removed it already.
 pub(super) fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }

@@ -1,9 +1,9 @@
-//! `--file`: a file that exists while this candidate leads, for work that looks before it begins.
+//! `--file`: a file that exists while this candidate leads, for work that checks it before it begins.
 //!
-//! It holds the same line as the [deadline file](super::deadline): until when the lease is proven, by the machine's clock
-//! and by the wall clock, and the token. A thread of its own writes and removes it; the [guard](super::guard) removes it
-//! where this process is stopped or gone. Both gone at once, as with the machine, the line itself says that it is over, and
-//! the next candidate with this file removes it.
+//! It holds the same line as the [deadline file](super::deadline): until when the lease is proven, by the machine's
+//! clock and by the wall clock, and the token. A separate thread writes and removes it; the [guard](super::guard)
+//! removes it if this process is stopped or gone. If both are gone, as after a crash of the machine, the line itself
+//! shows that its lease is over, and the next candidate with this file removes it.
 
 use std::fs;
 use std::io;
@@ -33,14 +33,14 @@ pub(super) struct TermFile {
 }
 
 impl TermFile {
-    /// Removes the file, where it is still of that term. Returns true if it was.
+    /// Removes the file if it still belongs to that term. Returns true if it did.
     pub(super) fn remove(&self) -> bool {
         let is_its = Line::read(Path::new(&self.path)).is_ok_and(|line| line.token.to_string() == self.token);
         is_its && fs::remove_file(&self.path).is_ok()
     }
 }
 
-/// What the file of a candidate says.
+/// The content of a candidate's file.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     deadline: Instant,
@@ -54,9 +54,9 @@ impl Line {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidData, why);
         let found = fs::symlink_metadata(path)?;
         if !found.is_file() || found.len() > LONGEST {
-            return Err(invalid("it is no line of a candidate"));
+            return Err(invalid("it is not a file of a candidate"));
         }
-        Self::parse(&fs::read_to_string(path)?).ok_or_else(|| invalid("it is no line of a candidate"))
+        Self::parse(&fs::read_to_string(path)?).ok_or_else(|| invalid("it is not a file of a candidate"))
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -66,8 +66,8 @@ impl Line {
         words.next().is_none().then_some(Self { deadline, unix, token })
     }
 
-    /// Returns true if the lease it names is over. After a restart of the machine its clock begins again, and
-    /// the wall clock decides.
+    /// Returns true if its lease is over. After a restart of the machine its clock begins again, so the wall clock
+    /// decides.
     fn is_over(&self, now: Instant, unix: Duration) -> bool {
         now >= self.deadline || unix.as_secs_f64() >= self.unix
     }
@@ -79,14 +79,14 @@ pub(super) struct LeaderFile {
     path: String,
     orders: Sender<Order>,
     thread: JoinHandle<()>,
-    /// What another candidate left there, perhaps one that still leads.
+    /// What another candidate, which may still lead, left there.
     found: Option<Line>,
 }
 
 enum Order {
     Write {
         text: String,
-        /// When it must be gone.
+        /// The time at which the file must be gone.
         until: Instant,
     },
     Remove(TermFile),
@@ -94,14 +94,14 @@ enum Order {
 
 impl LeaderFile {
     /// # Errors
-    /// Something else is there, or nothing can be written there.
+    /// The path holds something else, or cannot be written to.
     pub(super) fn new(path: &str, clock: &Clock) -> Result<Self, Failure> {
         let refused = |why: String| Failure::usage(format!("--file {path} {why}; name another place"));
-        let place = std::path::absolute(path).map_err(|error| refused(format!("is no path: {error}")))?;
+        let place = std::path::absolute(path).map_err(|error| refused(format!("is not a path: {error}")))?;
         let found = match Line::read(&place) {
             Ok(line) => Some(line),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(refused(format!("is there already: {error}"))),
+            Err(error) => return Err(refused(format!("exists: {error}"))),
         };
         let Some(folder) = place.parent().filter(|_| place.file_name().is_some()) else {
             return Err(refused("names a folder".into()));
@@ -119,19 +119,19 @@ impl LeaderFile {
         TermFile { path: self.path.clone(), token: token.to_string() }
     }
 
-    /// Has it written, and removed where that comes too late.
+    /// Has the file written, or removed if the write comes too late.
     pub(super) fn write(&mut self, deadline: Instant, until: Instant, token: Token, clock: &Clock) {
         self.found = None;
         // Without the thread there is no file, which harms no promise.
         let _ = self.orders.send(Order::Write { text: deadline::line(deadline, token, clock), until });
     }
 
-    /// Has it removed.
+    /// Has the file removed.
     pub(super) fn remove(&self, token: Token) {
         let _ = self.orders.send(Order::Remove(self.of(token)));
     }
 
-    /// Waits until every order is carried out, on a disk that does not hang.
+    /// Waits until every order is carried out, or for [`CLOSING`] if the disk hangs.
     pub(super) async fn close(self) {
         drop(self.orders);
         let joined = tokio::task::spawn_blocking(|| self.thread.join());
@@ -147,7 +147,7 @@ impl LeaderFile {
     pub(super) fn sweep(&mut self, now: Instant) {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if self.found.is_some_and(|line| line.is_over(now, unix)) {
-            // A candidate that lives has written it again since.
+            // A living candidate has written it again since then.
             self.found = Line::read(Path::new(&self.path)).ok();
             if let Some(over) = self.found.take_if(|line| line.is_over(now, unix)) {
                 self.remove(over.token);
@@ -183,7 +183,7 @@ fn work(path: &Path, orders: &Receiver<Order>, clock: &Clock) {
     }
 }
 
-/// Where the next line is written, to replace the last one as a whole.
+/// The path for the next line, before it replaces the last one as a whole.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.next"))

@@ -7,12 +7,12 @@
 //!     └── command ── a process group, killed by the kernel with the supervisor
 //! ```
 //!
-//! While there is no term, the process that becomes the command [waits](waiting) for one.
+//! Until there is a term, the process that becomes the command [waits](waiting) for it.
 //!
-//! All forms are driven by one [loop](runner), which opens the store, campaigns and waits. The guard, and the process
-//! that cleans up after handlers, are [helpers](helper): processes of this program that act when this one is gone.
+//! One [loop](runner) drives all forms: it opens the store, campaigns and waits. The guard, and the process that cleans
+//! up after handlers, are [helpers](helper): processes of this program that act when the supervisor is gone.
 //!
-//! The ways in which the command ends:
+//! How the command ends:
 //!
 //! | what happens | the command's group gets | from |
 //! |---|---|---|
@@ -53,7 +53,7 @@ use crate::failure::Failure;
 
 /// Runs `incumbent run`, in the form that the command line gives. Returns the exit code.
 pub(crate) async fn run(mut args: Args) -> Result<u8, Failure> {
-    // What `ps` shows of a child of process 1, which was started by the kernel's link.
+    // Corrects what `ps` shows of a child of process 1, which was started through the kernel's link.
     #[cfg(target_os = "linux")]
     if rustix::thread::name().is_ok_and(|name| name.as_c_str() == c"exe") {
         let _ = rustix::thread::set_name(c"incumbent");
@@ -68,7 +68,7 @@ pub(crate) async fn run(mut args: Args) -> Result<u8, Failure> {
         };
     }
     if let Some((theirs, ours)) = args.elector.first() {
-        return Err(Failure::usage(format!("{theirs} goes with handlers; with a command, use {ours}")));
+        return Err(Failure::usage(format!("{theirs} is for handlers; with a command, use {ours}")));
     }
     if args.is_console() {
         return Err(Failure::usage(

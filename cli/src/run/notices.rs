@@ -1,6 +1,6 @@
-//! What a person cannot see, in a line each: the wait for a leader, leading, and its end.
+//! One line for each thing a person cannot see: the wait for a leader, leading, and its end.
 //!
-//! A program reads the events of `--json` instead, so nothing is written here beside them.
+//! A program reads the events of `--json` instead, so with `--json` no notices are written.
 
 use std::time::Duration;
 
@@ -15,22 +15,22 @@ const UNEXPLAINED: Duration = Duration::from_secs(3);
 /// The lines of one candidate.
 pub(super) struct Notices {
     candidate: Option<Candidate>,
-    /// The leader of the last line.
+    /// The leader in the last line.
     leader: Option<String>,
-    /// The time to report a wait that no line has explained by then.
+    /// The time at which an unexplained wait is reported.
     due: Option<Instant>,
     /// A line has explained every wait until then.
     explained: Option<Instant>,
 }
 
 impl Notices {
-    /// Notices of a candidate, or of none where they are not wanted.
+    /// Notices of a candidate; none to write nothing.
     pub(super) fn new(candidate: Option<Candidate>) -> Self {
         let due = candidate.is_some().then(|| Instant::now() + UNEXPLAINED);
         Self { candidate, leader: None, due, explained: None }
     }
 
-    /// Reports who leads, where this candidate waits for that one.
+    /// Reports who leads, if this candidate waits for that leader.
     pub(super) fn leader_changed(&mut self, leader: Option<&Leader>) {
         let Some(candidate) = &self.candidate else { return };
         let other = leader.map(|leader| &leader.name).filter(|name| *name != candidate.name());
@@ -62,12 +62,12 @@ impl Notices {
         self.due = None;
     }
 
-    /// Another line has just explained a wait of that time.
+    /// Another line has just explained a wait of that length.
     pub(super) fn explained_for(&mut self, wait: Duration) {
         self.explained = Some(Instant::now() + wait + UNEXPLAINED);
     }
 
-    /// The time to report a wait that no line has explained by then.
+    /// The time at which an unexplained wait is reported.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due.map(|due| self.explained.map_or(due, |explained| due.max(explained)))
     }
@@ -79,14 +79,14 @@ impl Notices {
         let election = candidate.election();
         match candidate.state() {
             State::Holding => notice(format_args!(
-                "waiting for {election}: {} has the lease, and leads as soon as the one before is certainly over",
+                "waiting for {election}: {} has the lease, and will lead once the previous lease is certainly over",
                 candidate.name()
             )),
             State::Waiting | State::Acquiring => notice(format_args!(
-                "waiting for {election}: no candidate leads, until the lease before is certainly over and the \
-                 store answers"
+                "waiting for {election}: no candidate leads until the previous lease is certainly over and the store \
+                 answers"
             )),
-            // It stays out, which the health check reports, or has just begun, or leaves.
+            // It stays out, which the health check reports; or it has just begun, or leaves.
             State::Idle
             | State::Splaying
             | State::Leading

@@ -1,8 +1,8 @@
-//! A place for a small file that another process reads: alone in a folder, or in memory where no folder can be had.
+//! A place for a small file that another process reads: in a folder of its own, or in memory if no folder can be made.
 //!
-//! A folder for temporary files may be read-only, full, or cleaned while a candidate waits in it for weeks. So a folder that is
-//! gone is made again, under its name and only where nothing else has that name by now: its files are reached through an open
-//! descriptor, so none can be put in the way.
+//! A folder for temporary files may be read-only, full, or cleaned while a candidate waits for weeks. So a folder that
+//! is gone is made again, under its name and only if nothing else has that name by now. Its files are reached through
+//! an open descriptor, so no other file can be put in their place.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use super::stale::{self, Lock};
 const OPEN_TO_READ: u32 = 0o755;
 /// The file.
 const NAME: &str = "deadline";
-/// The next one, which replaces it as a whole.
+/// The next file, which replaces the first as a whole.
 const NEXT: &str = "next";
 
 /// Where the file is.
@@ -35,14 +35,14 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The first place that can be had, and its folder, which is removed when that is dropped.
+    /// The first usable place, and its folder, which is removed when dropped.
     pub(super) fn find() -> io::Result<(Self, Option<TempDir>)> {
         let mut why = None;
         for within in folders() {
             match Self::within(&within) {
                 Ok((place, folder)) => return Ok((place, Some(folder))),
                 Err(error) => {
-                    tracing::info!(%error, "no file can be had in {}", within.display());
+                    tracing::info!(%error, "no file can be written in {}", within.display());
                     why.get_or_insert(error);
                 }
             }
@@ -83,7 +83,7 @@ impl Place {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        // What is left of it may take up the space.
+        // A remaining file may take up the space.
         self.remove();
         let again = match (first.kind(), &*self) {
             (io::ErrorKind::NotFound, Self::Folder { path, .. }) => make_again(path).map(|made| *self = made),
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-/// Makes a folder again that is gone.
+/// Makes a folder again after it was removed.
 fn make_again(path: &Path) -> io::Result<Place> {
     let make = || DirBuilder::new().mode(OPEN_TO_READ).create(path).map(|()| path.to_owned());
     let (path, lock) = stale::locked(make, |path| path)?;
@@ -149,8 +149,8 @@ mod memory {
     use rustix::fs::{MemfdFlags, memfd_create};
     use rustix::io::{DupFlags, dup3};
 
-    /// A file in memory, which other processes of this user reach by the descriptor of this one. Each text has a file of its
-    /// own, so that none is read half-written.
+    /// A file in memory, which other processes of this user reach by the descriptor of this one. Each text has its own
+    /// file, so that no text is read half-written.
     #[derive(Debug)]
     pub(crate) struct Memory(OwnedFd);
 

@@ -1,4 +1,4 @@
-//! Processes of the command that signals do not reach, because they have become another user's, as by sudo or su.
+//! Processes of the command that signals do not reach because they run as another user, as with sudo or su.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,11 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-/// The times after the command's beginning at which all of its processes are looked at: a script may do something else first.
+/// The times after the command's beginning at which all of its processes are checked: a script may do something else
+/// first.
 const LOOKS: [Duration; 3] = [Duration::from_millis(100), Duration::from_secs(1), Duration::from_secs(10)];
 
-/// The looks at a command.
+/// The checks of a command.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     looks: usize,
@@ -18,7 +19,7 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// The user of a process that signals do not reach, at the look that finds one; later looks return none.
+    /// The user of a process that signals do not reach, at the check that finds one; later checks return none.
     pub(super) fn lost(&mut self, group: Pid, ran: Duration) -> Option<String> {
         if self.is_lost {
             return None;
@@ -27,7 +28,7 @@ impl Reach {
             _ if is_out_of_reach(group) => Some(group),
             Some(at) if ran >= *at => {
                 self.looks += 1;
-                // Without the kernel's list there is the command's own process.
+                // Without the kernel's list, only the command's own process is checked.
                 let all: Vec<_> = processes().map(Iterator::collect).unwrap_or_default();
                 descendants(&all, group).into_iter().find(|pid| is_out_of_reach(*pid))
             }
@@ -65,9 +66,9 @@ struct Process {
 }
 
 impl Process {
-    /// The process with that text in /proc/PID/stat, where it is alive.
+    /// The process with that text in /proc/PID/stat, if it is alive.
     fn of(stat: &str) -> Option<Self> {
-        // PID (NAME) STATE PARENT GROUP ..., and the name may hold anything.
+        // PID (NAME) STATE PARENT GROUP ..., where NAME may hold any character.
         let ((before, _), (_, after)) = (stat.split_once(' ')?, stat.rsplit_once(')')?);
         let mut words = after.split_whitespace();
         let is_alive = !matches!(words.next()?, "Z" | "X");
@@ -79,7 +80,7 @@ impl Process {
 
 /// All processes that are alive.
 fn processes() -> io::Result<impl Iterator<Item = Process>> {
-    // A process may end meanwhile, and some entries are none.
+    // A process may end meanwhile, and some entries are not processes.
     let stat = |entry: io::Result<fs::DirEntry>| fs::read_to_string(entry.ok()?.path().join("stat")).ok();
     Ok(fs::read_dir("/proc")?.filter_map(stat).filter_map(|stat| Process::of(&stat)))
 }

@@ -1,4 +1,4 @@
-//! The part that both forms of `incumbent run` share: opening the store, campaigning, and the loop that waits.
+//! The part that all forms of `incumbent run` share: opening the store, campaigning, and the loop that waits.
 //!
 //! A [`Form`] decides what happens to the work. The loop reads the clock after every wait, before anything else: this
 //! process may have been stopped, and work whose lease is over must end first.
@@ -52,7 +52,7 @@ pub(super) trait Form {
     /// Waits for the form's own processes and timers. Cancel-safe.
     async fn wait(&mut self) -> Self::Wake;
 
-    /// Reads the clock, and ends what has to end by now.
+    /// Reads the clock, and ends what must have ended by now.
     fn look(&mut self) -> Result<(), Failure>;
 
     async fn take(&mut self, event: Event) -> Result<(), Failure>;
@@ -62,7 +62,7 @@ pub(super) trait Form {
         Ok(())
     }
 
-    /// No event follows.
+    /// No more events follow.
     fn over(&mut self) -> Result<(), Failure>;
 
     fn signalled(&mut self, asked: Asked) -> Result<(), Failure>;
@@ -72,7 +72,7 @@ pub(super) trait Form {
     /// This candidate was not elected in time, or may not take part, and leaves with this exit code.
     fn give_up(&mut self, exit: Exit) -> Result<(), Failure>;
 
-    /// Follows each of the above.
+    /// Called after each of the above.
     async fn settle(&mut self, _: &Source) -> Result<(), Failure> {
         Ok(())
     }
@@ -102,7 +102,7 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
                 form.take(event).await?;
                 let is_leaving = form.is_leaving();
                 if let Some(leader) = form.runner().beaten_by().filter(|_| !is_leaving) {
-                    warn(format_args!("not elected: {leader} leads, and --no-wait asks for no wait"));
+                    warn(format_args!("not elected: {leader} leads, and --no-wait forbids waiting"));
                     form.give_up(Exit::NotElected)?;
                 } else if form.runner().is_refused() && !is_leaving {
                     form.give_up(Exit::Denied)?;
@@ -134,7 +134,7 @@ enum Next<W> {
     Signal(Asked),
     Wake(W),
     TimedOut,
-    /// A wait goes on that a person cannot explain.
+    /// A wait continues that no line has explained.
     Unexplained,
 }
 
@@ -148,16 +148,16 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens the store and campaigns; or opens the console. None where a signal or `--wait` came first, with the exit
-    /// code.
+    /// Opens the store and campaigns, or opens the console. If a signal or `--wait` came first, returns the exit code
+    /// instead.
     pub(super) async fn open(args: &Args, drain: Duration) -> Result<Result<Self, Exit>, Failure> {
         let timeout = ElectionTimeout::new(args.wait);
         let key = args.key.as_deref().filter(|_| !args.is_console());
         if key.is_none() && !args.is_console() {
-            return Err(Failure::usage("no election is named: give --key KEY"));
+            return Err(Failure::usage("no election given: give --key KEY"));
         }
         if let Some(key) = key {
-            // Before the store is waited for.
+            // Before waiting for the store.
             args.store.settings()?.check_election(key)?;
             if let Some(name) = &args.name {
                 check_name(name).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
@@ -165,7 +165,7 @@ impl Opened {
         }
         // Before any wait: a signal meanwhile ends this process.
         let mut signals = Signals::new()?;
-        // Not beside the leftovers of an earlier supervisor.
+        // Removes the leftovers of an earlier supervisor first.
         sweep().await;
         let mut listener = Listener::of(args.listen).await?;
         let reports = ConnectionReports::default();
@@ -192,7 +192,7 @@ impl Opened {
     }
 }
 
-/// Removes the leftovers, on a thread of its own where one can be had.
+/// Removes the leftovers, on a separate thread if one can be started.
 async fn sweep() {
     let (done, is_done) = oneshot::channel();
     let thread = std::thread::Builder::new().name("sweep".into());
@@ -234,20 +234,20 @@ pub(super) struct Runner {
     pub(super) health: Health,
     pub(super) file: DeadlineFile,
     pub(super) has_led: bool,
-    /// A term's beginning was reported, and not yet its end.
+    /// A term's beginning was reported, but not yet its end.
     is_leading: bool,
     metrics: Metrics,
     notices: Notices,
     /// A permission is missing.
     is_denied: bool,
-    /// When each missing permission was reported last.
+    /// When each missing permission was last reported.
     denials: HashMap<String, Instant>,
 }
 
 /// A term whose work was ended because its lease was not renewed in time.
 pub(super) struct Overdue {
     term: TermView,
-    /// The deadline then.
+    /// The deadline at that time.
     deadline: CoreInstant,
 }
 
@@ -258,8 +258,8 @@ impl Overdue {
 }
 
 impl Runner {
-    /// Resigns from a term whose lease was renewed after all, when its work had been ended for it: a healthy candidate may lead. A term that
-    /// is not renewed runs out.
+    /// Resigns from a term whose work was ended for its lease, if the lease was renewed after all, so that a healthy
+    /// candidate may lead. A term that is not renewed runs out.
     pub(super) fn resign_if_renewed(&self, overdue: &mut Option<Overdue>) {
         let Some(Overdue { term, deadline }) = overdue else { return };
         let is_led = term.is_current() && term.drains_until().is_none();
@@ -303,7 +303,7 @@ impl Runner {
         (self.has_led, self.is_leading) = (true, true);
     }
 
-    /// Returns true if a term's beginning was reported, and not yet its end.
+    /// Returns true if a term's beginning was reported, but not yet its end.
     pub(super) fn is_leading(&self) -> bool {
         self.is_leading
     }
@@ -317,7 +317,7 @@ impl Runner {
         self.notices.lost(reason);
     }
 
-    /// Reports a warning; a missing permission once, and then rarely, because it is found again at each attempt.
+    /// Reports a warning. A missing permission is reported once and then rarely, because every attempt finds it again.
     pub(super) fn warning(&mut self, warning: &Warning) {
         match warning {
             Warning::YoungStore { left, .. } => {
@@ -352,21 +352,21 @@ impl Runner {
         tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
     }
 
-    /// Resigns and stays a candidate. Not awaited: events report what becomes of it.
+    /// Resigns and stays a candidate. Not awaited, because events report the outcome.
     pub(super) fn resign(&self) {
         if let Some(candidate) = &self.candidate {
             drop(candidate.request_resign());
         }
     }
 
-    /// Leaves the election for good; the event `Draining` follows where there is something to drain.
+    /// Leaves the election for good. The event `Draining` follows if there is something to drain.
     pub(super) fn leave(&self) {
         if let Some(candidate) = &self.candidate {
             drop(candidate.request_close());
         }
     }
 
-    /// The leader's name, as far as it is known.
+    /// The leader's name, if known.
     pub(super) fn leader(&self) -> Option<String> {
         Some(self.candidate.as_ref()?.leader()?.name)
     }
@@ -397,7 +397,7 @@ impl Runner {
     }
 
     /// Writes an event to the standard error, because the standard output is the command's. An event's `at` is the
-    /// machine's clock in nanoseconds, shared by all processes, and its `unix_ms` the wall clock.
+    /// machine's clock in nanoseconds, which all processes share, and its `unix_ms` the wall clock.
     pub(super) fn emit(&self, mut event: Value) {
         if let Some(candidate) = &self.candidate {
             event["election"] = candidate.election().into();
@@ -418,7 +418,7 @@ const RARELY: Duration = Duration::from_secs(600);
 /// A wait without end, in practice (100 years).
 const UNLIMITED: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// The time limit for an election (`--wait`): counted from the start of the program, whatever the wait.
+/// The time limit for an election (`--wait`), counted from the start of the program, whatever it waits for.
 #[derive(Clone, Copy, Debug)]
 struct ElectionTimeout {
     limit: Option<Duration>,

@@ -1,7 +1,7 @@
-//! A candidate alone: other processes ask it whether it leads, by a [file](super::leader_file) or over HTTP.
+//! A candidate without a command: other processes check whether it leads, by a [file](super::leader_file) or over HTTP.
 //!
-//! It cannot end their work. So it says that it leads no more before it gives up the lease, and keeps that for the time of
-//! the drain.
+//! It cannot end their work. So it first reports that it no longer leads, keeps the lease for the time of the drain,
+//! and then gives it up.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 
 /// The interval between two checks for a new deadline.
 const TICK: Duration = Duration::from_millis(50);
-/// The time before the end of a drain at which the term is given up, so that its release is sent by then.
+/// How long before the end of a drain the term is given up, so that its release is sent in time.
 const RELEASING: Duration = Duration::from_millis(200);
 
 /// `incumbent run --listen ADDRESS` or `--file PATH`. Returns the exit code.
@@ -74,7 +74,7 @@ struct Sidecar {
     result: Option<Exit>,
 }
 
-/// The file, and the process that removes it where this one cannot.
+/// The file, and the process that removes it if this one cannot.
 struct Guarded {
     file: LeaderFile,
     guard: Helper<Order>,
@@ -182,7 +182,7 @@ impl Form for Sidecar {
 
     fn woken(&mut self, wake: Wake) -> Result<(), Failure> {
         if let (Wake::GuardGone, Some(Guarded { file, guard, shown })) = (wake, &mut self.file) {
-            tracing::warn!("the process that guards the leader's file has ended, and is started again");
+            tracing::warn!("the process that guards the leader's file has ended; starting it again");
             let of_term = self.term.as_ref().map(|term| Order::Remove(file.of(term.token())));
             let orders: Vec<Order> =
                 of_term.into_iter().chain(shown.map(|(_, watch)| Order::Watch(watch))).collect();
@@ -205,8 +205,8 @@ impl Sidecar {
             return;
         }
         if let Some(Guarded { file, guard, .. }) = &mut self.file {
-            // The guard first: from then on the file is removed in time whatever happens to this process. One that takes
-            // too long is replaced.
+            // The guard first: from then on the file is removed in time, whatever happens to this process. A guard that
+            // takes too long is replaced.
             guard.send(Order::Remove(file.of(term.token())));
             guard.has_received().await;
         }
@@ -214,9 +214,9 @@ impl Sidecar {
         self.term = Some(term);
     }
 
-    /// Removes the file: it says no longer that this candidate leads.
+    /// Removes the file, so that it no longer shows that this candidate leads.
     fn withdraw(&mut self) {
-        // The guard removes it at its time where that takes longer.
+        // If that takes longer, the guard removes it in time.
         if let (Some(Guarded { file, shown, .. }), Some(term)) = (&mut self.file, &self.term)
             && shown.take().is_some()
         {
@@ -225,7 +225,7 @@ impl Sidecar {
     }
 }
 
-/// Returns when the guard has ended, which it should not; never where there is none. Cancel-safe.
+/// Returns when the guard has ended, which should not happen; never if there is no guard. Cancel-safe.
 async fn gone(file: &mut Option<Guarded>) {
     match file {
         Some(guarded) => guarded.guard.gone().await,

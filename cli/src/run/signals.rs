@@ -22,7 +22,7 @@ pub(super) enum Asked {
     PassOn(Signal),
 }
 
-/// The signals that ask for the end; PWR and the third real-time signal are those by which LXC and systemd stop a container.
+/// The signals that ask for the end. LXC and systemd stop a container with PWR and the third real-time signal.
 const ENDING: &[Signal] = &[
     Signal::TERM,
     Signal::INT,
@@ -33,7 +33,8 @@ const ENDING: &[Signal] = &[
 #[cfg(target_os = "linux")]
 const ENDING_OF_SYSTEMD: usize = 3;
 
-/// The signals that are passed on, as the real-time ones are. What is left means this process itself, or cannot be caught.
+/// The signals that are passed on, besides the real-time signals. Others concern this process itself, or cannot be
+/// caught.
 const PASSED_ON: &[Signal] = &[
     Signal::HUP,
     Signal::USR1,
@@ -76,7 +77,7 @@ impl Signals {
         })
     }
 
-    /// Returns at a signal that ends a process with nothing to do yet.
+    /// Returns at a signal that ends a process that has nothing to do yet.
     pub(super) async fn end(&mut self) {
         while !matches!(self.next().await, Some(Asked::End(_) | Asked::PassOn(Signal::HUP))) {}
     }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use crate::stderr::{is_json, warn};
 
-/// The store name that stands for no store.
+/// The store name that means no store.
 pub(super) const CONSOLE: &str = "console:";
 
 /// The source of messages.
@@ -49,7 +49,7 @@ impl Source {
         }
     }
 
-    /// Whether it may produce an event: typed messages are read when the handler before them has returned.
+    /// Whether it may produce an event: a typed message is read when the previous handler has returned.
     pub(super) fn is_ready(&self, is_running: bool) -> bool {
         matches!(self, Self::Store { .. }) || !is_running
     }
@@ -71,7 +71,7 @@ impl Console {
         Self { lines: BufReader::new(tokio::io::stdin()).lines() }
     }
 
-    /// Prompts for a message, where a person types.
+    /// Prompts for a message, if a person types.
     pub(super) fn prompt(&self) {
         if std::io::stdin().is_terminal() && !is_json() {
             let mut stderr = std::io::stderr();

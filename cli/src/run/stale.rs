@@ -1,7 +1,7 @@
-//! Leftovers of a supervisor that was killed together with its guard: the next supervisor finds and removes them.
+//! Leftovers of a supervisor that was killed together with its guard. The next supervisor finds and removes them.
 //!
-//! A supervisor locks its folder and its control group as long as it lives, in whatever namespace of processes; the
-//! kernel releases the lock when it dies. An unlocked folder or group is stale.
+//! A supervisor locks its folder and its control group while it lives, whatever its PID namespace; the kernel releases
+//! the lock when it dies. An unlocked folder or group is stale.
 
 use std::fs::{self, File};
 use std::io;
@@ -33,7 +33,7 @@ impl AsFd for Lock {
 }
 
 impl Lock {
-    /// Locks a folder; none where another process holds it, or it is gone.
+    /// Locks a folder; none if another process holds the lock, or the folder is gone.
     fn take(folder: &Path) -> io::Result<Option<Self>> {
         let file = match File::open(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -60,14 +60,14 @@ pub(super) fn locked<T>(
             return Ok((made, lock));
         }
     }
-    Err(io::Error::other("a folder that was just made is removed by another process, again and again"))
+    Err(io::Error::other("another process keeps removing the folder that was just created"))
 }
 
 /// Ends and removes what dead supervisors left behind.
 pub(super) fn sweep() {
     for within in place::folders() {
         each(&within, FOLDERS, |folder| {
-            // Only the files that we make, so that nothing else can be removed through its name.
+            // Only the files that we make, so that nothing else can be removed by its name.
             for name in ["deadline", "next"] {
                 let _ = fs::remove_file(folder.join(name));
             }
@@ -77,7 +77,8 @@ pub(super) fn sweep() {
     if let Ok(ours) = cgroup::own_path() {
         each(&ours, GROUPS, |group| {
             if cgroup::is_populated(group) {
-                tracing::warn!(group = %group.display(), "what a command left behind when its supervisor was killed is ended");
+                tracing::warn!(group = %group.display(), "ending processes that a command left behind when its \
+                    supervisor was killed");
             }
             cgroup::remove(group);
         });

@@ -1,9 +1,9 @@
-//! The process that becomes the user's command, and the message that lets it.
+//! The process that becomes the user's command, and the message that lets it begin.
 //!
-//! A candidate that waits keeps such a process at hand, because its start takes longer than all else between the win
-//! and the command. It reads its standard input, a socket, and acts on nothing else: a signal may end or stop it, none
-//! makes it continue. A whole message is a token, a line end, and the descriptor of the command's standard input.
-//! Where less arrives, or the supervisor is gone, nothing is run.
+//! A waiting candidate keeps this process ready, because starting it takes longer than everything else between the win
+//! and the command. The process reads its standard input, a socket, and acts on nothing else: a signal may end or stop
+//! it, but none lets it begin. A whole message is a token, a line end, and the descriptor of the command's standard
+//! input. If less arrives, or the supervisor is gone, nothing is run.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -78,15 +78,15 @@ impl Received {
         Ok(received)
     }
 
-    /// The term and the standard input of the command; none where the message is not whole.
+    /// The term and the standard input of the command; none if the message is not whole.
     fn whole(self) -> Option<(Token, OwnedFd)> {
         let text = std::str::from_utf8(self.text.strip_suffix(b"\n")?).ok()?;
         Some((text.parse().ok()?, self.stdin?))
     }
 }
 
-/// The hidden command that waits, and becomes the user's. It returns only where that does not happen: 1 where no whole
-/// message came, 127 where there is no such command and 126 where it cannot be run, as in shells.
+/// The hidden command that waits, and becomes the user's. It returns only if that fails: 1 if no whole message came,
+/// and as in shells 127 if there is no such command and 126 if it cannot be run.
 pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     die_with_parent(args.parent)?;
     #[cfg(target_os = "linux")]
@@ -95,13 +95,13 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
         enter(within);
     }
     let [program, arguments @ ..] = args.command.as_slice() else {
-        return Err(Failure::usage("no command is given"));
+        return Err(Failure::usage("no command given"));
     };
     let received = Received::from(stdio::stdin())?;
     let is_over = received.text.is_empty();
     let Some((token, stdin)) = received.whole() else {
         if !is_over {
-            warn("the message that lets the command begin is not whole, and it is not run");
+            warn("the message that lets the command begin is not whole, so it is not run");
         }
         return Ok(Exit::Failure as u8);
     };
@@ -117,8 +117,8 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// The variables by which a service manager names the process that is meant, where that is the supervisor, with the number of this
-/// process: the sockets and the watchdog are the command's.
+/// The variables in which a service manager names a process by its number. If they name the supervisor, they get this
+/// process's number instead: the sockets and the watchdog are the command's.
 fn meant_for(
     supervisor: u32,
     value: impl Fn(&str) -> Option<String>,
@@ -130,10 +130,10 @@ fn meant_for(
         .map(|name| (name, std::process::id().to_string()))
 }
 
-/// Without its control group the command still has its process group, so it runs all the same.
+/// Without its control group the command still has its process group, so it runs anyway.
 fn enter(within: &Path) {
     if let Err(error) = cgroup::enter(within) {
-        tracing::warn!(%error, "the command could not be put into a control group of its own");
+        tracing::warn!(%error, "the command could not be put into its own control group");
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum Key {
     Enter,
     Escape,
     Backspace,
-    /// Ctrl-C, which is no signal in raw mode.
+    /// Ctrl-C, which is not a signal in raw mode.
     Interrupt,
     /// The terminal's size has changed.
     Resized,
@@ -29,7 +29,7 @@ impl Keys {
     pub(super) fn read() -> Self {
         let (give, take) = mpsc::unbounded_channel();
         std::thread::spawn(move || {
-            // A terminal that has gone ends the loop.
+            // The loop ends when the terminal has gone.
             while let Ok(event) = read() {
                 if let Some(key) = key(&event)
                     && give.send(key).is_err()
@@ -41,7 +41,7 @@ impl Keys {
         Self(take)
     }
 
-    /// The next key; none where the terminal has gone. Cancel-safe.
+    /// The next key; none if the terminal has gone. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Key> {
         self.0.recv().await
     }

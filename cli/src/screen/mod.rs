@@ -27,11 +27,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) use keys::{Key, Keys};
 pub(crate) use text::{bar, columns, fitting, title};
 
-/// A terminal while something is drawn on it. Its earlier content comes back when this is dropped, and where the
-/// program panics.
+/// A terminal while something is drawn on it. Its earlier content comes back when this is dropped, and if the program
+/// panics.
 pub(crate) struct Screen {
-    /// Never dropped: it would complain on standard error about a terminal that is gone, and panic where standard
-    /// error is gone with it.
+    /// Never dropped: it would complain on standard error about a terminal that is gone, and panic if standard error is
+    /// gone too.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     area: Rect,
     /// The time at which every cell was last written.
@@ -39,8 +39,8 @@ pub(crate) struct Screen {
     has_colours: bool,
 }
 
-/// The interval at which every cell is written, changed or not (1 s): keys are echoed where they are not read, and
-/// other programs write to the terminal.
+/// The interval at which every cell is written, changed or not (1 s): unread keys are echoed, and other programs write
+/// to the terminal.
 const WHOLE: Duration = Duration::from_secs(1);
 
 /// True if we draw on the terminal now.
@@ -50,7 +50,7 @@ impl Screen {
     /// Opens a screen that takes no input.
     pub(crate) fn open() -> io::Result<Self> {
         if !can_draw() {
-            return Err(io::Error::other("the terminal is one that cannot be drawn on: TERM is dumb"));
+            return Err(io::Error::other("this terminal cannot be drawn on: TERM is dumb"));
         }
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -71,7 +71,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Opens a screen that takes keys: each is read as it is pressed, Ctrl-C too.
+    /// Opens a screen that takes keys. Each is read as it is pressed, including Ctrl-C.
     pub(crate) fn open_with_keys() -> io::Result<(Self, Keys)> {
         let screen = Self::open()?;
         terminal::enable_raw_mode()?;
@@ -112,7 +112,7 @@ impl Drop for Screen {
     }
 }
 
-/// The size of the terminal; 80 columns and 24 rows where it does not report them.
+/// The size of the terminal; 80 columns and 24 rows if it does not report its size.
 fn area() -> Rect {
     match terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => Rect::new(0, 0, columns, rows),
@@ -120,7 +120,7 @@ fn area() -> Rect {
     }
 }
 
-/// Returns true if the terminal, where there is one, can do more than print lines.
+/// Returns true if the terminal, if there is one, can do more than print lines.
 pub(crate) fn can_draw() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -128,7 +128,7 @@ pub(crate) fn can_draw() -> bool {
 /// Restores the terminal.
 fn restore() {
     if SHOWN.swap(false, Ordering::Relaxed) {
-        // A terminal that is gone needs no restoring. Raw mode is left where it was entered.
+        // A terminal that is gone needs no restoring. Raw mode is left only if it was entered.
         let _ = terminal::disable_raw_mode();
         let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
     }

@@ -1,4 +1,4 @@
-//! Pictures on ratatui's test back end, and what should be on them.
+//! Pictures on ratatui's test back end, and their expected content.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(crate) fn text(drawn: &Buffer) -> Vec<String> {
         let mut line = String::new();
         let mut left = 0;
         for cell in row.columns().map(|cell| &drawn[(cell.x, cell.y)]) {
-            // A wide character has the cell after its own, too.
+            // A wide character also takes the next cell.
             if left == 0 {
                 line.push_str(cell.symbol());
                 left = cell.cell_width();

@@ -1,4 +1,4 @@
-//! Text that fits: cut with a sign that it was, and bars.
+//! Text that fits, with a sign where it was cut; and bars.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ pub(crate) fn title<'a>(name: &'a str, place: &str, right: Span<'a>, width: u16)
     Line::from(vec![Span::styled(name, tone::STRONG), Span::styled(place, tone::DIM), right])
 }
 
-/// The columns of a table with that space between them. Those that reach beyond the screen's width are cut there:
-/// left to itself, a table narrows any of them.
+/// The columns of a table with that space between them. Columns that reach beyond the screen's width are cut there; by
+/// itself, a table would narrow any of them.
 pub(crate) fn columns(widths: &[u16], spacing: u16, screen: u16) -> Vec<Constraint> {
     let mut left = screen;
     let column = |width: &u16| {
@@ -31,7 +31,7 @@ pub(crate) fn columns(widths: &[u16], spacing: u16, screen: u16) -> Vec<Constrai
 
 /// The text, or the part that fits into `width` columns, with `…` at its end.
 pub(crate) fn fitting(text: &str, width: u16) -> String {
-    // They have no cell on the screen.
+    // Control characters have no cell on the screen.
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let width = usize::from(width);
     if text.width() <= width || width == 0 {
@@ -41,7 +41,7 @@ pub(crate) fn fitting(text: &str, width: u16) -> String {
     format!("{kept}…")
 }
 
-/// The text, or the longest suffix that fits: the end of a path says more than its beginning.
+/// The text, or the longest suffix that fits: the end of a path tells more than its beginning.
 fn shortened(text: &str, space: usize) -> String {
     if text.width() <= space {
         return text.to_owned();
@@ -50,7 +50,7 @@ fn shortened(text: &str, space: usize) -> String {
     format!("  …{kept}").unicode_truncate(space).0.to_owned()
 }
 
-/// A bar of `cells` cells, drawn in eighths of a cell. A `Gauge` is no cell of a `Table`, and always has a label.
+/// A bar of `cells` cells, drawn in eighths of a cell. A `Gauge` cannot be a cell of a `Table`, and always has a label.
 pub(crate) fn bar(left: Duration, lease: Duration, cells: u16) -> String {
     const EIGHTHS: [&str; 8] = [
         "",

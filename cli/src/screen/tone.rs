@@ -1,4 +1,4 @@
-//! The styles of what is drawn. Where `NO_COLOR` is set, the screen leaves out their colours.
+//! The styles of what is drawn. With `NO_COLOR`, the screen leaves out their colours.
 
 use ratatui::style::{Color, Modifier, Style};
 

@@ -1,4 +1,4 @@
-//! The settings file: TOML, an option a line; those in a table named after a command apply to that command alone.
+//! The settings file: TOML, one option a line. Options in a table named after a command apply only to that command.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,14 +14,14 @@ use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
 
-/// The file that is read where none is named, if it exists.
+/// The file that is read if none is named and this one exists.
 const USUAL: &str = "incumbent.toml";
 const VARIABLE: &str = "INCUMBENT_CONFIG";
 
 /// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Config {
-    /// By command and long name; no command: every command that has such an option.
+    /// By command and long name; without a command, for every command that has the option.
     settings: BTreeMap<(Option<String>, String), Said>,
 }
 
@@ -89,7 +89,7 @@ impl Config {
         let Some(values) = values else {
             let name = name.get_ref();
             return Err(Failure::usage(format!(
-                "{place}: {name} is neither a text, a number, true or false, nor a list of such"
+                "{place}: {name} must be a text, a number, true, false, or a list of these"
             )));
         };
         let long = name.get_ref().replace('_', "-");
@@ -112,7 +112,7 @@ impl Config {
             let of_it = |one: &&Command| command.as_deref().is_none_or(|name| one.get_name() == name);
             if said.values.len() != 1 && visible().filter(of_it).any(takes_one) {
                 let place = &said.place;
-                return Err(Failure::usage(format!("{place}: {long} takes one value, and is a list")));
+                return Err(Failure::usage(format!("{place}: {long} takes one value, not a list")));
             }
             let mut known = match command {
                 None => visible().flat_map(longs).chain(longs(cli)).collect::<Vec<_>>(),
@@ -122,7 +122,7 @@ impl Config {
                         let known = visible().map(Command::get_name).collect::<Vec<_>>().join(", ");
                         let place = &said.place;
                         return Err(Failure::usage(format!(
-                            "{place}: there is no command {name:?}; known are {known}"
+                            "{place}: there is no command {name:?}; the commands are {known}"
                         )));
                     }
                 },
@@ -135,14 +135,14 @@ impl Config {
                     .map_or("no command has".into(), |name| format!("`{name}` does not have"));
                 let (place, known) = (&said.place, known.join(", "));
                 return Err(Failure::usage(format!(
-                    "{place}: {whose} a setting {long:?}; known are {known}"
+                    "{place}: {whose} a setting {long:?}; the settings are {known}"
                 )));
             }
         }
         Ok(())
     }
 
-    /// The value of an option: for that command, or for all.
+    /// The value of an option for that command, or for all commands.
     pub(super) fn value(&self, command: Option<&str>, long: &str) -> Option<&Said> {
         let of_command = command.and_then(|command| self.value_of_command(command, long));
         of_command.or_else(|| self.settings.get(&(None, long.to_owned())))
@@ -218,7 +218,7 @@ mod tests {
             "{}",
             refused("a = 1\nb = = 2")
         );
-        assert!(refused("a = 1\n\nb = 2026-11-21").starts_with("incumbent.toml line 3: b is neither"));
+        assert!(refused("a = 1\n\nb = 2026-11-21").starts_with("incumbent.toml line 3: b must be"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Settings: from the command line, else the environment, else a file.
+//! Settings from the command line, else the environment, else a file.
 //!
-//! Every option of every command is a setting, by its long name: `--fail-fast` is `INCUMBENT_FAIL_FAST` and
-//! `fail-fast = true`. The environment and the file are passed to clap as an option's default, so that the same
-//! checks apply whatever the source; the source of a refused value is named here.
+//! Every option of every command is a setting, by its long name: `--fail-fast` is `INCUMBENT_FAIL_FAST` and `fail-fast
+//! = true`. The environment and the file are passed to clap as an option's default, so that the same checks apply to
+//! every source. This module names the source of a refused value.
 
 mod file;
 mod source;
@@ -19,18 +19,18 @@ use file::Config;
 pub(crate) use source::Sources;
 use source::variable;
 
-/// Options that ask for an action, once. They are set on the command line or not at all.
+/// Options that ask for a single action. They can only be set on the command line.
 const ACTS: [&str; 9] =
     ["all", "config", "help", "new", "update", "verbose", "version", "wait-for-store", "yes"];
 
-/// What a command calls the keys that it takes by position.
+/// The names of the keys that a command takes by position.
 const KEYS: [&str; 3] = ["key", "keys", "election"];
 
-/// Parses the command line; the environment and a file supply what it leaves open.
+/// Parses the command line. The environment and a file supply what it leaves open.
 ///
 /// # Errors
-/// A file that cannot be read, or an invalid value in the file or the environment: with the place. An error on
-/// the command line itself ends the process here, as clap does it.
+/// A file that cannot be read, or an invalid value in the file or the environment, with its place. An error on the
+/// command line itself ends the process here, as clap does.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     let plain = Cli::whole();
     let arguments = &with_positional_key(arguments, &plain)[..];
@@ -61,7 +61,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     Ok((cli, sources))
 }
 
-/// The values that can be given instead of one that clap refuses, where it lists them.
+/// The values that can replace the one that clap refuses, if clap lists them.
 fn possible(error: &clap::Error) -> String {
     match error.get(ContextKind::ValidValue) {
         Some(ContextValue::Strings(values)) if !values.is_empty() => {
@@ -85,14 +85,14 @@ fn not_utf8(arguments: &[OsString]) -> String {
     format!("{what} is not UTF-8")
 }
 
-/// An error on the command line, as JSON where that is asked for. Ends the process otherwise, as clap does it; so it does
-/// for help and the version, which are no errors.
+/// An error on the command line, as JSON if that is asked for. Otherwise ends the process, as clap does; also for help
+/// and the version, which are not errors.
 fn of_command_line(error: &clap::Error) -> Failure {
     if error.use_stderr() && is_json() { Failure::usage(one_line(error)) } else { error.exit() }
 }
 
-/// Returns true if the command line, the environment or the file asks for JSON, as far as that can be told before they are
-/// known to be valid.
+/// Returns true if the command line, the environment or the file asks for JSON, as far as can be known before they are
+/// validated.
 fn wants_json(arguments: &[OsString], config: Option<&Config>) -> bool {
     let mut words = arguments.iter().take_while(|argument| *argument != "--");
     let is_true = |value: &str| value == "true";
@@ -106,15 +106,15 @@ fn wants_json(arguments: &[OsString], config: Option<&Config>) -> bool {
         }
 }
 
-/// An error of the command line as one line, without the usage.
+/// An error on the command line as one line, without the usage.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let what = text.split("\n\nUsage:").next().unwrap_or_default().trim_start_matches("error: ");
     what.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The arguments with `--key KEY` as `KEY`, of a command that takes its key by position: `run` takes an option, since
-/// what stands by position there is the command to run, and one who comes from there writes it here as well.
+/// The arguments with `--key KEY` as `KEY`, for a command that takes its key by position. `run` takes its key as an
+/// option, because its positional arguments are the command to run, and users of `run` write the option here as well.
 fn with_positional_key(arguments: &[OsString], whole: &Command) -> Vec<OsString> {
     let command = |argument: &OsString| whole.get_subcommands().find(|one| argument == one.get_name());
     let found = arguments.iter().enumerate().skip(1).find_map(|(at, one)| Some((at, command(one)?)));
@@ -153,12 +153,12 @@ fn settled(arg: Arg, command: Option<&str>, config: Option<&Config>) -> Arg {
     let arg = arg.env(variable(&long)).hide_env(true);
     match config.and_then(|config| config.value(command, &long)) {
         None => arg,
-        // A flag set to false equals a flag that is not set.
+        // A flag set to false is the same as a flag that is not set.
         Some(said) if matches!(arg.get_action(), ArgAction::SetTrue) && said.values == ["false"] => arg,
         Some(said) => {
             let takes_value = arg.get_action().takes_values();
             let arg = arg.required(false).default_values(said.values.clone());
-            // A value of the file may be a secret.
+            // A value in the file may be a secret.
             if takes_value { arg.hide_default_value(true) } else { arg }
         }
     }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_be_given_as_an_option_where_it_stands_by_position() {
+    fn a_positional_key_may_be_given_as_an_option() {
         for command in ["status", "observe", "hand-over", "evict", "accept-reset", "init", "permissions"] {
             let expected = format!("incumbent {command} nightly --store memory:");
             assert_eq!(with_key(&format!("incumbent {command} --key nightly --store memory:")), expected);

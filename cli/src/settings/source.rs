@@ -19,9 +19,9 @@ pub(super) fn variable(long: &str) -> String {
 /// The source of each setting.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// The places of those that do not come from the command line.
+    /// The places of settings that do not come from the command line.
     places: BTreeMap<String, String>,
-    /// The lengths of time and the preset as they were given, wherever they come from.
+    /// The lengths of time and the preset as they were given, from whatever source.
     given: BTreeMap<String, String>,
 }
 
@@ -36,7 +36,7 @@ impl Sources {
                 matches.try_get_raw(id.as_str()).ok().flatten().into_iter().flatten().collect();
             if let [value] = values[..] {
                 let value = value.to_string_lossy().into_owned();
-                // Any other may be a secret.
+                // Any other value may be a secret.
                 if long == "preset" || crate::lease::time(&value).is_ok() {
                     given.insert(long.clone(), value);
                 }
@@ -53,7 +53,7 @@ impl Sources {
         Self { places, given }
     }
 
-    /// Adds the source of the setting at fault to a failure, and shows its value as it was given.
+    /// Adds the source of the refused setting to a failure, and shows its value as it was given.
     pub(crate) fn blame(&self, failure: Failure) -> Failure {
         let Some(long) = failure.setting().map(|setting| setting.replace('_', "-")) else { return failure };
         let failure = match self.given.get(&long) {
@@ -83,7 +83,7 @@ pub(super) fn of_error(
     shown.filter_map(|shown| place_of(shown, arguments, config)).next()
 }
 
-/// The source of an option's value, with the option named as clap names it; `None` for the command line.
+/// The source of an option's value, by the option's name in clap; `None` for the command line.
 fn place_of(shown: &str, arguments: &[OsString], config: Option<&Config>) -> Option<String> {
     let long = shown.strip_prefix("--")?.split([' ', '=']).next()?;
     let flag = format!("--{long}");

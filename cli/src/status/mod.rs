@@ -21,19 +21,19 @@ pub(crate) use seen::is_of;
 
 /// Show who leads an election, or all elections of a store
 ///
-/// Reads what the store holds, from the server that leads it, and changes nothing. A leader that crashed is shown
-/// until its lease is over. On etcd the leader is the first candidate of the queue, of whatever software, and the
-/// other candidates follow in its order. On Kafka the leader is the one that last wrote a heartbeat, and the candidates
-/// are the members of the group.
+/// Reads what the store holds, from the store's leading server, and changes nothing. A leader that crashed is shown
+/// until its lease is over. On etcd the leader is the first candidate of the queue, whatever its software, and the
+/// other candidates follow in the queue's order. On Kafka the leader is the candidate that last wrote a heartbeat, and
+/// the candidates are the members of the group.
 ///
-/// For the holder of the lease it shows how long it has led, its fencing token, when it last renewed the lease and
-/// what is left of it; the leader itself stops a little earlier, by the margin. Token and age are what the holder
-/// wrote; for other software neither is known. Then come the candidates that answered: which one holds the lease,
-/// which ones wait, and for how long each has been a candidate. Other software does not answer, nor does a candidate
-/// that is cut off.
+/// For the holder of the lease, the command shows how long it has led, its fencing token, when it last renewed the
+/// lease and how much of the lease is left; the leader itself stops earlier, by the margin. Token and age are what the
+/// holder wrote; for other software neither is known. Then come the candidates that answered: whether each holds the
+/// lease or waits, and for how long it has been a candidate. Other software does not answer, nor does a candidate that
+/// is cut off.
 ///
 /// The state of an election is `held`, or one of four kinds of vacancy: `released` by its holder, `deleted` by an
-/// operator, `expired`, or `vacant` where nothing is left of any holder.
+/// operator, `expired`, or `vacant` if no record of any holder is left.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -118,7 +118,7 @@ async fn all(store: &Store, is_queue: bool, is_group: bool, as_json: bool) -> Re
         line(if is_queue {
             "no candidate is in any election here"
         } else {
-            "no election has a record here: none was held, or all have expired"
+            "no election has a record here: none was ever held, or all records have expired"
         })?;
         return Ok(());
     }

@@ -25,13 +25,13 @@ pub(crate) fn state(entry: &Entry) -> &'static str {
     }
 }
 
-/// One election, a line for each known fact.
+/// One election, one line for each known fact.
 pub(super) fn text_of(seen: &Seen) -> Vec<String> {
     let mut lines = vec![format!("election    {}", seen.key)];
     let mut say = |what: &str, value: String| lines.push(format!("{what:<10}  {value}"));
     match &seen.entry {
         Entry::Vacant if seen.is_queue => say("leader", "(vacant: there is no candidate)".into()),
-        Entry::Vacant => say("leader", "(vacant: it has never been held, or its record is gone)".into()),
+        Entry::Vacant => say("leader", "(vacant: it was never held, or its record is gone)".into()),
         Entry::Released(release) => {
             let next = release.successor.as_ref().map(|to| format!(", handed over to {to}"));
             say("leader", format!("(vacant: given up{})", next.unwrap_or_default()));
@@ -45,13 +45,13 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
                 Some(Led::AtLeast(led)) => say("since", format!("{} ago, or a little more", span(led))),
                 Some(Led::SinceItsWin(Some(ago))) => say("since", format!("it won {} ago", span(ago))),
                 Some(Led::SinceItsWin(None)) => {
-                    say("since", "it won, and has not renewed its lease yet".into())
+                    say("since", "it won, but has not renewed its lease yet".into())
                 }
                 Some(Led::NotYet) => {
                     say("since", "not yet: it waits until no other candidate can lead".into())
                 }
                 None if seen.is_queue && record.write_id.is_some() => {}
-                None => say("since", "(written by other software, which does not say)".into()),
+                None => say("since", "(not known: other software does not report it)".into()),
             }
             if let Some(token) = seen.token() {
                 say("token", token.to_string());
@@ -63,7 +63,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
         say("lease", span(lease) + &left.unwrap_or_default());
     }
     if let Some(margin) = seen.margin() {
-        say("margin", format!("{} before that the leader stops by itself", span(margin)));
+        say("margin", format!("the leader stops by itself {} before that", span(margin)));
     }
     if let Some(ago) = seen.ago {
         say("renewed", format!("{} ago", span(ago)));
@@ -131,8 +131,8 @@ pub(super) fn row(seen: &Seen) -> [String; 8] {
 /// The columns that a table has in the narrowest terminal.
 const LEAST: usize = 3;
 
-/// The lines of a table. Last columns that do not fit into a terminal of that width are left out, down to [`LEAST`], whose
-/// cells are wrapped.
+/// The lines of a table. The last columns that do not fit into a terminal of that width are left out, down to [`LEAST`]
+/// columns, whose cells are wrapped.
 pub(super) fn table<const N: usize>(rows: &[[String; N]], width: Option<u16>) -> Vec<String> {
     let fits = |columns: &usize| {
         let widest = draw(rows, *columns, None).iter().map(|line| line.width()).max();

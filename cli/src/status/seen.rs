@@ -11,7 +11,7 @@ use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 
-/// The most reads of an entry that is renewed between its read and the query of its age.
+/// The most reads of an entry that keeps being renewed between its read and the query of its age.
 const TRIES: usize = 3;
 
 /// One election, as the store reports it.
@@ -19,13 +19,13 @@ const TRIES: usize = 3;
 pub(super) struct Seen {
     pub(super) key: String,
     pub(super) entry: Entry,
-    /// It is a queue: nothing is written when a candidate wins, or keeps its lease alive.
+    /// It is a queue: a candidate writes nothing when it wins, or keeps its lease alive.
     pub(super) is_queue: bool,
     /// It is a consumer group, which knows its members by name only.
     pub(super) is_group: bool,
-    /// The age of a live record, where the store reports it.
+    /// The age of a live record, if the store reports it.
     pub(super) ago: Option<Duration>,
-    /// The candidates that answered, longest-standing first; none where the store has no way to ask.
+    /// The candidates that answered, longest-standing first; none if the store has no way to ask.
     pub(super) candidates: Option<Vec<CandidateInfo>>,
 }
 
@@ -35,9 +35,9 @@ pub(super) enum Led {
     For(Duration),
     /// A lower bound, from the holder's last report: the store does not return that report's age.
     AtLeast(Duration),
-    /// The age of its win, where the store reports it; it has not renewed since.
+    /// The age of its win, if the store reports it; it has not renewed since.
     SinceItsWin(Option<Duration>),
-    /// It holds the key, and waits until no other candidate can believe that it leads.
+    /// It holds the key, and waits until no other candidate can still believe that it leads itself.
     NotYet,
 }
 
@@ -71,7 +71,7 @@ impl Seen {
         Some(self.entry.live()?.term_info?.token)
     }
 
-    /// The time that the holder has led; none where it is other software and does not report it, and in a queue.
+    /// The time that the holder has led; none for other software, which does not report it, and in a queue.
     pub(super) fn led(&self) -> Option<Led> {
         let record = self.entry.live().filter(|_| !self.is_queue)?;
         let term_info = record.term_info?;
@@ -83,7 +83,7 @@ impl Seen {
         })
     }
 
-    /// The rest of the holder's lease, by the store's clock.
+    /// The remaining time of the holder's lease, by the store's clock.
     pub(super) fn left(&self) -> Option<Duration> {
         let lease = self.lease()?;
         Some(lease.saturating_sub(self.ago?))
@@ -93,7 +93,7 @@ impl Seen {
         self.entry.live()?.lease
     }
 
-    /// The time before the end of its lease at which the leader stops, by default.
+    /// How long before the end of its lease the leader stops, by default.
     pub(super) fn margin(&self) -> Option<Duration> {
         self.lease().map(if self.is_queue { queue::default_margin } else { default_margin })
     }

@@ -9,7 +9,7 @@ use incumbent::{Instant, Leader};
 
 use crate::status::is_of;
 
-/// The beginning of a state, as far as is known.
+/// The beginning of a state, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Since {
     pub(super) at: Instant,
@@ -44,14 +44,14 @@ pub(super) struct Row {
     observed: Option<Holder>,
     /// The length of the lease that is shown.
     lease: Option<Duration>,
-    /// The other candidates of the election, longest-standing first; none where the store has no way to ask.
+    /// The other candidates of the election, longest-standing first; none if the store has no way to ask.
     pub(super) waiting: Option<Vec<CandidateInfo>>,
 }
 
-/// The holder of a key, as one campaign; none where there is a vacancy.
+/// The holder of a key, as one campaign; none during a vacancy.
 type Holder = Option<(String, Option<Nonce>)>;
 
-/// The rest of a lease.
+/// The remaining time of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) left: Duration,
@@ -61,12 +61,12 @@ pub(super) struct Left {
 }
 
 impl Row {
-    /// The holder's name; none where there is a vacancy.
+    /// The holder's name; none during a vacancy.
     pub(super) fn leader(&self) -> Option<&str> {
         self.entry.live().map(|record| record.candidate.as_str())
     }
 
-    /// The rest of the lease, where the key is held and the lease known.
+    /// The remaining time of the lease, if the key is held and the lease known.
     pub(super) fn left(&self, now: Instant) -> Option<Left> {
         let lease = self.lease.filter(|_| self.entry.live().is_some())?;
         let left = lease.saturating_sub(now.since(self.written.at));
@@ -95,14 +95,14 @@ impl Row {
 pub(super) struct Board {
     pub(super) rows: BTreeMap<String, Row>,
     pub(super) max_age: Option<Duration>,
-    /// Leases are kept alive and nothing is written, so none is seen to be renewed, or to run out.
+    /// Candidates keep leases alive without a write, so no renewal and no expiry is seen.
     pub(super) is_queue: bool,
     /// The time of the store's last answer.
     pub(super) answered: Option<Instant>,
     pub(super) began: Instant,
-    /// The reason why it does not answer.
+    /// The reason why the store does not answer.
     pub(super) warning: Option<String>,
-    /// The candidates in the last answer; none where the store has no way to ask.
+    /// The candidates in the last answer; none if the store has no way to ask.
     roll: Option<Vec<CandidateInfo>>,
 }
 
@@ -119,7 +119,7 @@ impl Board {
         }
     }
 
-    /// The same where the elections are queues.
+    /// The same for elections that are queues.
     pub(super) fn of_queues(self, is_queue: bool) -> Self {
         Self { is_queue, ..self }
     }
@@ -152,7 +152,7 @@ impl Board {
             row.believe();
             self.rows.insert(key, row);
         }
-        // An election whose record is gone has a vacancy, and its line stays.
+        // An election whose record is gone is vacant, and its line stays.
         for (key, row) in before {
             self.rows.insert(key, Row { entry: Entry::Vacant, ..row });
         }

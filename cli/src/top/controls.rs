@@ -7,7 +7,7 @@ use incumbent::{Instant, Leader};
 use super::board::{Board, Row};
 use crate::screen::Key;
 
-/// The column by which the lines are sorted.
+/// The column that sorts the lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
     #[default]
@@ -55,7 +55,7 @@ impl Sort {
             }
             // The most first.
             Self::Changes => other.changes.cmp(&one.changes),
-            // The fewest first: elections without a successor.
+            // The fewest first, to show elections without a successor.
             Self::Waiting => {
                 let waiting = |row: &Row| row.waiting.as_ref().map(Vec::len);
                 waiting(one).is_none().cmp(&waiting(other).is_none()).then(waiting(one).cmp(&waiting(other)))
@@ -105,7 +105,7 @@ impl Controls {
         let rows = board.rows.iter().map(|(key, row)| (key.as_str(), row));
         let mut shown: Vec<_> =
             rows.filter(|(key, row)| fits(key) || row.leader().is_some_and(fits)).collect();
-        // They are in the order of their keys, and a stable sort keeps it among equals.
+        // They are in the order of their keys, which a stable sort keeps among equals.
         shown.sort_by(|(_, one), (_, other)| self.sort.compare(one, other, now));
         if self.is_reversed {
             shown.reverse();
@@ -113,7 +113,7 @@ impl Controls {
         shown
     }
 
-    /// The index of the chosen election among those shown: the first one where it is not among them.
+    /// The index of the chosen election among the shown ones; the first if it is not shown.
     pub(super) fn chosen(&self, shown: &[(&str, &Row)]) -> usize {
         let is_chosen = |(key, _): &(&str, &Row)| Some(*key) == self.chosen.as_deref();
         shown.iter().position(is_chosen).unwrap_or(0)

@@ -33,19 +33,19 @@ use view::View;
 
 /// Show all elections of a store on the screen, live
 ///
-/// A line for each election: who leads and for how long, what is left of the lease, how many leaders there have
-/// been, how many candidates wait; those that wait for the chosen election are named below. It takes no part in any
-/// election.
+/// Shows a line for each election: who leads and for how long, how much of the lease is left, how many leaders there
+/// have been, and how many candidates wait. The candidates that wait for the chosen election are named below. The
+/// command takes no part in any election.
 ///
-/// A leader reports how long it has led with each renewal. Until a renewal has been observed, its age is a lower
-/// bound, written as `>`, and what is left of its lease an upper bound, drawn dimly. Leaders are counted from the
-/// start of this command; a leader that is evicted and wins again within milliseconds may be missed. A lease that
-/// has run out without a renewal is `overdue`: the leader has crashed or is cut off, and the next one waits until
-/// that is certain. Only candidates that answer are counted as waiting; other software does not answer.
+/// A leader reports how long it has led with each renewal. Until a renewal has been observed, its age is a lower bound,
+/// written as `>`, and what is left of its lease an upper bound, drawn dimly. Leaders are counted from the start of
+/// this command; a leader that is evicted and wins again within milliseconds may be missed. A lease that has run out
+/// without a renewal is `overdue`: the leader has crashed or is cut off, and the next leader waits until that is
+/// certain. Only candidates that answer are counted as waiting; other software does not answer.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The pause between two looks at the store
+    /// The pause between two reads of the store
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1s")]
     every: Duration,
     #[command(flatten)]
@@ -61,12 +61,12 @@ Examples:
 Keys:
   q             leave
   up, down      choose an election (also k, j, PgUp, PgDn, Home, End)
-  s, r          sort by the next column; the other way round
+  s, r          sort by the next column; reverse the order
   /             show only the elections whose key or leader contains what is
                 typed; Esc shows all again
-  e             evict the leader of the chosen election, after a question";
+  e             evict the leader of the chosen election, if you confirm it";
 
-/// The interval at which the screen is drawn again, so that times move (250 ms).
+/// The interval at which the screen is redrawn, so that times move (250 ms).
 const FRAME: Duration = Duration::from_millis(250);
 /// The shortest pause between two reads: other clients need the store too.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -78,14 +78,13 @@ const CALL: Duration = Duration::from_secs(2);
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     if as_json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage(
-            "top draws on a terminal, and needs one to read keys from: `incumbent status --all --json` says the \
-             same to a program",
+            "top needs a terminal to draw on and to read keys from: `incumbent status --all --json` reports the same \
+             to a program",
         ));
     }
     if !can_draw() {
         return Err(Failure::usage(
-            "top draws on the terminal, and this one says that it cannot be drawn on (TERM is dumb): `incumbent status \
-             --all` says the same in lines",
+            "top cannot draw on this terminal (TERM is dumb): `incumbent status --all` prints the same as lines",
         ));
     }
     let mut signals = Signals::new()?;
@@ -134,7 +133,7 @@ struct Top {
     look_again: Arc<Notify>,
     /// The keys of elections that have an observer.
     observed: HashSet<String>,
-    /// Dropped with this, and so cancelled.
+    /// Cancelled when this is dropped.
     tasks: JoinSet<()>,
 }
 
@@ -186,7 +185,7 @@ impl Top {
         Ok(self.screen.draw(&view)?)
     }
 
-    /// Does what a key asks for. Returns whether that is to leave.
+    /// Does what a key asks for. Returns true if that is to leave.
     fn press(&mut self, key: Key) -> bool {
         let now = self.clock.now();
         match self.controls.press(key, &self.board, now) {

@@ -42,7 +42,7 @@ const WAITING: u16 = 8;
 const BETWEEN: u16 = 2;
 
 impl Widths {
-    /// The width left beside the other columns and the space between all of them.
+    /// The width left by the other columns and the space between all of them.
     fn of(width: u16) -> Self {
         let space = width.saturating_sub(1 + HELD + LEFT + CHANGES + WAITING + BETWEEN * 5 + 1);
         let bar = (space / 5).clamp(8, 20);
@@ -69,7 +69,7 @@ impl Widget for &View<'_> {
 
         self.title(shown.len(), area.width).render(top, buffer);
         let widths = Widths::of(area.width);
-        // Only what is shown becomes text: a store may have thousands of elections.
+        // Only shown elections become text: a store may have thousands of elections.
         let visible = shown.iter().enumerate().skip(first).take(space);
         let lines = visible.map(|(index, (key, row))| self.row(key, row, widths, index == chosen));
         Table::new(lines, columns(&widths.all(), BETWEEN, area.width))
@@ -160,9 +160,11 @@ impl View<'_> {
     /// The reason why there are no lines.
     fn nothing(&self) -> &'static str {
         match (self.board.answered, self.board.rows.is_empty()) {
-            (None, _) => "the store is asked",
-            (Some(_), true) => "no election has a record here: none was held, or all have expired",
-            (Some(_), false) => "no election has that in its key or in its leader's name",
+            (None, _) => "waiting for the store",
+            (Some(_), true) => {
+                "no election has a record here: none was ever held, or all records have expired"
+            }
+            (Some(_), false) => "no election's key or leader's name contains that",
         }
     }
 
@@ -195,13 +197,13 @@ impl View<'_> {
         let keys = match self.controls.mode {
             Mode::Look => " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
             Mode::Filter => " Enter done  Esc shows all",
-            Mode::Confirm { .. } => " y evicts  any other key: nothing is done",
+            Mode::Confirm { .. } => " y evicts  any other key cancels",
         };
         Span::styled(keys, tone::DIM)
     }
 }
 
-/// The leader, or the successor that was named, or the reason for the vacancy.
+/// The leader, the named successor, or the reason for the vacancy.
 fn leader(row: &Row, state: &str) -> String {
     match (&row.entry, row.leader()) {
         (_, Some(leader)) => leader.to_owned(),
@@ -218,12 +220,12 @@ fn waiting(key: &str, row: &Row) -> String {
     let names: Vec<_> =
         waiting.iter().map(|one| format!("{} {}", one.name, clock(one.standing_for))).collect();
     match names.as_slice() {
-        [] => format!("no candidate answered that waits for {key}"),
+        [] => format!("no waiting candidate of {key} answered"),
         names => format!("waiting for {key}: {}", names.join(", ")),
     }
 }
 
-/// The numbers of lines above and below.
+/// How many lines are above and below.
 fn hidden(shown: usize, first: usize, space: usize) -> String {
     let below = shown.saturating_sub(first + space);
     match (first, below) {
@@ -234,7 +236,7 @@ fn hidden(shown: usize, first: usize, space: usize) -> String {
     }
 }
 
-/// The age of a state; with `>` where it is a lower bound.
+/// The age of a state; with `>` if it is a lower bound.
 fn age(since: Since, now: Instant) -> String {
     let bound = if since.is_exact { "" } else { ">" };
     format!("{bound}{}", clock(since.age(now)))
@@ -252,7 +254,7 @@ fn clock(span: Duration) -> String {
     }
 }
 
-/// Seconds with one decimal; `<` where it is an upper bound.
+/// Seconds with one decimal; `<` if it is an upper bound.
 fn short(left: Duration, is_bound: bool) -> String {
     let bound = if is_bound && !left.is_zero() { "<" } else { "" };
     format!("{bound}{:.1} s", left.as_secs_f64())
@@ -365,7 +367,7 @@ mod tests {
         let asked = shown(&board(), &controls, 80, 12);
         let end = [
             " Evict ada from jobs? The next leader waits 15.00 s. [y/N]",
-            " y evicts  any other key: nothing is done",
+            " y evicts  any other key cancels",
         ];
         assert_eq!(text(&asked)[10..], end);
         assert_eq!(asked[(1, 10)].modifier, Modifier::BOLD);

@@ -19,7 +19,7 @@ fn refused(arguments: &[&str], code: i32, message: &[&str]) -> Ended {
     ended
 }
 
-/// A bucket made without regard to elections.
+/// A bucket created without elections in mind.
 fn make_bucket(server: &NatsServer, config: kv::Config) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let client = async_nats::connect(server.url()).await.unwrap();
@@ -43,12 +43,16 @@ fn an_address_to_listen_at_is_refused_with_one_that_can_be() {
 
 #[test]
 fn a_command_line_that_cannot_be_is_refused() {
-    refused(&["status", "jobs"], 2, &["no store is named", "--store", "INCUMBENT_STORE"]);
+    refused(&["status", "jobs"], 2, &["no store given", "--store", "INCUMBENT_STORE"]);
     refused(&["status", "--store", "memory:"], 2, &["<KEY|--all>"]);
     refused(&["demo", "--workers", "1"], 2, &["--workers", "2..=50"]);
     refused(&["demo", "--faults", "rain"], 2, &["rain", "hand-over"]);
     refused(&["demo", "--lease", "soon"], 2, &["--lease"]);
-    refused(&["demo", "--in-process", "--faults", "kill"], 2, &["--faults kill wants a process"]);
+    refused(
+        &["demo", "--in-process", "--faults", "kill"],
+        2,
+        &["--faults kill needs candidates that are processes"],
+    );
     refused(
         &["demo", "--store", "memory:x"],
         2,
@@ -258,7 +262,7 @@ fn an_error_of_the_command_line_is_json_where_that_is_asked_for() {
         assert_eq!((&error["code"], &error["exit"]), (&"USAGE".into(), &2.into()), "{refused:?}");
         assert!(error["message"].as_str().unwrap().contains(part), "{refused:?}");
     }
-    // It is the command's own option there.
+    // There it is the command's own option.
     let plain = ended(&["run", "--bogus", "--", "x", "--json"]);
     assert!(plain.stderr.starts_with("error: unexpected argument"), "{plain:?}");
     let help = ended(&["status", "--json", "--help"]);

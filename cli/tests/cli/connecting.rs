@@ -1,4 +1,5 @@
-//! What a command says where it cannot connect, a row for each cause: the address, the cause, the remedy, the exit code.
+//! The messages of commands that cannot connect, one row for each cause: the address, the cause, the remedy, the exit
+//! code.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -10,7 +11,7 @@ use incumbent_testkit::port::Port;
 
 use crate::support::{Running, ended, incumbent};
 
-/// A cause, and what is expected.
+/// A cause, and the expected message.
 struct Row {
     store: String,
     code: i32,
@@ -30,7 +31,7 @@ fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
         for mut stream in listener.incoming().map_while(Result::ok) {
             match answer {
                 Some(answer) => {
-                    // One that speaks first waits for no request.
+                    // A server that speaks first does not wait for a request.
                     if answer.starts_with(b"HTTP") {
                         let _ = stream.read(&mut [0; 512]);
                     }
@@ -46,7 +47,7 @@ fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
 const HTTP: Option<&[u8]> =
     Some(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 
-/// Checks each row, by a command that asks and by a candidate; all at the same time.
+/// Checks each row, with a command that reads and with a candidate, all at the same time.
 #[track_caller]
 fn each(rows: Vec<Row>) {
     let start = |row: Row| {
@@ -85,19 +86,19 @@ fn what_nats_cannot_be_reached_for_is_said() {
         row(
             store("nats", &silent),
             3,
-            &[&silent, "no answer as of a NATS server", "check the host and the port"],
+            &[&silent, "nothing answered like a NATS server", "check the host and the port"],
         ),
         row(
             store("nats", &http),
             3,
-            &[&http, "no answer as of a NATS server", "check the host and the port"],
+            &[&http, "nothing answered like a NATS server", "check the host and the port"],
         ),
         row(
             store("nats", "no-such-host.invalid:4222"),
             3,
             &["no-such-host.invalid:4222", "lookup", "check the host"],
         ),
-        row(store("tls", &plain), 3, &[&plain, "has no TLS", "write nats://"]),
+        row(store("tls", &plain), 3, &[&plain, "does not use TLS", "write nats://"]),
         row(store("nats", &secured), 3, &[&secured, "certificate", "check tls_ca"]),
         row(store("tls", &secured), 3, &[&secured, "certificate", "check tls_ca"]),
         row(
@@ -133,7 +134,7 @@ fn what_etcd_cannot_be_reached_for_is_said() {
 fn a_server_without_jetstream_is_waited_for_by_every_command_alike() {
     let server = NatsServer::start(Options::new().config("jetstream: disabled"));
     let store = format!("{}/ELECTIONS", server.url());
-    each(vec![row(&*store, 3, &["JetStream is not enabled there", "domain"])]);
+    each(vec![row(&*store, 3, &["JetStream is not enabled", "domain"])]);
     for command in ["init", "doctor"] {
         assert_eq!(ended(&[command, "--store", &store]).code, Some(3));
     }
@@ -160,7 +161,7 @@ fn a_candidate_that_is_not_elected_in_time_says_why_its_store_was_not_opened() {
     }
 }
 
-/// The failures of librdkafka's connections have no address and no cause of their own.
+/// The failures of librdkafka's connections contain neither an address nor a cause.
 #[cfg(feature = "kafka")]
 #[test]
 fn what_kafka_cannot_be_reached_for_is_said() {

@@ -1,4 +1,4 @@
-//! `incumbent run --store console:`: handlers, tried by hand.
+//! `incumbent run --store console:`: trying handlers by hand.
 
 use std::process::Stdio;
 

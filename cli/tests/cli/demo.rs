@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::support::{Ended, Running, children, ended, incumbent, json};
 
-/// The longest time that every fault may take, some of them twice: on a busy machine a leader may lose its lease of 2 s
-/// just before a fault.
+/// The longest time that all faults may take, some of them twice, because on a busy machine a leader may lose its lease
+/// of 2 s just before a fault.
 const PLAY: Duration = Duration::from_secs(240);
 
 /// Runs a demo until each of these faults was made and a candidate led after the last, and ends it.
@@ -28,7 +28,8 @@ fn played(arguments: &[&str], faults: &[&str]) -> Ended {
         let fault = faults.iter().find(|fault| reported["fault"] == **fault);
         match (reported["event"].as_str(), fault) {
             (Some("fault"), Some(fault)) => awaited.remove(fault),
-            // It could not be made, such as a hand over by a leader whose lease has just ended; its turn comes again.
+            // It could not be made, for instance a hand over by a leader whose lease has just ended; its turn comes
+            // again.
             (Some("missed"), Some(fault)) => awaited.insert(fault),
             _ => false,
         };
@@ -95,7 +96,7 @@ fn processes_on_a_real_server_have_one_leader_at_a_time_and_a_missing_bucket_is_
     let reported: Vec<Value> = demo.stdout.lines().map(json).collect();
     let note = reported.iter().find(|line| line["event"] == "note").unwrap();
     assert!(note["message"].as_str().unwrap().starts_with("made the bucket DEMO"), "{note}");
-    // A second demo finds the bucket there, and uses a key of its own.
+    // A second demo finds the bucket, and uses its own key.
     let again =
         played(&["demo", "--store", &store, "--workers", "3", "--faults", "hand-over"], &["hand-over"]);
     check(&again, &["hand-over"]);
@@ -110,7 +111,7 @@ fn tasks_of_one_process_do_without_kill_and_stop() {
 
 #[test]
 fn without_faults_the_first_leader_leads_to_the_end() {
-    // A few renewals, of a lease that does not end just because the machine is busy.
+    // A few renewals of a lease that does not end merely because the machine is busy.
     let words = ["demo", "--for", "15s", "--lease", "10s", "--faults", "none", "--workers", "3"];
     let demo = ended(&[&words[..], &["--no-splay", "--json"]].concat());
     check(&demo, &[]);
@@ -142,7 +143,7 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
 
 #[test]
 fn a_demo_that_is_killed_leaves_no_process_not_even_a_stopped_one() {
-    // Files that it can no longer remove go with the test.
+    // The test removes files that the demo no longer can.
     let litter = tempfile::tempdir().unwrap();
     let mut demo = incumbent(&["demo", "--for", "80s", "--faults", "stop", "--json"]);
     demo.env("TMPDIR", litter.path());
@@ -161,7 +162,7 @@ fn a_second_ctrl_c_kills_candidates_that_do_not_leave() {
     let mut demo = Running::start(incumbent(&["demo", "--for", "80s", "--faults", "none", "--json"]));
     demo.until("a leader", |line| (json(line)["event"] == "won").then_some(()));
     let candidates = children(demo.pid());
-    // Of two that run, one at least does not lead: it is ordered to leave at once.
+    // At least one of two running candidates does not lead, and is ordered to leave at once.
     for candidate in &candidates[2..] {
         incumbent_testkit::process::pause(*candidate);
     }

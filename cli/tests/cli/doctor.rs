@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::snapshot;
 use crate::support::{Scratch, ended, json, settled};
 
-/// A bucket made without regard to the documentation.
+/// A bucket created without reading the documentation.
 fn make_bucket(server: &NatsServer, config: kv::Config) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let client = async_nats::connect(server.url()).await.unwrap();
@@ -101,9 +101,9 @@ fn a_lease_that_does_not_outlast_a_server_is_weak_and_one_that_cannot_be_is_refu
     assert_eq!(ended(&["init", "--store", &store, "--lease", "2s", "--new"]).code, Some(0));
     let report = examined(&store, &["--preset", "fast"], 0);
     assert_eq!(report["forecast"]["survives_a_server"], false);
-    assert!(found(&report, "weak")[0].starts_with("a term is lost when the server is away for "), "{report}");
+    assert!(found(&report, "weak")[0].starts_with("a term is lost when the server is down for "), "{report}");
     let text = ended(&["doctor", "--preset", "fast", "--store", &store]).stdout;
-    assert!(text.contains("  it is on one server: no candidate leads until that is back\n"), "{text}");
+    assert!(text.contains("  it is on a single server: no candidate leads until that is back\n"), "{text}");
     let report = examined(&store, &[], 4);
     assert_eq!((found(&report, "broken").len(), &report["safe"]), (0, &json!(true)), "{report}");
     assert!(found(&report, "refused")[0].starts_with("--lease is 2s, and must be at least 5s"), "{report}");
@@ -123,7 +123,7 @@ fn a_bucket_that_cannot_hold_a_record_is_broken() {
     assert!(broken.contains(&"it cannot hold a leader's record (max_bytes is 300 bytes)".into()), "{report}");
 }
 
-/// As a client makes it that has TTLs for single records.
+/// As created by a client that uses TTLs for single records.
 #[test]
 fn a_candidate_beside_the_go_library_takes_its_lease_from_a_bucket_that_has_leases_of_their_own() {
     let server = NatsServer::start(Options::new());
@@ -149,7 +149,7 @@ fn leaders_of_other_software_cannot_bear_markers() {
         bucket.put("jobs", "go-1".into()).await.unwrap();
     });
     let report = examined(&store, &[], 4);
-    assert!(found(&report, "refused")[0].starts_with("1 of the leaders are of other software"), "{report}");
+    assert!(found(&report, "refused")[0].starts_with("1 of the leaders run other software"), "{report}");
     assert_eq!(report["elections"], json!({ "total": 1, "led": 1, "led_by_other_software": 1 }));
 }
 
@@ -171,7 +171,7 @@ fn a_cluster_is_shown_with_its_servers_and_one_that_is_away_is_weak() {
     let away = (0..3).find(|n| cluster[*n].name() != leader).unwrap();
     let name = cluster[away].name().to_owned();
     cluster[away].kill();
-    let reported = format!("the server {name:?} is away or behind");
+    let reported = format!("the server {name:?} is down or lagging");
     incumbent_testkit::wait::until(&reported, Duration::from_secs(60), || {
         let doctor = ended(&["doctor", "--json", "--store", &store]);
         doctor.code == Some(0)
@@ -192,5 +192,5 @@ fn a_file_is_examined_for_people() {
 fn a_store_in_memory_is_examined_and_called_one() {
     let report = examined("memory:", &["--preset", "fast"], 0);
     assert_eq!(report["forecast"]["lease_ms"], 2000.0);
-    assert!(found(&report, "note")[0].starts_with("no other process sees"), "{report}");
+    assert!(found(&report, "note")[0].starts_with("other processes cannot see"), "{report}");
 }

@@ -12,7 +12,7 @@ use crate::listen::counts;
 use crate::run::{delete, state};
 use crate::support::{Ended, LIMIT, Running, Scratch, children, ended, incumbent};
 
-/// The arguments of a candidate whose lease does not end just because the machine is busy.
+/// The arguments of a candidate whose lease does not end merely because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     leased(scratch, name, "30s")
 }
@@ -157,7 +157,7 @@ fn an_end_that_outlasts_the_lease_is_a_broken_promise_reported_while_it_runs() {
     await_output(&mut run, "on-lost: ends");
     let broken = await_output(&mut run, "the promise of one leader is broken");
     assert!(broken.contains("on-lost is still running"), "{broken}");
-    // The handler would run for long; a second signal does not wait for it.
+    // The handler would run for a long time; a second signal does not wait for it.
     run.signal(Signal::TERM);
     run.signal(Signal::INT);
     let ended = run.wait();
@@ -233,7 +233,7 @@ fn a_begin_that_is_killed_for_its_time_has_its_end_run() {
 fn an_end_is_run_though_the_output_of_the_begin_is_not_read() {
     let scratch = Scratch::made();
     let (full, ended) = (file(&scratch, "full"), file(&scratch, "ended"));
-    // More bytes than the pipe and all buffers before it hold.
+    // More bytes than the pipe and all buffers in front of it hold.
     let begin = format!("head -c 4000000 /dev/zero | tr '\\0' '\\n' & echo > {}; wait", full.display());
     let end = format!("echo $INCUMBENT_REASON > {0}.new; mv {0}.new {0}", ended.display());
     let words = [&arguments(&scratch, "ada")[..], &["--on-won", &begin, "--on-lost", &end, "-v"]].concat();
@@ -343,7 +343,7 @@ fn work_whose_supervisor_is_killed_is_ended_in_its_place() {
     wait::until("the end of the work", wait::GENEROUS, || ended.exists());
     let sequence = begun.rsplit(' ').next().unwrap();
     assert_eq!(fs::read_to_string(&ended).unwrap(), format!("KILLED {sequence}\n"));
-    // No other candidate can lead yet: the lease of the killed one is not over.
+    // No other candidate can lead yet, because the killed candidate's lease is not over.
     assert_eq!(state(&scratch), "held");
 }
 
@@ -391,7 +391,7 @@ fn an_option_of_elector_beside_a_command_is_refused_with_its_name_here() {
         let refused =
             ended(&["run", "--store", &scratch.url, "--key", "jobs", theirs, "ada", "--", "echo", "never"]);
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
-        let said = format!("incumbent: {theirs} goes with handlers; with a command, use {ours}\n");
+        let said = format!("incumbent: {theirs} is for handlers; with a command, use {ours}\n");
         assert_eq!(refused.stderr, said);
     }
 }

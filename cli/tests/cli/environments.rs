@@ -1,5 +1,5 @@
-//! Each form of `incumbent run`, in each environment in which candidates live, through what happens to them at night: the program is
-//! upgraded in place, every signal that means no end arrives, and the store is away for longer than a lease.
+//! Each form of `incumbent run`, in each environment of candidates, through a typical night: the program is upgraded in
+//! place, every harmless signal arrives, and the store is unreachable for longer than a lease.
 //!
 //! With `--json`, every line of the standard error fits the schema.
 
@@ -23,7 +23,7 @@ use crate::operate::server;
 use crate::support::{Ended, LIMIT, Running, Scratch, children, ended, json};
 use crate::terminal::terminal;
 
-/// The lease of every candidate, and for how long its store is away.
+/// The lease of every candidate, and how long its store is unreachable.
 const LEASE: Duration = Duration::from_secs(6);
 const AWAY: Duration = Duration::from_secs(10);
 
@@ -54,11 +54,11 @@ impl Form {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// A process as any other.
+    /// An ordinary process.
     Plain,
     /// Process 1 of a container, with a read-only root and a limit on processes.
     Container,
-    /// A service of a manager that is notified and watches.
+    /// A service whose manager is notified and watches it.
     Unit,
     /// Started with nohup at a terminal, which is closed.
     Nohup,
@@ -66,10 +66,10 @@ enum Place {
 
 const PLACES: [Place; 4] = [Place::Plain, Place::Container, Place::Unit, Place::Nohup];
 
-/// The program as a package has installed it, and what the places need.
+/// The program as installed by a package, and what the places need.
 struct Installed {
     folder: TempDir,
-    /// What a manager of services listens at.
+    /// The socket of a service manager.
     _notified: UnixDatagram,
 }
 
@@ -87,14 +87,14 @@ impl Installed {
         self.folder.path().join("incumbent")
     }
 
-    /// Puts another file under the program's name, one that cannot be run.
+    /// Replaces the program's file by one that cannot be run.
     fn upgrade(&self) {
         let new = self.folder.path().join("new");
         fs::write(&new, "another version").unwrap();
         fs::rename(&new, self.program()).unwrap();
     }
 
-    /// The places that can be had here.
+    /// The places that are available here.
     fn places(&self) -> Vec<Place> {
         let can_be = |place: &Place| {
             let mut one = self.in_place(*place, Path::new("true"), &[]);
@@ -103,7 +103,7 @@ impl Installed {
         PLACES.into_iter().filter(can_be).collect()
     }
 
-    /// These words of that program, in that place.
+    /// The command with these words of that program, in that place.
     fn in_place(&self, place: Place, program: &Path, words: &[&str]) -> Command {
         let mut command = match place {
             Place::Plain => Command::new(program),
@@ -141,7 +141,7 @@ impl Installed {
     }
 }
 
-/// A candidate, and everything that it has written to the standard error.
+/// A candidate, and everything that it wrote to the standard error.
 struct Candidate {
     form: Form,
     place: Place,
@@ -182,7 +182,7 @@ impl Candidate {
 
     fn signal(&self, signal: Signal) {
         let pid = match self.place {
-            // Its process 1; what is outside of it is not the container's.
+            // Its process 1; anything outside is not the container's.
             Place::Container => children(self.run.pid())[0],
             _ => self.run.pid(),
         };
@@ -195,7 +195,7 @@ impl Candidate {
         let mut ended = self.run.wait();
         ended.stderr = self.written + &ended.stderr;
         for line in ended.stderr.lines() {
-            // Nohup's own.
+            // Not nohup's own lines.
             let is_ours = self.place != Place::Nohup || !line.starts_with("nohup: ");
             assert!(
                 !is_ours || schemas.iter().any(|schema| schema.is_valid(&json(line))),
@@ -212,7 +212,7 @@ fn schemas() -> [Validator; 2] {
     [definition("event"), definition("error")]
 }
 
-/// Has each form in each place live through a night, in a store that these make leave and come back.
+/// Makes each form in each place live through a night, while these functions take the store away and bring it back.
 #[track_caller]
 fn outlives_the_night(store: &str, more: &[&str], leave: impl FnOnce(), come_back: impl FnOnce()) {
     let installed = Installed::new();
@@ -291,7 +291,7 @@ fn lease() -> [&'static str; 2] {
     ["--lease", "6s"]
 }
 
-/// Has each form in each place meet a store that takes no candidate, and give up.
+/// Makes each form in each place meet a store that accepts no candidate, and give up.
 #[track_caller]
 fn gives_up(what: &str, store: &str, code: i32) {
     let installed = Installed::new();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::snapshot;
 use crate::support::{Ended, LIMIT, Running, ended, incumbent, json, sequence, takes_part};
 
-/// A server, and the store under the prefix `app/` there, which no candidate has to wait in.
+/// A server, and the store under its prefix `app/`, in which no candidate must wait.
 fn server() -> (EtcdServer, String) {
     prepared(EtcdServer::start(Options::new()))
 }
@@ -41,7 +41,7 @@ fn leading(store: &str, name: &str) -> Running {
     run
 }
 
-/// A candidate of other software, which leads.
+/// A leading candidate of other software.
 fn elected(server: &EtcdServer, name: &str) -> ChildGuard {
     let mut command = Command::new(tools::etcdctl().unwrap());
     command.env("ETCDCTL_API", "3").args(["--endpoints", &server.address(), "elect", "app/jobs", name]);
@@ -91,9 +91,8 @@ fn a_prefix_is_prepared_once() {
     let server = EtcdServer::start(Options::new());
     let store = format!("etcd://{}/app", server.address());
     let made = ended(&["init", "--store", &store]);
-    let said = format!(
-        "wrote the birth record of {store}\nno candidate leads there before it is as old as a candidate's lease\n"
-    );
+    let said =
+        format!("wrote the birth record of {store}\nno candidate can lead until it is as old as its lease\n");
     assert_eq!((made.code, made.stdout.as_str()), (Some(0), said.as_str()), "{made:?}");
     let again = ended(&["init", "--store", &store, "--json"]);
     let again = json(&again.stdout);
@@ -204,7 +203,7 @@ fn a_leader_of_other_software_is_shown_and_evicted_and_hands_over_to_no_candidat
     let observed = ended(&["observe", "jobs", "--count", "1", "--store", &store]);
     assert!(observed.stdout.contains(" jobs: go-1 leads since revision "), "{observed:?}");
     let hand_over = ["hand-over", "jobs", "--to", "ben", "--yes", "--store", &store];
-    refused(&hand_over, 1, &["go-1 is a candidate of other software", "incumbent evict jobs"]);
+    refused(&hand_over, 1, &["go-1 runs other software", "incumbent evict jobs"]);
     let report = examined(&store, 0);
     assert_eq!(report["elections"], json!({ "total": 1, "led": 1, "led_by_other_software": 1 }));
     let evicted = ended(&["evict", "jobs", "--yes", "--json", "--store", &store]);
@@ -221,7 +220,7 @@ fn a_candidate_of_other_software_that_stands_before_the_successor_leaves_the_lea
     let mut ben = campaigning(&store, "ben");
     takes_part(&mut ben, "ada");
     let hand_over = ["hand-over", "jobs", "--to", "ben", "--yes", "--timeout", "4s", "--store", &store];
-    refused(&hand_over, 1, &["go-1 stands before ben", "other software"]);
+    refused(&hand_over, 1, &["go-1 is ahead of ben", "other software"]);
     assert_eq!(status(&store)["leader"]["name"], "ada");
     ada.signal(Signal::TERM);
     assert_eq!(ada.wait().code, Some(0));
@@ -257,7 +256,7 @@ fn handlers_run_in_the_election_that_the_variables_of_elector_name() {
     ]);
     let mut run = Running::start(command);
     let reported = run.reported_until("the beginning", |line| line == "on-won: begins jobs");
-    assert!(reported.contains("a refresh interval of 15.00 s is not kept"), "{reported}");
+    assert!(reported.contains("the refresh interval of 15.00 s is ignored"), "{reported}");
     assert!(keys(&server).iter().any(|key| key.starts_with("elector/jobs/")));
     run.signal(Signal::TERM);
     let ended = run.wait();
@@ -329,7 +328,7 @@ fn a_member_that_is_away_is_weak_and_a_proxy_is_broken() {
         let doctor = ended(&["doctor", "--json", "--lease", "15s", "--store", &store]);
         (doctor.code == Some(4))
             .then(|| found(&json(&doctor.stdout), "broken"))
-            .filter(|broken| broken[0].starts_with("an `etcd grpc-proxy` answers"))
+            .filter(|broken| broken[0].starts_with("the URL leads to an `etcd grpc-proxy`"))
     });
 }
 
@@ -348,7 +347,7 @@ fn a_full_cluster_is_refused_and_its_remedy_is_named() {
     assert!(found(&report, "refused")[0].starts_with("the cluster is full (alarm NOSPACE)"), "{report}");
 }
 
-/// A server that asks for users: `root`, and one for each role that the program prints.
+/// A server that requires users: `root`, and one for each role that the program prints.
 fn guarded() -> EtcdServer {
     let (server, store) = server();
     server.ctl(&["user", "add", "root:p"]);
@@ -382,7 +381,8 @@ fn with_the_printed_role_a_candidate_can_do_what_it_must_and_nothing_elsewhere()
     assert_eq!(looked["settings"]["permitted"], json!({ "read": true, "write": false }));
     let notes = found(&looked, "note");
     assert!(notes.iter().any(|note| note.starts_with("the user \"observer\" may read")), "{looked}");
-    let open = |notes: &[String]| notes.iter().any(|note| note.starts_with("the cluster asks for no user"));
+    let open =
+        |notes: &[String]| notes.iter().any(|note| note.starts_with("the cluster has authentication off"));
     assert!(!open(&notes), "{looked}");
     let evict = ["evict", "jobs", "--yes", "--store", &observer];
     refused(&evict, 6, &["permission denied", "`incumbent permissions`"]);
@@ -410,7 +410,7 @@ fn credentials_that_are_refused_end_every_command_and_are_not_shown() {
             &["does not accept the user and the password"],
         );
         assert!(!said.stderr.contains("s3cr3t"), "{said:?}");
-        refused(&[command, &["--store", &none]].concat(), 6, &["asks for a user", "user:password@"]);
+        refused(&[command, &["--store", &none]].concat(), 6, &["requires a user", "user:password@"]);
     }
     let run = ["run", "--key", "jobs", "--fail-fast", "--store", &wrong, "--", "true"];
     refused(&run, 6, &["does not accept the user and the password"]);

@@ -1,4 +1,4 @@
-//! The program's description of itself: help, completions, manual.
+//! The program's own documentation: help, completions, manual.
 
 use crate::snapshot;
 use crate::support::{Running, ended, incumbent};

@@ -52,7 +52,7 @@ fn where_the_account_requires_a_limit_it_is_asked_for_and_kept() {
     let server = NatsServer::start(Options::new().config(accounts));
     let store = format!("nats://ada:ada@{}/ELECTIONS", server.address());
     let refused = ended(&["init", "--store", &store]);
-    let says = "incumbent: this account of NATS takes no bucket without a limit on its size: give --max-bytes, such as \
+    let says = "incumbent: this NATS account requires a size limit for every bucket: give --max-bytes, such as \
                 10000000\n";
     assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), says), "{refused:?}");
     let few = ended(&["init", "--store", &store, "--max-bytes", "10KB"]);

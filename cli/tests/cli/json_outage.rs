@@ -1,4 +1,5 @@
-//! Every line of the standard error is JSON with `--json`, also where the store is away, silent, slow, full or forbidden.
+//! With `--json` every line of the standard error is JSON, even if the store is unreachable, silent, slow, full or
+//! forbidden.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::support::{Running, Scratch, ended, incumbent, json as parsed};
 /// The largest token that no election has had.
 const ZERO: &str = "0000000000000000-0000000000000001";
 
-/// Every command that opens a store, each with an end.
+/// Every command that opens a store, with options that make it end.
 const COMMANDS: &[&[&str]] = &[
     &["status", "jobs", "-vv"],
     &["status", "--all"],
@@ -44,7 +45,7 @@ fn all_lines_fit(what: &str, stderr: &str) -> usize {
     stderr.lines().count()
 }
 
-/// Runs every command, with JSON asked for by the environment.
+/// Runs every command, with JSON requested by the environment.
 #[track_caller]
 fn every_line_fits(what: &str, store: &str) {
     let start = |words: &&[&str]| {
@@ -171,5 +172,5 @@ fn no_question_is_asked_with_json() {
     let ended = Running::start(command).wait();
     assert_eq!(ended.code, Some(2), "{ended:?}");
     let said = parsed(&ended.stderr)["error"]["message"].as_str().unwrap().to_owned();
-    assert!(said.ends_with("A question is no JSON: confirm with --yes"), "{said}");
+    assert!(said.ends_with("With --json no question is asked: confirm with --yes"), "{said}");
 }

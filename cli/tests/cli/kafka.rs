@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Ended, LIMIT, Running, children, ended, incumbent, json, sequence, takes_part};
 
-/// The broker, and a store there with a prefix that no other test has.
+/// The broker, and a store on it with a prefix that no other test uses.
 fn store(test: &str) -> (Arc<Shared>, String) {
     let broker = Shared::broker();
     let url = format!("kafka://{}/cli-{test}-{}", broker.address(), std::process::id());
@@ -100,7 +100,7 @@ fn a_leader_topic_is_created_once_and_only_for_an_election() {
 #[test]
 fn a_command_runs_while_it_leads_and_another_takes_over_when_it_is_killed() {
     let (_broker, store) = store("run");
-    // Two leases, the least: it is waited for.
+    // Two leases, the least: the test waits for it.
     let store = format!("{store}?session=24s");
     let mut ada = campaigning(&store, "ada");
     let first = sequence(&mut ada);
@@ -181,10 +181,10 @@ fn a_cluster_is_examined_for_brokers_sessions_topics_and_protocols() {
     let consumer = examined(&format!("{store}?protocol=consumer"), 0);
     assert_eq!(consumer["settings"]["group_protocol"]["used"], "consumer");
     let notes = found(&consumer, "note");
-    assert!(notes.iter().any(|note| note.contains("the session is the brokers'")), "{notes:?}");
-    // The brokers let no member in with a shorter one.
+    assert!(notes.iter().any(|note| note.contains("the brokers set the session")), "{notes:?}");
+    // The brokers admit no member with a shorter session.
     let short = examined(&format!("{store}?session=500ms"), 4);
-    assert!(found(&short, "refused")[0].contains("outside of the brokers' limits"), "{short:#}");
+    assert!(found(&short, "refused")[0].contains("outside the brokers' limits"), "{short:#}");
     ada.signal(Signal::TERM);
     assert_eq!(ada.wait().code, Some(0));
 
@@ -202,7 +202,7 @@ fn a_cluster_is_examined_for_brokers_sessions_topics_and_protocols() {
     assert!(notes.iter().any(|what| what.starts_with(&kept)), "{notes:?}");
     let refused = found(&report, "refused");
     assert!(refused.iter().any(|what| what.contains("compacted.neli is compacted")), "{refused:?}");
-    assert!(broken.iter().any(|what| what.contains("its unclean elections are on")), "{broken:?}");
+    assert!(broken.iter().any(|what| what.contains("unclean leader elections are enabled")), "{broken:?}");
 }
 
 #[test]
@@ -258,13 +258,13 @@ fn brokers_that_do_not_answer_are_an_error_or_are_waited_for() {
 fn a_property_on_which_elections_depend_is_refused_by_name() {
     for (property, why) in [
         ("group.id=other", "the election's key"),
-        ("enable.auto.commit=true", "a commit is what proves a lease"),
+        ("enable.auto.commit=true", "commits prove a lease"),
         ("session.timeout.ms=1000", "`session` sets it"),
         ("acks=1", "every in-sync replica"),
         ("group.instance.id=a", "`instance_id` sets it"),
     ] {
         let (name, _) = property.split_once('=').unwrap();
-        // A parameter without a point in its name is none of librdkafka's.
+        // A parameter without a dot in its name is not librdkafka's.
         let store = format!("kafka://127.0.0.1:1/?{property}");
         let code = if name.contains('.') { 4 } else { 2 };
         let said =
@@ -324,7 +324,7 @@ fn with_the_printed_permissions_a_candidate_can_do_what_it_must_and_nothing_else
     assert_eq!(status(&observer)["candidates"][0]["name"], "ada");
     let observed = ended(&["observe", "jobs", "--count", "1", "--store", &observer]);
     assert!(observed.stdout.contains(" jobs: ada leads"), "{observed:?}");
-    // Neither of them may do anything in another election.
+    // Neither of them has permissions in another election.
     let init = ["init", "other", "--store", &observer];
     refused(&init, 6, &["app.other.neli", "allow"]);
     let mut other = Running::start(incumbent(&[

@@ -13,7 +13,7 @@ use crate::support::{LIMIT, Running, Scratch, ended, incumbent, sequence};
 /// A candidate that listens, and its address.
 fn listening(scratch: &Scratch, name: &str) -> (Running, String) {
     let mut arguments = vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name];
-    // Short enough to see renewals, long enough not to end just because the machine is busy.
+    // Short enough to see renewals, long enough not to end merely because the machine is busy.
     arguments.extend(["--lease", "10s", "--listen", "127.0.0.1:0"]);
     arguments.extend(["--", "sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"]);
     let mut run = Running::start(incumbent(&arguments));
@@ -50,7 +50,7 @@ fn connections_without_a_request_do_not_keep_others_from_their_answer() {
     let begun = std::time::Instant::now();
     let _idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&address).unwrap()).collect();
     assert_eq!(got(&address, "/leader").0, OK);
-    // Each is given up after 5 s, and 64 are served at a time.
+    // Each connection is given up after 5 s, and 64 are served at a time.
     assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
@@ -118,7 +118,7 @@ fn metrics_count_terms_their_ends_and_writes() {
     let version = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
     assert_eq!(metric(&now, "incumbent_build_info", &version), 1.0);
     assert_eq!(metric(&now, "incumbent_store_connected", ""), 1.0);
-    // A session bounds what it asks of the store, from 64 requests on.
+    // A session bounds its requests to the store, beginning with 64.
     assert_eq!(metric(&now, "incumbent_requests_window", ""), 64.0);
     assert_eq!(metric(&now, "incumbent_requests_waiting", ""), 0.0);
     assert_eq!(metric(&now, "incumbent_late_answers_total", ""), 0.0);
@@ -193,7 +193,7 @@ fn an_address_that_is_taken_is_refused_before_anything_is_campaigned_for() {
     let refused = ended(&run);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(
-        refused.stderr.starts_with(&format!("incumbent: --listen {address} cannot be had")),
+        refused.stderr.starts_with(&format!("incumbent: --listen {address} cannot be used")),
         "{refused:?}"
     );
 }

@@ -22,7 +22,7 @@ fn status_shows_the_holder_of_an_election() {
     let reported = ["since", "token", "lease", "margin", "renewed", "revision", "candidates"];
     assert_eq!(lines[2..].iter().map(|line| words(line)).collect::<Vec<_>>(), reported);
     assert!(lines[4].starts_with("lease       30.00 s, ") && lines[4].ends_with(" left"), "{lines:?}");
-    assert_eq!(lines[5], "margin      1.55 s before that the leader stops by itself");
+    assert_eq!(lines[5], "margin      the leader stops by itself 1.55 s before that");
     assert!(lines[6].starts_with("renewed     ") && lines[6].ends_with(" ago"), "{lines:?}");
     assert!(lines[8].starts_with("candidates  ada  holds the lease, here for "), "{lines:?}");
     let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
@@ -117,7 +117,7 @@ fn status_names_the_holder_and_the_waiting_candidates() {
     let scratch = Scratch::made();
     for store in [&scratch.url, &bucket] {
         let _ada = campaigning_for_long(store, "jobs", "ada");
-        let stands = |names: &[&str]| {
+        let listed = |names: &[&str]| {
             let wanted: Vec<_> = names.iter().map(|name| (json!(name), json!(*name == "ada"))).collect();
             until_some("the candidates", LIMIT, || {
                 let status = json(&ended(&["status", "jobs", "--store", store, "--json"]).stdout);
@@ -127,12 +127,12 @@ fn status_names_the_holder_and_the_waiting_candidates() {
                 (found == wanted).then_some(())
             });
         };
-        stands(&["ada"]);
+        listed(&["ada"]);
         let ben = campaigning_for_long(store, "jobs", "ben");
-        stands(&["ada", "ben"]);
+        listed(&["ada", "ben"]);
         let _cleo = campaigning_for_long(store, "mailer", "cleo");
         drop(ben);
-        stands(&["ada"]);
+        listed(&["ada"]);
     }
     server.stop();
 }
@@ -162,14 +162,17 @@ fn status_of_an_election_that_was_never_held_is_vacant_and_no_failure() {
     let scratch = Scratch::made();
     let status = ended(&["status", "jobs", "--store", &scratch.url]);
     assert_eq!(status.code, Some(0), "{status:?}");
-    assert!(status.stdout.contains("(vacant: it has never been held"), "{status:?}");
+    assert!(status.stdout.contains("(vacant: it was never held"), "{status:?}");
 }
 
 #[test]
 fn status_lists_every_election_of_a_store() {
     let scratch = Scratch::made();
     let nothing = ended(&["status", "--all", "--store", &scratch.url]);
-    assert_eq!(nothing.stdout, "no election has a record here: none was held, or all have expired\n");
+    assert_eq!(
+        nothing.stdout,
+        "no election has a record here: none was ever held, or all records have expired\n"
+    );
     let _ada = settled(&scratch.url, "reports", "ada");
     let mut ben = settled(&scratch.url, "jobs", "ben");
     ben.signal(rustix::process::Signal::TERM);
@@ -197,7 +200,7 @@ fn the_store_may_be_named_by_the_environment() {
     status.env("INCUMBENT_STORE", &scratch.url);
     assert_eq!(
         Running::start(status).wait().stdout,
-        "no election has a record here: none was held, or all have expired\n"
+        "no election has a record here: none was ever held, or all records have expired\n"
     );
 }
 

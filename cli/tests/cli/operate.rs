@@ -79,8 +79,8 @@ fn a_leader_on_a_server_is_evicted_and_the_wait_of_the_next_one_is_printed() {
     evicts_in(&store);
 }
 
-/// The server loses more acknowledged writes than candidates use up by themselves. The candidate that remembers them
-/// reports the token for which it stays out, and leads once the operator accepts.
+/// The server loses more acknowledged writes than candidates make up for by themselves. The candidate that remembers
+/// them reports the token for which it stays out, and leads once the operator accepts.
 #[test]
 fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
     let (mut server, store) = server("10s");
@@ -141,8 +141,7 @@ fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
     assert_eq!(refused.stderr, reported);
     let failed = ended(&[&arguments[..], &["--store", &scratch.url, "--force"]].concat());
     assert_eq!(failed.code, Some(1), "{failed:?}");
-    let reported =
-        "incumbent: ada gave jobs up, and took it again when no other candidate did: is zoe a candidate?\n";
+    let reported = "incumbent: ada gave jobs up, and took it again because no other candidate did: is zoe a candidate?\n";
     assert_eq!(failed.stderr, reported);
 }
 
@@ -190,7 +189,7 @@ fn an_evicted_leader_is_kept_out_until_the_operator_stops() {
     let mut ada = settled(&scratch.url, "jobs", "ada");
     let words = ["evict", "jobs", "--for", "1h", "--yes", "--json", "--store", &scratch.url];
     let mut evict = Running::start(incumbent(&words));
-    // It alone campaigns, so it takes the lease each time, and waits with it for the lease before.
+    // It is the only candidate, so it takes the lease each time, and waits with it for the previous lease.
     for _ in 0..3 {
         let line = evict.until("an eviction", |line| Some(json(line)));
         assert_eq!(line, json!({ "election": "jobs", "evicted": "ada", "wait_ms": 30_000.0 }));
@@ -223,7 +222,7 @@ fn a_leader_of_other_software_cannot_be_asked_and_that_is_said() {
     });
     let asked = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", &scratch.url]);
     assert_eq!(asked.code, Some(1), "{asked:?}");
-    assert!(asked.stderr.contains("go-1 is a candidate of other software"), "{asked:?}");
+    assert!(asked.stderr.contains("go-1 runs other software"), "{asked:?}");
     assert!(asked.stderr.contains("incumbent evict jobs"), "{asked:?}");
     let evicted = ended(&["evict", "jobs", "--yes", "--store", &scratch.url, "--json"]);
     assert_eq!(json(&evicted.stdout)["evicted"], "go-1", "{evicted:?}");

@@ -8,7 +8,7 @@ use incumbent_testkit::process;
 use crate::snapshot::{self, steady};
 use crate::support::{Running, Scratch, ended, incumbent, sequence};
 
-/// A session with a store, as a user at a terminal would see it.
+/// A session with a store, as a user sees it at a terminal.
 struct Session<'a> {
     store: &'a str,
     /// The store's name in messages that do not show the URL.
@@ -46,7 +46,7 @@ fn session(store: &str, lease: &str) -> String {
         session.say(line);
         session.say(&format!("{line} --json"));
     }
-    // It does not hear of its eviction, and so does not campaign again.
+    // It does not learn of its eviction, so it does not campaign again.
     process::pause(ada.pid());
     session.say("evict jobs --yes");
     for line in ["evict jobs --yes", "hand-over jobs --to ben", "observe jobs --count 1", "status jobs"] {

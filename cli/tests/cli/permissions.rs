@@ -13,10 +13,10 @@ use crate::support::{
     Running, campaigning, ended, hand_over, incumbent, json, leading, sequence, takes_part,
 };
 
-/// Far longer than any step here takes, on however busy a machine.
+/// Far longer than any step here takes, however busy the machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A user `name`, with the permissions that the program prints for it and an inbox of its own.
+/// A user `name`, with the permissions that the program prints for it and its own inbox.
 fn user(name: &str, role: &str, keys: &[&str]) -> String {
     let store = format!("nats:///ELECTIONS?inbox_prefix=_INBOX_{name}");
     // A URL without a host needs a context; the bucket and the prefix are all that matters here.
@@ -28,7 +28,7 @@ fn user(name: &str, role: &str, keys: &[&str]) -> String {
     format!("{{ user: {name}, password: p, {} }}", permitted.stdout)
 }
 
-/// A server with an operator, an observer, and a candidate of `jobs` and one of `reports`; the bucket is made.
+/// A server with an operator, an observer, and a candidate each of `jobs` and `reports`; the bucket exists.
 fn server(version: NatsVersion, lease: &str) -> NatsServer {
     let users = [
         user("operator", "operator", &[]),
@@ -65,7 +65,7 @@ fn every_role_can_do_what_it_must(version: NatsVersion) {
     hand_over(&operator, "ben");
     let first = sequence(&mut ben);
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &operator]).code, Some(0));
-    // It waits the lease out; a release afterwards is permitted, too.
+    // It waits the lease out; a later release is permitted too.
     observe.until("the vacancy", |line| (line.ends_with(" jobs: vacant")).then_some(()));
     ada.signal(rustix::process::Signal::TERM);
     assert_eq!(ada.wait().code, Some(0));
@@ -121,7 +121,7 @@ fn a_missing_permission_is_said_once_and_ends_a_candidate_that_shall_not_wait() 
     assert_eq!(refused.code, Some(6), "{refused:?}");
 }
 
-/// Every write that would end another candidate's term, tried as that user by a plain client.
+/// Tries, as that user with a plain client, every write that would end another candidate's term.
 async fn hostile(server: &NatsServer, user: &str) {
     let options = async_nats::ConnectOptions::with_user_and_password(user.into(), "p".into())
         .custom_inbox_prefix(format!("_INBOX_{user}"))
@@ -144,9 +144,9 @@ async fn hostile(server: &NatsServer, user: &str) {
         let refused = client.request(format!("$JS.API.{request}"), payload.to_string().into()).await;
         assert!(refused.is_err(), "{request}: {refused:?}");
     }
-    // Nor do candidates write to the key for a caller that names it as its reply subject.
+    // Nor do candidates write to the key for a caller that gives it as its reply subject.
     client.publish_with_reply("_incumbent.roll.ELECTIONS", key, "".into()).await.unwrap();
-    // A consumer may be made, but not one that delivers to the key.
+    // A consumer may be created, but not one that delivers to the key.
     let payload = json!({
         "stream_name": "KV_ELECTIONS",
         "config": { "deliver_subject": key, "deliver_policy": "all", "ack_policy": "none" },

@@ -1,4 +1,4 @@
-//! The commands that the READMEs and the pages on handlers and services show.
+//! The commands in the READMEs and in the pages on handlers and services.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,8 +16,8 @@ fn commands(page: &str) -> Vec<String> {
     shell.flat_map(str::lines).map(str::to_string).collect()
 }
 
-/// The command that a test runs for a line: cargo's alias is the program built already, and a demo that would run until
-/// Ctrl-C ends soon.
+/// The command that a test runs for a line: the built program instead of cargo's alias, and a demo that ends soon
+/// instead of running until Ctrl-C.
 fn typed(line: &str) -> String {
     match line {
         "cargo demo" => "incumbent demo --for 4s".into(),
@@ -31,7 +31,7 @@ fn every_command_of_the_readmes_does_what_it_says() {
     let program = Path::new(env!("CARGO_BIN_EXE_incumbent")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
     let mut ran = 0;
-    // The tests of the Python package run its lines; releases install.
+    // The Python package's tests run its lines, and releases run the installations.
     let elsewhere =
         |line: &str| ["pip ", "python ", "cargo install "].iter().any(|tool| line.starts_with(tool));
     let commands = [commands("../README.md"), commands("README.md")].concat();

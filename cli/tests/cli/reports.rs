@@ -1,4 +1,4 @@
-//! The output of commands about several elections, and of those that run, compared with snapshots.
+//! The output of commands about several elections, and of long-running commands, compared with snapshots.
 
 use std::process::Stdio;
 
@@ -93,7 +93,7 @@ fn doctor_prints_what_is_broken_and_what_to_change() {
     let url = format!("{}/ELECTIONS", server.url());
     assert_eq!(ended(&["init", "--store", &url, "--lease", "2s", "--new"]).code, Some(0));
     let text = session(&url, &["doctor", "doctor --preset fast"]);
-    // Other snapshots hold the settings that it examines.
+    // Other snapshots contain the examined settings.
     let said = text.lines().filter(|line| {
         ["$", "[", "broken", "refused", "weak", "note", " ", "the promise", "nothing here"]
             .iter()
@@ -198,7 +198,7 @@ fn a_term_of_a_command_is_logged() {
     snapshot::assert("run", &server);
 }
 
-/// A term with handlers; the first of them fails at first.
+/// A term with handlers, the first of which fails at first.
 fn a_term_of_handlers(store: &str, option: &str) -> String {
     let first = tempfile::tempdir().unwrap();
     let begin = "echo begins; test -e $FIRST || { touch $FIRST; echo fails; exit 3; }";
@@ -265,14 +265,14 @@ fn a_hand_over_is_printed() {
         let script = ["sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"];
         Running::start(incumbent(&[&words[..], &options, &script].concat()))
     };
-    // As in `hand_over`, with what is printed.
+    // As in `hand_over`, with the printed output.
     let handed = |store: &str, before: &mut Running, after: &mut Running, line: &str| loop {
         let said = session_of(store, &[line], steady);
         if said.ends_with("[0]\n\n") {
             sequence(after);
             return said;
         }
-        assert!(said.contains("took it again when no other candidate did"), "{said}");
+        assert!(said.contains("took it again because no other candidate did"), "{said}");
         sequence(before);
     };
     for store in [&scratch.url, &url] {

@@ -10,8 +10,8 @@ use rustix::process::Signal;
 
 use crate::support::{Ended, Running, Scratch, children, ended, incumbent, json};
 
-/// The arguments of a candidate, up to the command. Its lease is short enough to wait for its end, and long enough not to
-/// end just because the machine is busy.
+/// The arguments of a candidate, up to the command. Its lease is short enough to wait for its end, and long enough not
+/// to end merely because the machine is busy.
 pub(crate) fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--lease", "10s"]
 }
@@ -50,7 +50,7 @@ pub(crate) fn state(scratch: &Scratch) -> String {
     json(&status.stdout)["state"].as_str().unwrap().to_owned()
 }
 
-/// Deletes the key as an operator would.
+/// Deletes the key like an operator.
 pub(crate) fn delete(scratch: &Scratch) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -138,7 +138,7 @@ fn signals_that_do_not_end_are_passed_on_alone() {
     assert_eq!(run.wait().code, Some(7));
 }
 
-/// A shell knows no real-time signals by name.
+/// Shells have no names for real-time signals.
 #[test]
 fn every_signal_that_does_not_mean_the_supervisor_itself_is_passed_on() {
     let scratch = Scratch::made();
@@ -240,7 +240,7 @@ fn a_guard_that_is_killed_is_replaced() {
     assert_eq!(first.len(), 1);
     incumbent_testkit::process::kill(first[0]);
     wait::until("another guard", wait::GENEROUS, || guards().iter().any(|guard| *guard != first[0]));
-    // The kernel alone would not end the command's own children.
+    // The kernel by itself would not end the command's own children.
     run.kill();
     wait::until("the end of both", wait::GENEROUS, || !is_running(command) && !is_running(grandchild));
 }
@@ -284,7 +284,7 @@ fn with_once_a_lost_term_is_the_end() {
     delete(&scratch);
     let run = run.wait();
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains("--once asks for no other"), "{run:?}");
+    assert!(run.stderr.contains("--once allows no other"), "{run:?}");
     assert!(!is_running(command));
 }
 

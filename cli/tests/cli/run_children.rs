@@ -14,7 +14,7 @@ use crate::support::{LIMIT, Running, Scratch, children, ended, incumbent, json};
 /// Leaves its process group and its session, prints its number, and stays.
 const AWAY: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &)";
 
-/// A candidate whose lease does not end just because the machine is busy.
+/// A candidate whose lease does not end merely because the machine is busy.
 fn command<'a>(scratch: &'a Scratch, options: &[&'a str], script: &'a str) -> Vec<&'a str> {
     let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", "ada", "--lease"];
     [&words, options, &["--", "sh", "-c", script]].concat()
@@ -112,7 +112,7 @@ fn a_supervisor_that_is_stopped_with_its_guard_kills_the_command_when_it_goes_on
     let command = pid(&mut ada);
     let guards: Vec<u32> = children(ada.pid()).into_iter().filter(|pid| *pid != command).collect();
     assert_eq!(guards.len(), 1);
-    // All processes, as on a suspended machine: none is left to keep the promise, and none works.
+    // All processes, as on a suspended machine: no process is left to keep the promise, and none works.
     for pid in [guards[0], command, ada.pid()] {
         process::pause(pid);
     }
@@ -154,7 +154,7 @@ fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "15s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    // The command and a child of it: each prints the time repeatedly, beside the deadline.
+    // The command and a child of it each print the time repeatedly, with the deadline.
     let script = "trap '' TERM; \
                   says() { while read -r until rest < $INCUMBENT_DEADLINE_FILE && read -r up rest < /proc/uptime; \
                            do echo $1 $until $up; sleep 0.01; done; }; \
@@ -189,7 +189,7 @@ fn a_command_that_fills_a_pipe_without_a_reader_costs_no_term() {
         (status["state"] == "held").then(|| status["revision"].as_u64().unwrap())
     };
     let first = wait::until_some("a leader", wait::GENEROUS, revision);
-    // There are three renewals to a lease.
+    // There are three renewals per lease.
     wait::until("a lease and more", LIMIT, || revision().is_some_and(|now| now >= first + 4));
     kill_process(Pid::from_raw(run.pid().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
     let mut reported = run.take_stderr().unwrap();
@@ -221,7 +221,7 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "15s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    // It obeys the second signal only: the first must be followed by a SIGKILL.
+    // It obeys only the second signal, so the first must be followed by a SIGKILL.
     let script = "trap 'test -e $MARK && exit 0; touch $MARK; echo asked; read -r until rest < $INCUMBENT_DEADLINE_FILE; \
                   read -r up rest < /proc/uptime; echo $until $up' TERM; echo $$; \
                   while :; do sleep 0.01; done";
@@ -238,7 +238,7 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     });
     assert!(now < deadline, "asked at {now}, the lease was over at {deadline}");
     gone("the end of the command", command);
-    // Ended for a lease that nothing renewed: it runs out, and was not given back.
+    // Ended because nothing renewed the lease, which runs out without being released.
     run.until_reported("the loss", |line| line.contains("no longer leads jobs: expired"));
     server.resume();
     run.signal(Signal::TERM);

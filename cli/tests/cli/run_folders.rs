@@ -1,4 +1,4 @@
-//! `incumbent run` where the folders for temporary files are missing, read-only, full, or cleaned.
+//! `incumbent run` with folders for temporary files that are missing, read-only, full, or cleaned.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::operate::server;
 use crate::run::command;
 use crate::support::{LIMIT, Running, Scratch, incumbent, leading, takes_part};
 
-/// A command that prints where its deadline is, and when.
+/// A command that prints the path of its deadline, and the deadline.
 const READS: &str = "echo $INCUMBENT_DEADLINE_FILE; cat $INCUMBENT_DEADLINE_FILE; exec sleep 1000";
 
-/// Returns true if mounts of a process can be made its own here.
+/// Returns true if a process can have its own mounts here.
 fn can_mount() -> bool {
     let may = Command::new("unshare").args(["-m", "true"]).output();
     let may = may.is_ok_and(|ended| ended.status.success());
@@ -24,7 +24,7 @@ fn can_mount() -> bool {
     may
 }
 
-/// The program behind a shell that has mounted something first.
+/// The program, started by a shell after a mount.
 fn mounted(mount: &str, words: &[&str]) -> Running {
     let plain = incumbent(words);
     let mut run = Command::new("unshare");

@@ -1,5 +1,5 @@
-//! A supervisor of `incumbent run` that is delayed at the worst moment, a guard that is hit as well, and the leftovers
-//! of both.
+//! A supervisor of `incumbent run` that is delayed at the worst moment, a guard that is hit too, and the leftovers of
+//! both.
 
 use std::fs;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(crate) fn guard(run: &Running) -> u32 {
     wait::until_some("the guard", LIMIT, || children(run.pid()).into_iter().find(is_guard))
 }
 
-/// The first thread of a process, stopped until this is dropped; its other threads go on.
+/// The first thread of a process, stopped until this is dropped; its other threads keep running.
 struct HeldUp(nix::unistd::Pid);
 
 impl HeldUp {
@@ -67,7 +67,7 @@ fn a_supervisor_that_is_held_up_gives_nothing_up_while_its_command_lives() {
     let mut ben = candidate(&scratch, "ben", &["--lease", "10s", "-v"], &look);
     takes_part(&mut ben, "ada");
     let held_up = HeldUp::new(ada.pid());
-    // The supervisor never hears of it, but its candidate drains, and the drain ends long before the lease does.
+    // The supervisor never learns of it, but its candidate drains, and the drain ends long before the lease.
     hand_over(&scratch.url, "ben");
     assert_eq!(ben.until("what the successor sees", |line| Some(line.to_owned())), "dead");
     drop(held_up);
@@ -190,7 +190,7 @@ fn two_signals_at_once_are_one() {
         std::thread::sleep(Duration::from_millis(5));
         run.signal(Signal::TERM);
         let ended = run.wait();
-        // Signals that come a second apart, to a machine that is held up, are two.
+        // On a machine that is held up, signals that come a second apart count as two.
         if begun.elapsed() < Duration::from_secs(1) {
             assert_eq!(ended.code, Some(5), "{ended:?}");
             shown += 1;
@@ -206,7 +206,7 @@ fn as_process_1_it_looks_at_whatever_ends() {
         eprintln!("no namespace of processes can be made here: nothing to test");
         return;
     }
-    // Each is orphaned at once, and ends a little later. A zombie that is looked after is gone at some later look.
+    // Each is reparented at once and exits soon after; poll until it is reaped.
     let script = "for i in 1 2 3 4 5; do (setsid sh -c 'sleep 0.2; echo $$ >> \"$ENDING\"' &); done; \
                   until [ \"$(wc -l < \"$ENDING\")\" = 5 ]; do sleep 0.05; done; \
                   for pid in $(cat \"$ENDING\"); do looks=0; \

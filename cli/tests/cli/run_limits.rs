@@ -1,4 +1,4 @@
-//! `incumbent run` where no more threads or processes may be made.
+//! `incumbent run` when no more threads or processes may be created.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

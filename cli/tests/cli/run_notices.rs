@@ -1,4 +1,4 @@
-//! What `incumbent run` says by default.
+//! The default output of `incumbent run`.
 
 use incumbent_testkit::nats::{NatsServer, Options};
 use rustix::process::Signal;
@@ -57,10 +57,11 @@ fn a_candidate_that_has_the_lease_and_does_not_lead_yet_says_why() {
     pid(&mut ada);
     let mut ben = started(&scratch, "ben", &[], WORK);
     ben.until_reported("the wait", |line| line == "incumbent: waiting for jobs: ada leads");
-    // One that is stopped does not take its key again.
+    // A stopped candidate does not take its key again.
     ada.signal(Signal::STOP);
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &scratch.url]).code, Some(0));
-    let said = "incumbent: waiting for jobs: ben has the lease, and leads as soon as the one before is certainly over";
+    let said = "incumbent: waiting for jobs: ben has the lease, and will lead once the previous lease is certainly \
+        over";
     ben.until_reported("the reason", |line| line == said);
     ben.until_reported("the lead", |line| line == "incumbent: ben leads jobs");
 }

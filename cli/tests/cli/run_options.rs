@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::run::{delete, pid, state};
 use crate::support::{LIMIT, Running, Scratch, ended, incumbent, json};
 
-/// The arguments of a candidate whose lease does not end just because the machine is busy.
+/// The arguments of a candidate whose lease does not end merely because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--lease", "30s"]
 }
@@ -29,7 +29,7 @@ fn a_candidate_that_is_not_elected_in_time_says_who_is_and_ends() {
     let scratch = Scratch::made();
     let mut ada = started(&scratch, "ada", &[], "echo $$; exec sleep 1000");
     pid(&mut ada);
-    // Long enough to hear of ada.
+    // Long enough to learn of ada.
     let ben = ended(&command(&scratch, "ben", &["--wait", "10s"], "echo never"));
     assert_eq!((ben.code, ben.stdout.as_str()), (Some(8), ""), "{ben:?}");
     assert!(ben.stderr.contains("not elected within 10s; ada leads"), "{ben:?}");
@@ -60,7 +60,7 @@ fn a_leader_whose_standard_error_is_not_read_leads_on() {
         let mut run = ChildGuard::spawn(incumbent(&words)).unwrap();
         drop(run.take_stderr());
         let mut lines = BufReader::new(run.take_stdout().unwrap()).lines();
-        // It reports that the command has exited before it starts it again, and so before any output here.
+        // It reports that the command has exited before it restarts it, and so before any output here.
         let [first, second] = [lines.next(), lines.next()].map(|line| line.unwrap().unwrap());
         assert_eq!(first, second, "in the same term");
         run.terminate();
@@ -111,10 +111,10 @@ fn a_candidate_does_not_campaign_before_its_first_health_check_has_answered() {
 #[test]
 fn a_health_check_that_fails_says_why() {
     for (check, why) in [
-        ("no-such-check", ": it exits with 127: sh: 1: no-such-check: not found"),
-        ("echo no disk >&2; exit 3", ": it exits with 3: no disk"),
-        ("kill -9 $$", ": it is ended by signal 9"),
-        ("sleep 1000", ": it does not end within 200ms"),
+        ("no-such-check", ": it exited with 127: sh: 1: no-such-check: not found"),
+        ("echo no disk >&2; exit 3", ": it exited with 3: no disk"),
+        ("kill -9 $$", ": it was ended by signal 9"),
+        ("sleep 1000", ": it did not end within 200ms"),
     ] {
         let scratch = Scratch::made();
         let options = ["--health", check, "--health-interval", "200ms"];
@@ -135,8 +135,8 @@ fn a_command_that_exits_is_started_again_in_the_same_term() {
     assert_eq!(state(&scratch), "held");
     run.signal(Signal::TERM);
     let run = run.wait();
-    assert!(run.stderr.contains("exited with code 7, and is started again in 1s"), "{run:?}");
-    assert!(run.stderr.contains("and is started again in 2s"), "{run:?}");
+    assert!(run.stderr.contains("exited with code 7; starting it again in 1s"), "{run:?}");
+    assert!(run.stderr.contains("; starting it again in 2s"), "{run:?}");
     assert_eq!(run.code, Some(0));
 }
 
@@ -208,8 +208,8 @@ fn a_candidate_that_does_not_wait_ends_only_where_another_leads() {
     pid(&mut ada);
     let beaten = ended(&command(&scratch, "ben", &["--no-wait"], "echo never"));
     assert_eq!((beaten.code, beaten.stdout.as_str()), (Some(8), ""), "{beaten:?}");
-    assert_eq!(beaten.stderr, "incumbent: not elected: ada leads, and --no-wait asks for no wait\n");
-    // In a new store no candidate leads at first, and that is worth the wait.
+    assert_eq!(beaten.stderr, "incumbent: not elected: ada leads, and --no-wait forbids waiting\n");
+    // In a new store no candidate leads at first, so it waits.
     let fresh = Scratch::new();
     let words =
         ["run", "--store", &fresh.url, "--key", "jobs", "--preset", "fast", "--lease", "2s", "--no-wait"];
@@ -248,5 +248,5 @@ fn the_margin_and_the_waits_are_settings() {
     assert_eq!(ended(&command(&scratch, "ada", &["--win-delay", "cautious"], "exit 7")).code, Some(7));
     let refused = ended(&command(&scratch, "ada", &["--win-delay", "soon"], "true"));
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("it is automatic, cautious, or a time such as 10s"), "{refused:?}");
+    assert!(refused.stderr.contains("write automatic, cautious, or a time such as 10s"), "{refused:?}");
 }

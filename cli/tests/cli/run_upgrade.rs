@@ -44,7 +44,7 @@ impl Installed {
         })
     }
 
-    /// Puts another file under the program's name, as packages do, one that cannot be run.
+    /// Replaces the program's file, as packages do, by one that cannot be run.
     fn upgrade(&self) {
         let new = self.scratch.folder.path().join("new");
         fs::write(&new, "another version").unwrap();

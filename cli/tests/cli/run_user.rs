@@ -1,4 +1,5 @@
-//! Commands of `incumbent run` that become another user's, as by sudo: their supervisor may not signal them any more.
+//! Commands of `incumbent run` that become another user's, as with sudo, so that their supervisor may no longer signal
+//! them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -16,15 +17,15 @@ use crate::support::{Running, Scratch};
 /// The user of the supervisor.
 const USER: u32 = 47322;
 
-/// A folder in which another user may do anything, with the program, and a program that becomes root.
+/// A folder in which another user has all permissions, with the program, and a program that becomes root.
 struct Place {
     scratch: Scratch,
-    /// Not in memory: where programs that become root are allowed.
+    /// Not in memory, because programs that become root must be allowed there.
     programs: TempDir,
 }
 
 impl Place {
-    /// None where no other user can be had, or no program becomes root.
+    /// None if no other user is available, or no program becomes root.
     fn new() -> Option<Self> {
         let (scratch, programs) = (Scratch::made(), tempfile::tempdir().unwrap());
         let place = Self { scratch, programs };
@@ -49,7 +50,7 @@ impl Place {
         self.programs.path().join(name)
     }
 
-    /// These words, and what follows, as the other user.
+    /// A command of these words and further arguments, as the other user.
     fn as_user(&self, words: &[&str]) -> Command {
         let mut command = Command::new("setpriv");
         let user = USER.to_string();
@@ -59,7 +60,7 @@ impl Place {
         command
     }
 
-    /// A candidate of that user, whose command becomes root's, or starts a program that does.
+    /// A candidate of that user whose command becomes root's, or starts a program that does.
     fn run(&self, within: Option<&Path>, script: &str) -> Running {
         let program = self.program("incumbent");
         let run = [program.to_str().unwrap(), "run", "--store", &self.scratch.url, "--key", "jobs"];
@@ -67,7 +68,7 @@ impl Place {
         let command = ["--", "sh", "-c", script, become_root.to_str().unwrap()];
         let words = [&run[..], &["--name", "ada", "--lease", "30s", "--splay", "0s"], &command].concat();
         let Some(within) = within else { return Running::start(self.as_user(&words)) };
-        // Into the group first, which only root may choose.
+        // Into the group first, because only root may choose it.
         let user = self.as_user(&words);
         let mut entering = Command::new("sh");
         entering.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(within.join("cgroup.procs"));
@@ -115,12 +116,12 @@ fn kill(pid: u32) {
 /// A command that becomes root's itself.
 const ITSELF: &str = "exec \"$0\" --reuid 0 --clear-groups sh -c 'echo $$; exec sleep 1000'";
 
-/// A script that starts a program that becomes root's, in a session of its own, as sudo does.
+/// A script that starts a program that becomes root's, in its own session, as sudo does.
 const BY_A_SCRIPT: &str = "\"$0\" --reuid 0 --clear-groups setsid sh -c 'echo $$; exec sleep 1000'; :";
 
 fn is_out_of_reach(line: &str) -> bool {
-    line.contains("the command runs as root, and signals of this process do not reach it")
-        && line.contains("run incumbent as that user instead, or in a control group of its own")
+    line.contains("the command runs as root, so this process cannot send it signals")
+        && line.contains("run incumbent as that user instead, or in its own control group")
 }
 
 #[test]
@@ -134,7 +135,7 @@ fn a_command_that_becomes_another_users_is_reported_at_once_and_again_where_it_o
     ada.until_reported("that it is out of reach", is_out_of_reach);
     ada.kill();
     ada.until_reported("that it cannot be killed", |line| {
-        line.contains("the command cannot be killed, and may run next to that of the next leader")
+        line.contains("the command cannot be killed, and may keep running next to the next leader's")
     });
     assert!(is_running(command));
     kill(command);
@@ -163,8 +164,8 @@ fn a_command_that_becomes_another_users_dies_with_its_supervisor_where_a_control
         let mut ada = place.run(Some(&group.own()), script);
         let command = pid(&mut ada);
         ada.until_reported("that signals do not reach it", |line| {
-            line.contains("the command runs as root, and signals of this process do not reach it")
-                && line.contains("its control group is killed, without a SIGTERM before")
+            line.contains("the command runs as root, so this process cannot send it signals")
+                && line.contains("its control group is killed, without a SIGTERM first")
         });
         ada.kill();
         wait::until("the end of the command", wait::GENEROUS, || !is_running(command));

@@ -1,4 +1,4 @@
-//! The process that waits to become the command of `incumbent run`: the win alone lets it begin.
+//! The process that waits to become the command of `incumbent run`: only the win lets it begin.
 
 use std::fs;
 use std::io::{IoSlice, Seek, Write};
@@ -16,11 +16,11 @@ use crate::support::{Ended, LIMIT, Running, Scratch, children, incumbent, takes_
 
 const TOKEN: &str = "0000000000000007-0000000000000003";
 
-/// Has a program ignore all signals that can be ignored, and that a terminal, a shell, a service manager or the kernel
-/// sends. What a shell ignores, the program in its place ignores.
+/// Makes a program ignore all signals that can be ignored and that a terminal, a shell, a service manager or the kernel
+/// sends. A program that replaces a shell ignores what the shell ignored.
 const IGNORING: &str = "trap '' HUP INT QUIT TERM USR1 USR2 ALRM TSTP TTIN TTOU; exec \"$0\" \"$@\"";
 
-/// The program with these arguments, which ignores signals as far as it does not handle them.
+/// The program with these arguments, which ignores the signals that it does not handle.
 fn ignoring(arguments: &[&str]) -> Command {
     let program = incumbent(arguments);
     let mut shell = Command::new("sh");
@@ -66,7 +66,7 @@ impl Waiting {
         assert_eq!(sendmsg(&self.socket, &[text], &mut control, SendFlags::empty()), Ok(text.len()));
     }
 
-    /// Closes the socket. Returns what becomes of the process.
+    /// Closes the socket. Returns how the process ended.
     fn close(self) -> Ended {
         let Self { mut process, socket } = self;
         drop(socket);
@@ -74,7 +74,7 @@ impl Waiting {
     }
 }
 
-/// Returns true if a process is one that waits for its message: it sleeps, under the name that it has then.
+/// Returns true if a process waits for its message: it sleeps, under the name of waiting processes.
 fn is_waiting(pid: u32) -> bool {
     let said = |what: &str| fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
     said("comm") == "run-exec\n" && said("stat").contains(") S ")
@@ -97,7 +97,7 @@ fn candidate<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     [&words[..], &["--splay", "0s", "--", "sh", "-c", "echo $$; exec sleep 1000"]].concat()
 }
 
-/// A leader with its command's number, and a candidate that follows it with the number of its waiting process.
+/// A leader with its command's process number, and a waiting candidate with the number of its waiting process.
 fn led(scratch: &Scratch) -> ((Running, u32), (Running, u32)) {
     let mut ada = Running::start(incumbent(&candidate(scratch, "ada")));
     let command = ada.until("the command", |line| line.parse().ok());
@@ -107,8 +107,8 @@ fn led(scratch: &Scratch) -> ((Running, u32), (Running, u32)) {
     ((ada, command), (ben, waits))
 }
 
-/// Has the leader leave. Returns the number of the process that its successor's command runs in, and all that the
-/// successor printed up to then.
+/// Makes the leader leave. Returns the number of the process of its successor's command, and everything that the
+/// successor printed until then.
 fn succeed((mut ada, command): (Running, u32), ben: &mut Running) -> u32 {
     assert!(is_running(command));
     ada.signal(Signal::TERM);
@@ -142,7 +142,7 @@ fn no_signal_lets_a_waiting_process_begin() {
 
 #[test]
 fn a_message_that_is_not_whole_lets_nothing_begin() {
-    let said = "incumbent: the message that lets the command begin is not whole, and it is not run\n";
+    let said = "incumbent: the message that lets the command begin is not whole, so it is not run\n";
     for text in [&TOKEN[..20], TOKEN, &format!("{}\n", TOKEN.replace('-', " "))] {
         let waiting = Waiting::start();
         waiting.send(text);

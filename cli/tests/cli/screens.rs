@@ -1,5 +1,5 @@
-//! `incumbent top` and `incumbent demo` as a terminal shows them. The test back end of the views shows their content
-//! exactly; here are keys, sizes, signals, and the terminal afterwards.
+//! `incumbent top` and `incumbent demo` as a terminal shows them. The views' own tests check their exact content; here
+//! are keys, sizes, signals, and the terminal afterwards.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -74,9 +74,9 @@ fn sigterm_to_top_leaves_the_terminal_as_it_was() {
     let scratch = Scratch::made();
     let mut top = Terminal::start(&["top", "--store", &scratch.url], 80, 24);
     top.until("an empty store", |lines| {
-        lines
-            .iter()
-            .any(|line| line.contains("no election has a record here: none was held, or all have expired"))
+        lines.iter().any(|line| {
+            line.contains("no election has a record here: none was ever held, or all records have expired")
+        })
     });
     top.signal(Signal::TERM);
     assert_eq!(top.ends(0), [""; 0]);

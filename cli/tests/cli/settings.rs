@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{Ended, Running, Scratch, incumbent, json};
 
-/// A folder with a store and a file of settings, in which the program runs.
+/// A folder with a store and a settings file, in which the program runs.
 struct Place {
     scratch: Scratch,
 }
@@ -58,9 +58,9 @@ fn a_table_of_the_file_is_for_one_command() {
 fn a_list_for_an_option_that_takes_one_value_is_refused_with_its_line() {
     let place = Place::with("store = \"sqlite:elections.db\"\nkey = [\"a\", \"b\"]");
     let ended = place.ended(&["run", "--", "true"], &[]);
-    let says = "incumbent: incumbent.toml line 2: key takes one value, and is a list\n";
+    let says = "incumbent: incumbent.toml line 2: key takes one value, not a list\n";
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(2), says));
-    // One that may be given several times.
+    // An option that may be given several times.
     let place = Place::with("store = \"sqlite:elections.db\"\n[run]\nmetadata = [\"a=b\", \"c=d\"]");
     let ended = place.ended(&["run", "--key", "jobs", "--", "true"], &[]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -130,7 +130,7 @@ fn errors_name_the_source_of_the_setting() {
     let said =
         refusal(&["status", "jobs"], &[("INCUMBENT_PRESET", "fast"), ("INCUMBENT_STORE", "redis://x")]);
     assert!(said.starts_with("incumbent: INCUMBENT_STORE: no store has the scheme \"redis\""), "{said}");
-    // A flag has just been typed; clap reports it in its own words.
+    // A flag was just typed, so clap reports it in its own words.
     let said = refusal(&["doctor", "--lease", "soon"], &[fine]);
     assert!(said.starts_with("error: invalid value 'soon' for '--lease"), "{said}");
 }
@@ -157,7 +157,7 @@ fn a_file_that_cannot_be_is_refused_with_the_line_and_what_there_is() {
         said.starts_with("incumbent: incumbent.toml line 2: no command has a setting \"leese\""),
         "{said}"
     );
-    assert!(said.contains("known are ") && said.contains("lease"), "{said}");
+    assert!(said.contains("the settings are ") && said.contains("lease"), "{said}");
     let said = refused("[rum]\nlease = \"5s\"\n");
     assert!(said.starts_with("incumbent: incumbent.toml line 2: there is no command \"rum\""), "{said}");
     let said = refused("[evict]\nyes = true\n");

@@ -1,4 +1,4 @@
-//! `incumbent run` without a command: a candidate that others ask whether it leads.
+//! `incumbent run` without a command: other processes check whether the candidate leads.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::listen::{OK, UNAVAILABLE, got};
 use crate::run::{arguments, command, pid, started, state};
 use crate::support::{LIMIT, Running, Scratch, ended, incumbent};
 
-/// A candidate alone, and its file.
+/// A candidate without a command, and its file.
 fn alone(scratch: &Scratch, name: &str, options: &[&str]) -> (Running, PathBuf) {
     let file = scratch.folder.path().join(format!("{name}-leads"));
     let mut words = arguments(scratch, name);
@@ -84,8 +84,7 @@ fn what_a_dead_candidate_left_there_is_removed_and_what_is_no_candidates_is_refu
     let (mut again, _) = alone(&scratch, "ada", &[]);
     let again = again.wait();
     assert_eq!(again.code, Some(2), "{again:?}");
-    let said =
-        format!("incumbent: --file {} is there already: it is no line of a candidate; ", file.display());
+    let said = format!("incumbent: --file {} exists: it is not a file of a candidate; ", file.display());
     assert!(again.stderr.contains(&said), "{again:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "root:x:0:0\n");
 }

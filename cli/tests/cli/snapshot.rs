@@ -1,4 +1,4 @@
-//! The program's output, kept in files beside the tests.
+//! The program's output, kept in files next to the tests.
 //!
 //! `UPDATE_SNAPSHOTS=1` writes them again, for a person to review the difference.
 

@@ -1,4 +1,4 @@
-//! Commands that ask or act once, where the store does not answer.
+//! Commands that read or act once, on a store that does not answer.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::operate::server;
 use crate::support::{Ended, Running, campaigning, ended, incumbent, json, leading, sequence, settled};
 use crate::terminal::terminal;
 
-/// The commands that ask or act once.
+/// The commands that read or act once.
 const ONCE: &[&[&str]] = &[
     &["status", "jobs"],
     &["status", "--all"],
@@ -71,7 +71,7 @@ fn the_time_limit_of_a_command_counts_the_wait_for_the_store() {
     }
 }
 
-/// Starts a command while the server does not answer, and lets that answer once the command has reported it.
+/// Starts a command while the server does not answer, and lets the server answer once the command has reported that.
 #[track_caller]
 fn asked_too_early(server: &NatsServer, mut asked: Running) -> Running {
     asked.until_reported("that it waits", |line| line.starts_with("incumbent: waiting for the store: "));
@@ -90,7 +90,8 @@ fn what_was_confirmed_while_the_store_was_away_is_not_done_when_it_is_back() {
             let words = [command, &["--yes", "--store", &store], more].concat();
             let ended = asked_too_early(&server, Running::start(incumbent(&words))).wait();
             assert_eq!((ended.code, ended.stdout.as_str()), (Some(3), ""), "{words:?}: {ended:#?}");
-            let said = "The store did not answer when this was confirmed with --yes, and nothing was done: ask again";
+            let said = "The store did not answer when this was confirmed with --yes, so nothing was done: run the \
+                command again";
             assert!(ended.stderr.contains(said) && ended.stderr.contains("ada"), "{words:?}: {ended:#?}");
         }
     }
@@ -154,7 +155,7 @@ fn a_candidate_waits_for_the_link_to_the_domain_of_its_store_and_leads_when_it_i
     hub.stop();
     let mut ada = campaigning(&store, "jobs", "ada");
     let waits = ada.until_reported("that it waits", |line| line.contains("waiting for the store: "));
-    assert!(waits.contains("JetStream is not enabled there") && waits.contains("domain"), "{waits}");
+    assert!(waits.contains("JetStream is not enabled") && waits.contains("domain"), "{waits}");
     hub.restart();
     ada.until_reported("the answer", |line| line == "incumbent: the store answers");
     assert!(sequence(&mut ada) > 0);

@@ -12,10 +12,10 @@ use incumbent_testkit::process::ChildGuard;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The longest time that a step of a demo may take, with other tests beside it.
+/// The longest time that a step of a demo may take while other tests run.
 pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 
-/// A folder in memory, where the system has one.
+/// A folder in memory, if the system has one.
 const MEMORY: &str = "/dev/shm";
 
 /// The program with these arguments, and without environment variables that would change its behaviour.
@@ -78,7 +78,7 @@ impl Running {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// A signal that has no name here.
+    /// A signal without a name here.
     pub(crate) fn signal_of_number(&self, number: i32) {
         let kill = format!("kill -{number} {}", self.pid());
         let sent = Command::new("sh").args(["-c", &kill]).status();
@@ -89,7 +89,7 @@ impl Running {
         self.child.kill();
     }
 
-    /// Writes this to its standard input, and closes that.
+    /// Writes this to its standard input, and closes the input.
     #[track_caller]
     pub(crate) fn type_all(&mut self, text: &str) {
         self.child.take_stdin().unwrap().write_all(text.as_bytes()).unwrap();
@@ -171,18 +171,18 @@ impl Running {
     }
 }
 
-/// A candidate with a lease of 10 s, where the store allows it: short enough to wait for its end, long enough not to end
-/// just because the machine is busy.
+/// A candidate with a lease of 10 s, if the store allows it: short enough to wait for its end, long enough not to end
+/// merely because the machine is busy.
 #[track_caller]
 pub(crate) fn campaigning(store: &str, key: &str, name: &str) -> Running {
-    // A bucket says itself how long a lease is.
+    // A bucket itself determines the lease.
     let lease: &[&str] = if store.starts_with("sqlite:") { &["--lease", "10s"] } else { &[] };
     let words = ["run", "--store", store, "--key", key, "--name", name, "--splay", "0s", "-v"];
     let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
     Running::start(incumbent(&[&words[..], lease, &["--", "sh", "-c", script]].concat()))
 }
 
-/// Waits until a candidate follows in an election that another candidate leads. It must have been started with `-v`.
+/// Waits until a candidate follows another one that leads. It must have been started with `-v`.
 #[track_caller]
 pub(crate) fn takes_part(run: &mut Running, leader: &str) {
     let reported = |line: &str| line.contains("the leader changed") && line.contains(leader);
@@ -197,7 +197,7 @@ pub(crate) fn leading(store: &str, key: &str, name: &str) -> Running {
     run
 }
 
-/// A leader whose lease does not end just because the machine is busy.
+/// A leader whose lease does not end merely because the machine is busy.
 #[track_caller]
 pub(crate) fn settled(store: &str, key: &str, name: &str) -> Running {
     let mut run = campaigning_for_long(store, key, name);
@@ -213,8 +213,8 @@ pub(crate) fn campaigning_for_long(store: &str, key: &str, name: &str) -> Runnin
     Running::start(incumbent(&[&words[..], &[script]].concat()))
 }
 
-/// Has the leader hand over to another candidate of the election `jobs`. Other candidates hold back for a second only: on a
-/// busy machine the successor may miss it, and then it is asked again.
+/// Makes the leader hand over to another candidate of the election `jobs`. Other candidates hold back for only a
+/// second, which the successor may miss on a busy machine; then this asks again.
 #[track_caller]
 pub(crate) fn hand_over(store: &str, to: &str) -> Ended {
     loop {
@@ -223,7 +223,7 @@ pub(crate) fn hand_over(store: &str, to: &str) -> Ended {
         if handed.code == Some(0) {
             return handed;
         }
-        assert!(handed.stderr.contains("took it again when no other candidate did"), "{handed:?}");
+        assert!(handed.stderr.contains("took it again because no other candidate did"), "{handed:?}");
     }
 }
 
@@ -267,13 +267,13 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        // In memory where there is such a folder: a busy disk would end terms.
+        // In memory if there is such a folder, because a busy disk would end terms.
         let folder = tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir()).unwrap();
         let url = format!("sqlite:{}", folder.path().join("elections.db").display());
         Self { folder, url }
     }
 
-    /// The same, with the file made and declared unused, so that no candidate waits there at first.
+    /// The same, with the file created and declared unused, so that no candidate waits at first.
     pub(crate) fn made() -> Self {
         let scratch = Self::new();
         let made = ended(&["init", "--store", &scratch.url, "--new"]);

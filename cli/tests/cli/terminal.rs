@@ -20,7 +20,7 @@ const BEFORE: &str = "$ what was typed before";
 /// The escape sequence at the end of a picture.
 pub(crate) const DRAWN: &[u8] = b"\x1b[?2026l";
 
-/// The program on a terminal of its own, and the emulated screen.
+/// The program on its own terminal, and the emulated screen.
 pub(crate) struct Terminal {
     child: ChildGuard,
     keyboard: File,
@@ -108,7 +108,7 @@ impl Terminal {
                 self.emulator.process(&picture);
                 let lines = self.lines();
                 let screen = self.emulator.screen();
-                // A picture for the size before may be broken.
+                // A picture for the previous size may be broken.
                 let mut rows = 0..screen.size().0.get();
                 if found(&lines) && !rows.any(|row| screen.row_wrapped(row)) {
                     assert!(screen.alternate_screen() && screen.hide_cursor(), "{lines:#?}");
@@ -128,7 +128,7 @@ impl Terminal {
         self.until(text, |lines| lines.iter().any(|line| line.contains(text)))
     }
 
-    /// Waits until the terminal has received this text, part of a picture or not.
+    /// Waits until the terminal has received this text, whether part of a picture or not.
     #[track_caller]
     pub(crate) fn until_output(&mut self, text: &str) {
         while !self.unseen.windows(text.len()).any(|bytes| bytes == text.as_bytes()) {
@@ -148,7 +148,7 @@ impl Terminal {
             (modes.local_modes, modes.input_modes, modes.output_modes),
             (self.modes.local_modes, self.modes.input_modes, self.modes.output_modes)
         );
-        // The last open end of the program's side: closing it ends the reader.
+        // The last open end on the program's side; closing it ends the reader.
         drop(self.program_side);
         self.emulator.process(&self.unseen);
         while let Ok(bytes) = self.bytes.recv_timeout(LIMIT) {
@@ -175,7 +175,7 @@ fn size(columns: u16, rows: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// The bytes as they come, until no writer is left.
+/// The bytes as they arrive, until no writer is left.
 fn read(terminal: OwnedFd) -> Receiver<Vec<u8>> {
     let (give, take) = mpsc::channel();
     std::thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! `incumbent top` on a pseudo-terminal. Its pictures are tested exactly beside the view, and sizes, signals and the terminal
-//! afterwards in `screens.rs`.
+//! `incumbent top` on a pseudo-terminal. The view's own tests check its pictures exactly, and `screens.rs` sizes,
+//! signals and the terminal afterwards.
 
 use incumbent_testkit::etcd::EtcdServer;
 use incumbent_testkit::nats::{NatsServer, Options};
@@ -24,7 +24,7 @@ fn a_leader_of_other_software_in_a_queue_is_shown_and_evicted() {
     let lines = top.until_line("go-1");
     assert!(lines[3].trim_start().starts_with("jobs"), "{lines:#?}");
     top.press("e");
-    top.until_line("Evict go-1 from jobs? It is of other software, and may go on");
+    top.until_line("Evict go-1 from jobs? It runs other software, and may continue");
     top.press("y");
     top.until_line("go-1 is evicted from jobs");
     top.until("the next one", |lines| lines.get(3).is_some_and(|line| line.contains("go-2")));
@@ -43,14 +43,14 @@ fn a_leader_is_evicted_after_a_question() {
     top.until_line("Evict ada from jobs? The next leader waits 30.00 s. [y/N]");
     top.press("n");
     top.until_line("nothing was done");
-    // A stopped leader does not hear of it, so that another one wins.
+    // A stopped leader does not learn of it, so another candidate wins.
     process::pause(ada.pid());
     let _ben = campaigning_for_long(&scratch.url, "jobs", "ben");
     top.press("e");
     top.until_line("[y/N]");
     top.press("y");
     top.until_line("ada is evicted from jobs");
-    // A new leader whose beginning was observed.
+    // A new leader whose win was observed.
     let lines = top.until("the change", |lines| {
         lines
             .get(3)
@@ -86,7 +86,7 @@ fn who_waits_for_the_chosen_election_is_named() {
     let _cleo = settled(&scratch.url, "mailer", "cleo");
     let _ben = campaigning_for_long(&scratch.url, "mailer", "ben");
     let mut top = top(&scratch.url, 80);
-    top.until_line("no candidate answered that waits for jobs");
+    top.until_line("no waiting candidate of jobs answered");
     top.press("j");
     let lines = top.until_line("waiting for mailer: ben 0:");
     assert!(lines[4].contains("cleo") && lines[4].ends_with(" 1"), "{lines:#?}");
@@ -101,7 +101,7 @@ fn a_bucket_on_a_server_is_watched_and_its_silence_is_shown() {
     let made = ended(&["init", "--store", &url, "--new", "--lease", "30s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let mut top = top(&url, 80);
-    top.until_line("no election has a record here: none was held, or all have expired");
+    top.until_line("no election has a record here: none was ever held, or all records have expired");
     let _ada = settled(&url, "jobs", "ada");
     let lines = top.until_line("1 election, 1 held");
     assert!(lines[3].contains("ada"), "{lines:#?}");

@@ -1,5 +1,5 @@
-//! One candidate of ours on the library, in a process of its own: this test binary again, with its
-//! settings in the environment. It prints its events as JSON, a line each, as the Go candidate does.
+//! One of our candidates on the library, in a separate process: this test binary, with its settings in the environment.
+//! It prints its events as lines of JSON, like the Go candidate.
 
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const URL: &str = "INCUMBENT_TEST_URL";
 const KEY: &str = "INCUMBENT_TEST_KEY";
 const NAME: &str = "INCUMBENT_TEST_NAME";
 
-/// The interval at which a leader checks that it leads.
+/// The interval at which a leader checks whether it leads.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) fn start(url: &str, key: &str, name: &str) -> JsonProgram {
@@ -61,7 +61,8 @@ async fn campaign(url: &str, key: &str, name: &str) {
                 }
                 Some(Event::Draining { term, .. }) => term.drained(),
                 Some(Event::Lost { term, .. }) => {
-                    // Not now, but the last time at which it led: the event may have taken a while to arrive.
+                    // Not the present, but the last time at which it led, because the event may have taken a while to
+                    // arrive.
                     let seen = leading.take().filter(|leading| leading.term == term).unwrap().seen;
                     println!("{}", line(name, "lost", seen, &term));
                 }

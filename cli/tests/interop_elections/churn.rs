@@ -11,8 +11,8 @@ use crate::contender::{Contender, make_bucket};
 use crate::history::{Leadership, Side, one_at_a_time};
 
 const KEY: &str = "jobs.churn";
-/// Far below the library's shortest. Long enough that its candidates, which renew at three quarters of
-/// it, are not late on a busy machine.
+/// Far below the library's shortest lease, but long enough that its candidates, which renew at three quarters of it,
+/// are not late on a busy machine.
 const LEASE: Duration = Duration::from_secs(3);
 /// The number of candidates on each side.
 const EACH: usize = 3;
@@ -20,7 +20,7 @@ const EACH: usize = 3;
 /// 9 s, and the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The way in which a candidate leaves.
+/// How a candidate leaves.
 #[derive(Clone, Copy)]
 enum Exit {
     Kill,
@@ -71,15 +71,15 @@ impl Fleet {
         }
     }
 
-    /// Waits until some candidate leads, and returns its side.
+    /// Waits until any candidate leads, and returns its side.
     #[track_caller]
     fn await_leader(&self, what: &str) -> Side {
         let leader = || self.running.iter().find(|contender| contender.leads()).map(|leader| leader.side);
         wait::until_some(what, LIMIT, leader)
     }
 
-    /// The other side leaves, including its leader, and this one wins. The others return, and the
-    /// leader leads beside them for longer than a lease; then it leaves, and either side may win.
+    /// The other side leaves, including its leader, and this side wins. The other side returns, and the leader keeps
+    /// leading for longer than a lease; then it leaves, and either side may win.
     fn turn(&mut self, side: Side, exit: Exit) {
         self.leave(exit, |contender| contender.side != side);
         let leader = self.await_leader(&format!("a win on the side of {side:?}"));

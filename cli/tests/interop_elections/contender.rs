@@ -21,13 +21,13 @@ pub(crate) fn store_url(server: &NatsServer) -> String {
     format!("{}/{BUCKET}", server.url())
 }
 
-/// Makes the bucket as `incumbent init --new` does.
+/// Creates the bucket like `incumbent init --new`.
 pub(crate) async fn make_bucket(server: &NatsServer, options: InitOptions) {
     let settings = NatsSettings::new(&server.url(), BUCKET).unwrap();
     init(&settings, &options.never_used(true)).await.unwrap();
 }
 
-/// A running candidate, or the record of one that is gone.
+/// A running candidate, or the record of a candidate that is gone.
 pub(crate) struct Contender {
     pub(crate) side: Side,
     pub(crate) name: String,
@@ -63,7 +63,7 @@ impl Contender {
         Self { side, name: name.into(), program, lease, killed: None, is_gone: false }
     }
 
-    /// Waits until it has printed something: from then on it leaves in good order when asked.
+    /// Waits until it has printed something, after which it leaves cleanly when asked.
     #[track_caller]
     pub(crate) fn await_first_word(&self) {
         self.program.await_line(&format!("a word of {}", self.name), GENEROUS, Value::is_object);
@@ -73,7 +73,7 @@ impl Contender {
         self.is_gone
     }
 
-    /// Returns true if it has reported that it leads, and not yet that it no longer does.
+    /// Returns true if it has reported that it leads, but not yet that it no longer does.
     pub(crate) fn leads(&self) -> bool {
         self.last_turn().is_some_and(|line| line["event"] == "won")
     }
@@ -98,7 +98,7 @@ impl Contender {
         self.is_gone = true;
     }
 
-    /// Makes it leave in good order (`SIGTERM`).
+    /// Makes it leave cleanly (`SIGTERM`).
     pub(crate) fn stop(&mut self) {
         self.program.child().terminate();
         let status = self.program.wait(GENEROUS);

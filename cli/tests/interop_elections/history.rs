@@ -26,8 +26,8 @@ pub(crate) struct Leadership {
 
 /// The leaderships that a candidate has reported. `gone` is the time of its kill, or now; `lease` is `T`.
 ///
-/// A Go leader that could not renew for a whole lease counts as leader no longer than that: its library
-/// has no defence against being paused, and does not promise one.
+/// A Go leader that could not renew for a whole lease counts as leader only that long: its library has no defence
+/// against being paused, and promises none.
 pub(crate) fn leaderships(
     side: Side,
     name: &str,
@@ -49,7 +49,7 @@ pub(crate) fn leaderships(
                 let (from, revision) = (at(line), revision(line));
                 open = Some(Leadership { side, name: name.into(), from, to: from, revision });
             }
-            // An exited command does no more work, though its term is yet to end.
+            // An exited command does no more work, though its term has yet to end.
             Some("lost" | "exited") => {
                 all.extend(open.take().map(|open| close(open, at(line).min(limit))));
                 limit = u64::MAX;
@@ -75,7 +75,7 @@ fn revision(line: &Value) -> u64 {
     }
 }
 
-/// Sorts a history, and fails where two led at once, or where a later leader has no larger revision.
+/// Sorts a history, and fails if two led at once, or if a later leader has no larger revision.
 #[track_caller]
 pub(crate) fn one_at_a_time(mut history: Vec<Leadership>) -> Vec<Leadership> {
     history.sort_by_key(|leadership| leadership.from);

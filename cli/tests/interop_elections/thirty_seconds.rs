@@ -17,7 +17,7 @@ const LEASE: Duration = Duration::from_secs(30);
 /// A lease, its expiry, an interval of the library and its win delay are 77 s.
 const LIMIT: Duration = Duration::from_secs(110);
 
-/// Makes the bucket as users of the Go library do: with a TTL alone.
+/// Creates the bucket like users of the Go library: with only a TTL.
 fn bucket_of_a_plain_client(server: &NatsServer) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {

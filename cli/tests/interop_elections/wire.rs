@@ -1,4 +1,4 @@
-//! Each side's reading of the other side's records, on every version of the server.
+//! How each side reads the other's records, on every version of the server.
 
 use std::time::Duration;
 
@@ -196,8 +196,8 @@ async fn a_bare_record_is_a_leader_that_observers_name() {
     }
 }
 
-/// Campaigns where Go has just written. Checks that our candidate did not win before `lease` was over,
-/// and returns its warnings until then.
+/// Campaigns right after a write by Go. Checks that our candidate did not win before `lease` was over, and returns its
+/// warnings until then.
 async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) -> Vec<Warning> {
     bench.go_creates("go-1").unwrap();
     let before = bench.store.clock().now();
@@ -206,7 +206,7 @@ async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) 
     let mut warnings = Vec::new();
     loop {
         match within(events.next()).await.unwrap() {
-            // The tests' leases are this short.
+            // Expected, because the tests' leases are this short.
             Event::Warning(Warning::ShortLease { .. }) => {}
             Event::Warning(warning) => warnings.push(warning),
             Event::Won(term) => {

@@ -184,21 +184,21 @@ impl fmt::Display for Reason {
 /// The state of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Not in the race: not yet asked to campaign, or unhealthy.
+    /// Not campaigning: not yet asked to, or unhealthy.
     Idle,
     /// Waiting for a random time before its first campaign.
     Splaying,
-    /// In the race; another candidate holds the lease, or the key was not read yet.
+    /// Campaigning; another candidate holds the lease, or the key was not read yet.
     Waiting,
-    /// An acquire was sent, and not answered yet.
+    /// An acquire was sent but not answered yet.
     Acquiring,
-    /// Holds the lease and does not lead yet, because a previous leader might still believe that it leads.
+    /// Holds the lease but does not lead yet, because a previous leader might still believe that it leads.
     Holding,
     /// Leads.
     Leading,
     /// Leads, and is finishing its work.
     Draining,
-    /// Leads no more, and releases the lease, or waits for the end of the term's work before it does.
+    /// No longer leads, and releases the lease once the term's work has ended.
     Releasing,
     /// Over.
     Closed,
@@ -302,7 +302,7 @@ pub enum Warning {
         /// Its nonce.
         nonce: Nonce,
     },
-    /// A record that this candidate did not write has its nonce: random numbers repeat.
+    /// A record has this candidate's nonce, but this candidate did not write it: random numbers repeat.
     SameNonce {
         /// The name in that record.
         name: String,
@@ -323,8 +323,8 @@ pub enum Warning {
     },
     /// The store writes expiry markers, and other software in this election takes them for live records.
     MarkersMislead,
-    /// This candidate held its claim for a lease and could not prove it. It has given way and now rests: until the rest
-    /// is over it makes no claim.
+    /// This candidate held its claim for a lease but could not prove it. It leaves the election to others and rests,
+    /// making no claim meanwhile.
     GaveWay {
         /// The steps of the proof that failed.
         failing: Steps,
@@ -333,7 +333,8 @@ pub enum Warning {
         /// The length of its rest, unless these steps succeed first, or no other candidate claims the election.
         rest: Duration,
     },
-    /// A text that selects the election includes a pair of quotes. Without them it would select another election.
+    /// A text that selects the election is in quotes, which are part of it: without them it would select another
+    /// election.
     ///
     /// Reported by the session, once for each campaign.
     Quoted {
@@ -342,15 +343,15 @@ pub enum Warning {
         /// The text, with its quotes.
         text: String,
     },
-    /// This candidate holds the election but does not lead yet: the store is new, or replaces another, and an unknown
-    /// earlier leader may still lead.
+    /// This candidate holds the election but does not lead yet: the store is new, or replaces another, in which an
+    /// unknown previous leader may still lead.
     YoungStore {
         /// The wait before this candidate leads.
         left: Duration,
         /// `init --new` can state that no election was ever held there, which skips the wait.
         can_be_stated: bool,
     },
-    /// Requests wait longer than a third of their lease, because the store or this process is too slow for all its
+    /// Requests wait for longer than a third of their lease, because the store or this process is too slow for all its
     /// elections.
     ///
     /// Reported by the session to candidates whose requests wait: once, until no request waits any more.

@@ -33,7 +33,7 @@ fn a_standard_lease_is_five_seconds_or_more() {
     assert_eq!(said(of(Preset::Standard, secs(5)), free()), "accepted with 5s");
     assert_eq!(
         said(of(Preset::Standard, ms(4999)), free()),
-        "lease is 4.999s, and must be at least 5s: a shorter one wants the `fast` preset"
+        "lease is 4.999s, and must be at least 5s: a shorter lease needs the `fast` preset"
     );
     assert_eq!(
         said(of(Preset::Standard, ms(999)), free()),
@@ -127,12 +127,12 @@ fn what_the_store_cannot_keep_is_refused() {
     let narrow = Capabilities { shortest: secs(10), longest: secs(20), ..store };
     assert_eq!(
         said(of(Preset::Standard, secs(9)), (narrow, info)),
-        "lease is 9s, and must be between 10s and 20s: this is what the store can keep"
+        "lease is 9s, and must be between 10s and 20s: the store cannot keep any other"
     );
     let stepped = Capabilities { lease_step: secs(1), ..store };
     assert_eq!(
         said(of(Preset::Standard, ms(7500)), (stepped, info)),
-        "lease is 7.5s, and must be a multiple of 1s: the store keeps records for whole steps only"
+        "lease is 7.5s, and must be a multiple of 1s: the store keeps records only for multiples of this"
     );
     let whole = StoreInfo { max_age: Some(ms(7500)), ..info };
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_margin_above_a_fifth_of_the_lease_is_refused() {
         Settings { slack: Some(Duration::MAX), ..settings() },
         Settings { skew: Some(Duration::MAX), ..settings() },
     ] {
-        assert!(said(settings, bucket_of(Some(T))).ends_with("no lease allows for these"));
+        assert!(said(settings, bucket_of(Some(T))).ends_with("no lease is long enough for these"));
     }
 }
 
@@ -182,7 +182,7 @@ fn an_interval_keeps_the_bounds_of_its_preset() {
             said(go(interval), bucket_of(Some(T))),
             format!(
                 "interval is {interval:?}, and must be between 5s and 25s, which is 5s under the lease: \
-                 the Go library keeps these bounds; 0.75 of the lease is its own choice"
+                 these are the Go library's bounds; its own choice is 0.75 of the lease"
             )
         );
     }
@@ -238,7 +238,7 @@ fn metadata_fits_into_headers() {
             with("k", text),
             format!(
                 "metadata text is {text:?}, and must be one line without outer spaces: \
-                 a text becomes a header's value; encode it where it needs more than a line"
+                 a text becomes a header's value; encode a text of several lines"
             )
         );
     }
@@ -252,7 +252,7 @@ fn a_lease_of_more_than_a_year_is_a_mistake() {
         said(of(Preset::Standard, Duration::MAX), free()),
         format!(
             "lease is {:?}, and must be at most 31536000s: \
-             no candidate would follow a leader that crashes for that long",
+             after a crash the election would stay vacant that long",
             Duration::MAX
         )
     );

@@ -162,19 +162,19 @@ fn candidates_of_the_go_library_campaign_beside_ours() {
 
 #[test]
 fn what_cannot_be_is_refused_before_anything_runs() {
-    refused(&["--trace", "--seeds", "2"], &["--trace is about one run", "--seeds asks for 2", "--seed"]);
-    refused(&["--timeline", "r.svg", "--seeds", "2"], &["--timeline is about one run"]);
-    refused(&["--keep", "3", "--seeds", "2"], &["--keep is about one run"]);
+    refused(&["--trace", "--seeds", "2"], &["--trace shows one run", "--seeds asks for 2", "--seed"]);
+    refused(&["--timeline", "r.svg", "--seeds", "2"], &["--timeline shows one run"]);
+    refused(&["--keep", "3", "--seeds", "2"], &["--keep shows one run"]);
     refused(&["--timeline", "run.png"], &["run.png", ".svg", ".html"]);
     refused(&["--timeline", "run"], &["\"run\"", ".svg"]);
     refused(&["--faults", "loss,rain"], &["no fault \"rain\"", "fail-over"]);
-    refused(&["--keep", "x"], &["\"x\" is no place"]);
+    refused(&["--keep", "x"], &["\"x\" is not a place"]);
     refused(&["--keep", "4,9999"], &["place 9999", "the script of seed 0 has"]);
     refused(&["--seeds", "0"], &["--seeds"]);
     refused(&["--candidates", "1001"], &["--candidates", "1..=1000"]);
     refused(&["--jobs", "0"], &["--jobs", "1..=256"]);
     let last = u64::MAX.to_string();
-    refused(&["--seed", &last, "--seeds", "2"], &["beyond the last seed", &last]);
+    refused(&["--seed", &last, "--seeds", "2"], &["exceeds the last seed", &last]);
 }
 
 #[test]

@@ -15,8 +15,8 @@ def drain_function(value: str) -> str:
 
 
 def no_health(value: str) -> str:
-    """Refuses a health check that is no function."""
-    return f"health is {value}, and must be a function that says whether this candidate is well"
+    """Refuses a health check that is not a function."""
+    return f"health is {value}, and must be a function that returns whether this candidate is healthy"
 
 
 def interval_alone() -> str:

@@ -33,24 +33,24 @@ class _UrlSettings(TypedDict, total=False):
     create: bool
     """SQLite and Kafka: whether a missing file or topic is created; by default it is."""
     tls_ca: str | PathLike[str]
-    """NATS and etcd: a file with the certificates to trust; by default those of the system."""
+    """NATS and etcd: a file with the certificates to trust; by default the system's."""
     tls_cert: str | PathLike[str]
     """NATS and etcd: a file with the client's certificate."""
     tls_key: str | PathLike[str]
     """NATS and etcd: a file with the client's key."""
     connect_timeout: Length
-    """NATS and etcd: the time limit of connecting; by default 2 s."""
+    """NATS and etcd: the time limit for connecting; by default 2 s."""
     poll: Length
     """
     SQLite: the interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
     lease after the last check, from 10 ms to 1 s.
     """
     fuse: bool
-    """SQLite: states that only this machine reaches a file on FUSE, and that file locks work there."""
+    """SQLite: states that only this machine reaches the file on FUSE, and that file locks work there."""
     context: str
     """
     NATS: the name of a context of the `nats` tool, which has the settings that the URL leaves out; by default none;
-    without a host (`nats:///BUCKET`) that of `$NATS_CONTEXT`, or the selected one. It is in
+    without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context. It is in
     `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/`.
     """
     creds: str | PathLike[str]
@@ -62,15 +62,15 @@ class _UrlSettings(TypedDict, total=False):
     tls_first: bool
     """NATS: whether TLS comes before the server's greeting."""
     inbox_prefix: str
-    """NATS: the prefix of the subjects of answers, where permissions require one; by default `_INBOX`."""
+    """NATS: the prefix of the subjects of answers, if permissions require one; by default `_INBOX`."""
     domain: str
     """NATS: the JetStream domain."""
     api_prefix: str
     """NATS: the prefix of the subjects of the JetStream API; by default `$JS.API`."""
     discover: bool
     """
-    NATS: whether servers of the cluster are used too that the connected one names; by default true; false over
-    websockets. `false` where they advertise addresses that cannot be reached from here.
+    NATS: whether to also use servers of the cluster that the connected server names; by default true; false over
+    websockets. `false` if they advertise addresses that cannot be reached from here.
     """
     ping_interval: Length
     """NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s."""
@@ -81,18 +81,18 @@ class _UrlSettings(TypedDict, total=False):
     """
     session: Length
     """
-    Kafka: the session timeout of a member, after which a crash is noticed; by default three leases. Two leases are the
-    least.
+    Kafka: the session timeout of a member, after which a crash is noticed; by default three leases. At least two
+    leases.
     """
     protocol: str
     """
     Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic. With consumer the
-    brokers state the session.
+    brokers set the session.
     """
     instance_id: str
     """
-    Kafka: a static id of this process: one that restarts within its session keeps its partition. Each process needs its
-    own.
+    Kafka: a static id of this process, which keeps its partition if it restarts within its session. Each process needs
+    its own.
     """
     goneli: bool
     """Kafka: whether members that use goNELI share the groups."""
@@ -106,9 +106,9 @@ class StoreSettings(_UrlSettings, total=False):
 
     # generated: store
     fail_fast: bool
-    """Whether a store that does not answer is an error; by default it is waited for."""
+    """Whether a store that does not answer is an error; by default candidates wait for it."""
     expected_lease: Length
-    """The lease that candidates are going to have, so that an unfit store is refused when it is opened."""
+    """The lease that candidates will have, so that an unsuitable store is refused when it is opened."""
     markers: bool
     """memory: whether watches report expiry."""
     # end of store
@@ -120,28 +120,28 @@ class InitSettings(_UrlSettings, total=False):
     # generated: init
     new: bool
     """
-    States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because
-    it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store
-    again under a leader, there can be two. Refused for a store that has been written to.
+    States that no election ever ran there. Otherwise no candidate leads until the store is one lease old, because it
+    may replace another in which a candidate still leads. Only by hand, or in a test: if a program recreates a store
+    under a leader, there can be two leaders. Refused for a store that has been written to.
     """
     lease: Length
-    """NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists."""
+    """NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own."""
     replicas: int
     """
-    NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as it is
-    for one that exists.
+    NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing
+    one keeps its own.
     """
     max_bytes: int
     """
-    NATS: the most bytes of the bucket, where the account requires such a limit; 65536 at least; by default none for a
-    new bucket, and as it is for one that exists.
+    NATS: the most bytes of the bucket, if the account requires a limit; 65536 at least; by default none for a new
+    bucket; an existing one keeps its own.
     """
     markers: bool
     """NATS: whether watches report expiry (2.11 or newer)."""
     own_leases: bool
     """NATS: whether each election can have its own lease (2.11 or newer)."""
     update: bool
-    """NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE."""
+    """NATS: whether to change an existing bucket that differs; by default that is an error, UNSAFE_STORE."""
     election: str
     """Kafka: the election whose topic is created."""
     # end of init
@@ -160,8 +160,8 @@ class CampaignSettings(TypedDict, total=False):
     """The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more."""
     lease: Length
     """
-    The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all its
-    records share that, else the preset's, and never more than the store's.
+    The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all its
+    records share it, else the preset's lease, never longer than the store's maximum age.
     """
     skew: Length
     """
@@ -180,9 +180,9 @@ class CampaignSettings(TypedDict, total=False):
     """
     win_delay: Literal["automatic", "cautious"] | Length
     """
-    The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it may
-    still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before; a time
-    is a minimum.
+    The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader may
+    still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+    minimum.
     """
     splay: Length
     """
@@ -191,8 +191,8 @@ class CampaignSettings(TypedDict, total=False):
     """
     interval: Length
     """
-    The interval between a candidate's reads of the key while the watch is silent; by default it reads when the record
-    that it saw last should have expired.
+    The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+    record that it saw should have expired.
     """
     backoff: Length | Sequence[Length]
     """

@@ -119,7 +119,7 @@ class NotLeaderError(IncumbentError):
 
 
 class BrokenError(IncumbentError):
-    """The store answers and cannot serve: it is full, locked or damaged."""
+    """The store answers but cannot serve: it is full, locked or damaged."""
 
     code = "BROKEN"
     is_temporary = True

@@ -1,14 +1,14 @@
-//! What the candidates of one election cost a NATS server: writes, requests, messages, bytes and processor time in an hour,
-//! by the server's own counters; of ours, and of candidates by the rules of nats-kv-leader-elect. And the same of ours that
-//! each lead an election of their own in one bucket.
+//! What the candidates of one election cost a NATS server in an hour, by the server's own counters: writes, requests,
+//! messages, bytes and processor time. For our candidates, and for candidates by the rules of nats-kv-leader-elect; and
+//! for our candidates if each leads its own election in one bucket.
 //!
-//! Each candidate has a connection of its own; up to a thousand share a process. Each kind and number has a server of its
-//! own, and all are measured at the same time, because they mostly wait: what is counted is not disturbed by another.
-//! Progress goes to standard error; standard output is one JSON array of figures. Linux alone: it reads `/proc`.
+//! Each candidate has its own connection; up to a thousand share a process. Each kind and number has its own server,
+//! and all are measured at the same time, because they mostly wait and do not disturb each other's counts. Progress
+//! goes to standard error; standard output is one JSON array of figures. Linux only: it reads `/proc`.
 //!
-//! Numbers of candidates as its arguments restrict it to these.
+//! Its arguments restrict it to these numbers of candidates.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, reason = "a benchmark that cannot continue reports why")]
 
 #[path = "../shared/bucket.rs"]
 mod bucket;
@@ -29,18 +29,18 @@ use server::{Counters, Server};
 
 /// The numbers of candidates.
 const NUMBERS: [usize; 5] = [1, 10, 100, 1_000, 3_000];
-/// The most candidates of one election: each of them is sent each renewal.
+/// The most candidates of one election: each receives every renewal.
 const MOST_OF_ONE: usize = 1_000;
 /// The most candidates of one process: each connection has a thread and some open files.
 const IN_A_PROCESS: usize = 1_000;
 /// The lease of both sides: our default on NATS, and the shortest of the library.
 const LEASE: Duration = Duration::from_secs(30);
-/// The time over which is counted: three leases, in which whole numbers of writes fall, nine renewals of ours every 10 s and
-/// four of the library's rules every 22.5 s.
+/// The time of a count: three leases, which contain whole numbers of writes, nine of our renewals, one every 10 s, and
+/// four by the library's rules, one every 22.5 s.
 const COUNTED: Duration = Duration::from_secs(90);
 /// The longest time until all candidates wait or lead: the rules spread the first attempts over 22.5 s.
 const SETTLING: Duration = Duration::from_secs(180);
-/// The time in which what the last one did is over.
+/// The time after which the last candidate's work is over.
 const REST: Duration = Duration::from_secs(2);
 const ELECTION: &str = "cost";
 
@@ -48,7 +48,7 @@ const ELECTION: &str = "cost";
 enum Side {
     Ours,
     Go,
-    /// Ours, with an election each.
+    /// Ours, each with its own election.
     Each,
 }
 
@@ -61,13 +61,13 @@ impl Side {
         }
     }
 
-    /// Starts so many candidates, and returns their processes when each of them leads or waits.
+    /// Starts this many candidates, and returns their processes when each candidate leads or waits.
     fn start(self, server: &Server, number: usize) -> Vec<JsonProgram> {
         let (url, bucket) = (server.url(), server::BUCKET);
         match self {
             Self::Ours | Self::Each => {
                 let kind = if matches!(self, Self::Each) { "each" } else { "ours" };
-                // One process after another: thousands of connections at once are more than two cores begin.
+                // One process after another: two cores cannot open thousands of connections at once.
                 let starting = (1..=number).step_by(IN_A_PROCESS).map(|first| {
                     let last = number.min(first + IN_A_PROCESS - 1);
                     let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
@@ -146,7 +146,7 @@ fn measure(numbers: &[usize]) {
     figure::print(&figures);
 }
 
-/// The figures of so many candidates, in an hour, less what an idle server does.
+/// The figures of this many candidates in an hour, minus those of an idle server.
 fn figures(side: Side, number: usize, all: &Counters, idle: &Counters) -> Vec<Figure> {
     let per_hour = 3600.0 / COUNTED.as_secs_f64();
     let figure = |what: &str, of: fn(&Counters) -> f64, unit: &str| {

@@ -1,4 +1,4 @@
-//! A process with many candidates of one election or of an election each, all on connections of their own.
+//! A process with many candidates of one election, or each of its own election, all on separate connections.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use crate::settled::settles;
 /// The connections that are opened at a time.
 const AT_ONCE: usize = 100;
 
-/// Campaigns with the candidates of these numbers, reports when each leads or waits, and goes on until it is killed.
+/// Campaigns with the candidates of these numbers, reports when each leads or waits, and runs until it is killed.
 pub(crate) async fn campaign(url: &str, election: &str, each_its_own: bool, numbers: RangeInclusive<usize>) {
     let entering = stream::iter(numbers).map(|number| async move {
         let store = Store::open(url).await.expect("the bucket is there");
@@ -20,7 +20,7 @@ pub(crate) async fn campaign(url: &str, election: &str, each_its_own: bool, numb
         let candidate = store.campaign(&election, options).await.expect("sound settings");
         (store, candidate)
     });
-    // The stores are kept: each is a connection.
+    // The stores are kept, because each is a connection.
     let entered: Vec<(Store, Candidate)> = entering.buffer_unordered(AT_ONCE).collect().await;
     let settling: FuturesUnordered<_> = entered.iter().map(|(_, candidate)| settles(candidate)).collect();
     settling.for_each(|()| std::future::ready(())).await;

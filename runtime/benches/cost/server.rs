@@ -18,7 +18,7 @@ pub(crate) struct Server(NatsServer);
 pub(crate) struct Counters {
     /// Messages that the bucket's stream took.
     pub(crate) writes: f64,
-    /// Requests to the interface of JetStream; a write is none, and a direct read is none.
+    /// Requests to JetStream's API, not counting writes and direct reads.
     pub(crate) requests: f64,
     pub(crate) messages_in: f64,
     pub(crate) messages_out: f64,
@@ -42,7 +42,7 @@ impl Server {
         self.0.url()
     }
 
-    /// What it counts in this time.
+    /// The counts during this time.
     pub(crate) fn count(&self, span: Duration) -> Counters {
         let before = self.read();
         sleep(span);
@@ -58,7 +58,7 @@ impl Server {
         }
     }
 
-    /// What it has counted since its start.
+    /// The counts since its start.
     fn read(&self) -> Counters {
         let processor = processor_time(self.0.pid()).as_secs_f64();
         let answer = |path| self.0.monitoring(path).expect("the server answers");

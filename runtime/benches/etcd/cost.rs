@@ -37,7 +37,7 @@ struct Rates {
     counted: usize,
 }
 
-/// Counts from one keep-alive to another, so that no part of a round is counted with them.
+/// Counts from one keep-alive to another, so that no partial round is counted.
 async fn count(server: &EtcdServer) -> Rates {
     let past = async |number: u64| loop {
         let now = Counters::read(server);
@@ -59,7 +59,7 @@ async fn count(server: &EtcdServer) -> Rates {
     }
 }
 
-/// Counts while a leader leads quietly, alone and with others waiting on a connection of their own.
+/// Counts while a leader leads quietly, alone and with others waiting on another connection.
 pub(crate) async fn measure(server: &EtcdServer, url: &str) -> Vec<Figure> {
     let store = Store::open(url).await.expect("the server is up");
     let leader = campaign(&store, "leader").await;
@@ -82,7 +82,7 @@ pub(crate) async fn measure(server: &EtcdServer, url: &str) -> Vec<Figure> {
     let figure = |name: &str, value, unit, most, counted| Figure::bounded(name, value, unit, most, counted);
     let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![
-        // A third of the lease apart, of two leases each; a timer is late, never early.
+        // A third of a lease apart, with two leases in each; a timer is late, never early.
         figure("keep-alives of a leader", alone.keep_alives, "per T", 6.1, alone.counted),
         figure("reads of a leader", alone.transactions, "per T", 3.1, alone.counted),
         figure("revisions while a leader leads", alone.revisions as f64, "in all", 0.0, alone.counted),

@@ -1,4 +1,4 @@
-//! Two candidates on etcd's Go client that hand over to each other, in a program of its own.
+//! Two candidates on etcd's Go client that hand over to each other, in a separate program.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
@@ -36,7 +36,7 @@ impl Pair {
         self.program.wait(GENEROUS);
     }
 
-    /// Hands over so many times: from the call of `Resign` to the return of the other's `Campaign`.
+    /// Hands over this many times: from the call of `Resign` to the return of the other's `Campaign`.
     pub(crate) fn hand_over(&mut self, times: usize) -> Vec<Duration> {
         writeln!(self.requests, "{times}").expect("the program reads");
         let mut line = String::new();

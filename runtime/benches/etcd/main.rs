@@ -1,8 +1,8 @@
-//! What an election costs on etcd, beside etcd's own Go client in the same run and on the same server.
+//! What an election costs on etcd, compared with etcd's own Go client in the same run and on the same server.
 //!
 //! Progress goes to standard error; standard output is one JSON array of figures.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, reason = "a benchmark that cannot continue reports why")]
 
 mod cost;
 mod go;
@@ -20,8 +20,8 @@ use incumbent_testkit::figure::{self, Sample, compared};
 const ROUNDS: usize = 40;
 /// The rounds of one side before the other has its turn.
 const TURN: usize = 10;
-/// The time that a new waiter is given before the leader leaves, on both sides: the server takes up a watch of the Go
-/// client within 100 ms.
+/// The time between a new waiter's start and the leader's leaving, on both sides: the server registers a watch of the
+/// Go client within 100 ms.
 const SETTLED: Duration = Duration::from_millis(150);
 /// The leases of both sides during hand-overs.
 const LEASE: Duration = Duration::from_secs(15);
@@ -55,7 +55,7 @@ async fn main() {
     figure::print(&figures);
 }
 
-/// The URL of elections under a prefix that was never used, so that the first leader waits for none before it.
+/// The URL of elections under a prefix that was never used, so that the first leader need not wait.
 async fn new_prefix(server: &EtcdServer, name: &str) -> String {
     let url = format!("etcd://{}/{name}", server.address());
     let settings = EtcdSettings::from_url(&url).expect("the test kit's address is one");

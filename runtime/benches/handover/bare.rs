@@ -1,5 +1,5 @@
-//! The least a hand-over can be: publish the tombstone, deliver it to a watcher, publish the
-//! acquire, have it acknowledged.
+//! The least that a hand-over can take: publish the tombstone, deliver it to a watcher, publish the acquire, get its
+//! acknowledgement.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use async_nats::jetstream::consumer::push::{Ordered, OrderedConfig};
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt;
 
-/// Two clients, one that leaves and one that waits.
+/// Two clients: one leaves, one waits.
 pub(crate) struct Pair {
     leaver: Context,
     waiter: Context,
@@ -56,7 +56,7 @@ impl Pair {
 
     async fn await_newer(&mut self, than: u64) -> u64 {
         loop {
-            let message = self.watch.next().await.expect("the watch goes on").expect("a message");
+            let message = self.watch.next().await.expect("the watch continues").expect("a message");
             let sequence = message.info().expect("a stream's message").stream_sequence;
             if sequence > than {
                 return sequence;
@@ -65,7 +65,7 @@ impl Pair {
     }
 }
 
-/// Publishes by compare-and-swap, and says the sequence.
+/// Publishes by compare-and-swap, and returns the sequence.
 async fn publish(
     jetstream: &Context,
     subject: &str,

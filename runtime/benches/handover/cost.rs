@@ -27,7 +27,7 @@ pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duratio
     let store = Store::open(url).await.expect("the bucket is there");
     let leader = campaign(&store, "leader").await;
     let _term = leader.next_term().await.expect("the first candidate wins");
-    // From one write to another, so that no part of a lease is counted with them.
+    // From one write to another, so that no partial lease is counted.
     let over = async || {
         let past = async |revision: u64| {
             let mut now = applied().await;
@@ -48,7 +48,7 @@ pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duratio
     }
     let together = over().await;
     store.close().await.expect("closed once");
-    // Timers are late by a little, and not always by the same.
+    // Timers are slightly late, by varying amounts.
     let more = if together - alone < 0.05 { 0.0 } else { together - alone };
     Writes { leader: alone, candidate: more / WAITING as f64, writes: WRITES as usize }
 }

@@ -6,8 +6,8 @@ use async_nats::HeaderMap;
 use incumbent::{CampaignOptions, Preset, Store};
 use incumbent_testkit::figure::Sample;
 
-/// The times from the end of a crashed leader's lease to the win of the waiting candidate, each crash at one of `phases` after the
-/// win before it, which follows a removal of expired records by the server.
+/// The times from the end of a crashed leader's lease to the win of the waiting candidate. Each crash comes at one of
+/// `phases` after the previous win, which follows a removal of expired records by the server.
 pub(crate) async fn measure(
     server: &str,
     bucket: &str,

@@ -1,8 +1,8 @@
-//! The cost of an election on NATS, beside the bare client in the same run.
+//! The cost of an election on NATS, compared with the bare client in the same run.
 //!
 //! Progress goes to standard error; standard output is one JSON array of figures.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, reason = "a benchmark that cannot continue reports why")]
 
 mod bare;
 #[path = "../shared/bucket.rs"]
@@ -20,11 +20,11 @@ use incumbent_testkit::drawn::Drawn;
 use incumbent_testkit::figure::{self, Figure, Sample, compared};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// Hand-overs of each side, right one after another: as many as a 99th percentile of one run needs, and a few.
+/// Hand-overs of each side, immediately one after another: a few more than a 99th percentile of one run needs.
 const HOT: usize = 400;
 /// The same of each side with a pause before each, in which both processes and the server fall asleep.
 const COLD: usize = 40;
-/// The shortest pause, and the most by which a drawn one is longer.
+/// The shortest pause, and the most by which a random one is longer.
 const PAUSE: Duration = Duration::from_millis(100);
 const MORE: Duration = Duration::from_millis(50);
 /// The rounds of one side before the other has its turn, so that both see the same machine.
@@ -34,7 +34,7 @@ const LIMIT: f64 = 1.5;
 const LIMIT_OF_P99: f64 = 3.0;
 /// Fail-overs with and without markers.
 const CRASHES: usize = 3;
-/// The time from one removal of expired records by a NATS server to the next: the least of `resetAgeChk` in its file store.
+/// The time between a NATS server's removals of expired records: the minimum of `resetAgeChk` in its file store.
 const SWEEP: Duration = Duration::from_millis(250);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

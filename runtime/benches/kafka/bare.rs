@@ -1,4 +1,4 @@
-//! Two bare consumers of one group: the least that a hand-over can be is that one closes and the other is assigned.
+//! Two bare consumers of one group. The least that a hand-over can take: one closes, and the other is assigned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::{HEARTBEAT, SESSION, SETTLED};
 /// How long an assignment may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// One owns the partition and one waits.
+/// One owns the partition, and one waits.
 pub(crate) struct Pair {
     servers: String,
     topic: String,
@@ -23,7 +23,7 @@ pub(crate) struct Pair {
     waiter: Member,
 }
 
-/// A consumer, polled by a thread of its own until it is closed.
+/// A consumer that a separate thread polls until it is closed.
 struct Member {
     is_over: Arc<AtomicBool>,
     assigned: Receiver<(Instant, usize)>,
@@ -70,7 +70,7 @@ impl Member {
         Self { is_over, assigned, polling: Some(polling) }
     }
 
-    /// Waits for an assignment with the partition, or for one without.
+    /// Waits for an assignment with the partition, or without.
     fn await_assignment(&self, partitions: usize) -> Instant {
         loop {
             let (at, count) = self.assigned.recv_timeout(LIMIT).expect("an assignment in time");
@@ -85,7 +85,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Release);
         if let Some(polling) = self.polling.take() {
-            // One that panicked has said so.
+            // A thread that panicked has reported it.
             let _ = polling.join();
         }
     }
@@ -104,7 +104,7 @@ impl Pair {
     /// Hands over once: from the close to the other's assignment. Then a new consumer joins.
     pub(crate) fn hand_over(&mut self, phase: Duration) -> Duration {
         std::thread::sleep(phase);
-        // Assignments before the close are of its settling.
+        // Assignments before the close belong to settling.
         while self.waiter.assigned.try_recv().is_ok() {}
         let began = Instant::now();
         self.owner.is_over.store(true, Ordering::Release);

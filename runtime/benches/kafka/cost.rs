@@ -12,7 +12,7 @@ use crate::{LEASE, options, settle};
 /// The heartbeats that are counted; with five in a lease, those of two leases.
 const COUNTED: i64 = 10;
 const WAITING: usize = 5;
-/// The topic of all commits; the test kit's broker has one partition of it.
+/// The topic of all commits, which has one partition on the test kit's broker.
 const COMMITS: &str = "__consumer_offsets";
 
 /// The rates in one lease.
@@ -22,7 +22,7 @@ struct Rates {
     counted: usize,
 }
 
-/// Counts from one heartbeat to another, so that no part of a renewal is counted with them.
+/// Counts from one heartbeat to another, so that no partial renewal is counted.
 fn count(log: &BaseConsumer, topic: &str) -> Rates {
     let end = |topic| log.fetch_watermarks(topic, 0, Duration::from_secs(10)).expect("the broker answers").1;
     let past = |number: i64| loop {
@@ -45,8 +45,8 @@ fn count(log: &BaseConsumer, topic: &str) -> Rates {
     }
 }
 
-/// Counts while a leader leads quietly, alone and with others waiting on a connection of their own; then one with goNELI's
-/// heartbeats.
+/// Counts while a leader leads quietly, alone and with others waiting on another connection; then a leader with
+/// goNELI's heartbeats.
 pub(crate) async fn measure(servers: &str, url: &str) -> Vec<Figure> {
     let log: BaseConsumer = ClientConfig::new()
         .set("bootstrap.servers", servers)
@@ -78,7 +78,8 @@ pub(crate) async fn measure(servers: &str, url: &str) -> Vec<Figure> {
     let goneli = counting("goneli.neli");
     store.close().await.expect("closed once");
 
-    // Five in a lease; a timer is late, never early. Of the commits, one more may fall between two readings: half of one in a lease.
+    // Five in a lease; a timer is late, never early. One more commit may fall between two readings: half of one per
+    // lease.
     let at_most = |name: &str, value, most, counted| Figure::bounded(name, value, "per T", most, counted);
     let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![

@@ -14,7 +14,7 @@ const ELECTION: &str = "killed";
 /// The URL for a process that is a candidate to be killed.
 const ORDER: &str = "INCUMBENT_BENCH_CANDIDATE";
 
-/// The URL where this process is a candidate to be killed.
+/// The URL if this process is a candidate to be killed.
 pub(crate) fn order() -> Option<String> {
     std::env::var(ORDER).ok()
 }
@@ -23,12 +23,12 @@ pub(crate) fn order() -> Option<String> {
 pub(crate) async fn campaign(url: &str) {
     let store = Store::open(url).await.expect("the broker is up");
     let candidate = store.campaign(ELECTION, options("killed")).await.expect("sound settings");
-    let _term = candidate.next_term().await.expect("the campaign goes on");
+    let _term = candidate.next_term().await.expect("the campaign continues");
     println!("leads");
     std::future::pending().await
 }
 
-/// The times from each kill to the win of the candidate that waits.
+/// The times from each kill to the win of the waiting candidate.
 pub(crate) async fn measure(url: &str) -> Sample {
     let store = Store::open(url).await.expect("the broker is up");
     let mut times = Sample::default();
@@ -45,7 +45,7 @@ pub(crate) async fn measure(url: &str) -> Sample {
         assert!(!waiter.is_leader(), "the killed process leads");
         let killed = Instant::now();
         child.kill();
-        drop(waiter.next_term().await.expect("the campaign goes on"));
+        drop(waiter.next_term().await.expect("the campaign continues"));
         times.add(killed.elapsed());
         waiter.close().await.expect("closed once");
     }

@@ -8,7 +8,7 @@ use crate::{options, settle};
 
 const ELECTION: &str = "ours";
 
-/// One leads and one waits, each with a connection of its own.
+/// One leads and one waits, each with its own connection.
 pub(crate) struct Pair {
     leader: Side,
     waiter: Side,
@@ -37,13 +37,12 @@ impl Pair {
         Self { leader, waiter }
     }
 
-    /// Hands over once: from the call of `close` to the other's event. Then a new candidate joins in the place of the one
-    /// that closed.
+    /// Hands over once: from the call of `close` to the other's event. Then a new candidate replaces the closed one.
     pub(crate) async fn hand_over(&mut self, phase: Duration) -> Duration {
         tokio::time::sleep(phase).await;
         let began = Instant::now();
         let leaving = self.leader.candidate.request_close();
-        let won = self.waiter.candidate.next_term().await.expect("the campaign goes on");
+        let won = self.waiter.candidate.next_term().await.expect("the campaign continues");
         let took = began.elapsed();
         drop(won);
         leaving.await.expect("the leader leaves");

@@ -1,8 +1,9 @@
-//! What an election costs on Kafka, beside two bare consumers on the same client in the same run and on the same broker.
+//! What an election costs on Kafka, compared with two bare consumers on the same client in the same run and on the same
+//! broker.
 //!
 //! Progress goes to standard error; standard output is one JSON array of figures.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, reason = "a benchmark that cannot continue reports why")]
 
 mod bare;
 mod cost;
@@ -21,9 +22,9 @@ use incumbent_testkit::tools::KafkaVersion;
 const ROUNDS: usize = 5;
 /// Leaders that are killed.
 const KILLS: usize = 1;
-/// The time that a group is given after a new member has joined, on both sides.
+/// The time for a group to settle after a new member has joined, on both sides.
 const SETTLED: Duration = Duration::from_millis(300);
-/// The lease, and with it the session of both sides: three leases, which is the shortest that brokers allow by default.
+/// The lease, and with it both sides' session of three leases, which is the shortest that brokers allow by default.
 const LEASE: Duration = Duration::from_secs(2);
 const SESSION: Duration = Duration::from_secs(6);
 /// The members' heartbeats to the group, on both sides: a member learns of a rebalance by the answer to one.
@@ -46,7 +47,8 @@ async fn main() {
     let mut ours = hand_over::Pair::start(&url(&broker)).await;
     let mut bare = bare::Pair::start(&broker.address(), "bare");
     let (mut our_times, mut bare_times) = (Sample::default(), Sample::default());
-    // A member that waits learns of a leave by its next heartbeat: both sides leave at the same drawn phases between two of them.
+    // A waiting member learns of a leave by its next heartbeat, so both sides leave at the same random phases between
+    // two heartbeats.
     let mut drawn = Drawn::of_this_run("phases between two heartbeats");
     for _ in 0..ROUNDS {
         let phase = drawn.below(HEARTBEAT);
@@ -78,7 +80,7 @@ fn options(name: &str) -> CampaignOptions {
     CampaignOptions::new().name(name).preset(Preset::Fast).lease(LEASE)
 }
 
-/// Waits until the group of an election has so many members and has settled.
+/// Waits until the group of an election has this many members and has settled.
 async fn settle(store: &Store, election: &str, members: usize) {
     while store.candidates(election).await.ok().flatten().is_none_or(|present| present.len() != members) {
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,4 +1,4 @@
-//! A candidate by `etcdctl elect`, with the orders and the events of the other programs.
+//! A candidate through `etcdctl elect`, with the orders and the events of the other programs.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -13,11 +13,11 @@ use tokio::sync::mpsc;
 
 use crate::ours::orders;
 
-/// The longest that it may take to end.
+/// The longest time that it may take to end.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// Campaigns until its input ends. Its orders are `resign`, which `etcdctl` does on an interrupt and ends, and `campaign`,
-/// which starts it again. The time of a win is when its line arrives here.
+/// Campaigns until its input ends. Its orders are `resign`, on which an interrupt makes `etcdctl` resign and end, and
+/// `campaign`, which starts it again. The time of a win is when its line arrives here.
 pub(crate) async fn campaign(endpoints: &str, election: &str, name: &str) {
     let clock = Clock::system();
     let report = |event: &str| {

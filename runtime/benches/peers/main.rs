@@ -1,14 +1,14 @@
-//! The time of a hand-over and of a fail-over, beside other software's elections and locks in the same run; and the time in
-//! which two candidates lead after a fault that ends.
+//! The time of a hand-over and of a fail-over, compared with other software's elections and locks in the same run; and
+//! the time for which two candidates lead after a temporary fault.
 //!
-//! Every candidate, ours as well, is a process of its own that prints a JSON object a line with the machine's clock, so all
-//! are measured alike: a hand-over from the leader's request to leave to the report of the one that waited, a fail-over
-//! from the leader's SIGKILL, its stop or its cut connections to that report. Progress goes to standard error; standard
-//! output is one JSON array of figures.
+//! Every candidate, including ours, is a separate process that prints a JSON object per line with the machine's clock,
+//! so all are measured alike: a hand-over from the leader's request to leave to the waiting candidate's report, a
+//! fail-over from the leader's SIGKILL, its stop or its cut connections to that report. Progress goes to standard
+//! error; standard output is one JSON array of figures.
 //!
-//! Kinds of measurements as its arguments restrict it to these: see [`KINDS`].
+//! Its arguments restrict it to these kinds of measurements: see [`KINDS`].
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot continue reports why")]
 
 mod etcdctl;
 mod ours;
@@ -26,20 +26,22 @@ use rounds::{Extent, sample};
 use servers::Servers;
 use side::Side;
 
-/// The kinds of measurements: `defaults` are crashes with default leases. Those on Kafka belong to `crash`, whose time they use as well.
+/// The kinds of measurements: `defaults` are crashes with default leases. Measurements on Kafka belong to `crash`, and
+/// run at the same time.
 const KINDS: [&str; 5] = ["hand-over", "crash", "defaults", "pause", "partition"];
 /// Hand-overs of each side in a run.
 const HAND_OVERS: usize = 10;
-/// Leaders of each side with one lease that are killed.
+/// Leaders of each side that are killed, with one lease.
 const CRASHES: Extent = Extent { pairs: 4, rounds: 3 };
-/// The same with default leases: that takes up to two minutes.
+/// The same with default leases, which takes up to two minutes.
 const DEFAULT_CRASHES: Extent = Extent { pairs: 10, rounds: 1 };
 /// Hand-overs, and then crashes, of each side on Kafka: a rebalance takes seconds.
 const ON_KAFKA: Extent = Extent { pairs: 4, rounds: 1 };
 /// Leaders of each side that are stopped or cut off.
 const FAULTS: Extent = Extent { pairs: 4, rounds: 1 };
 
-/// The measurements and goals that compare two sides: the median of the first is at most so many times that of the second.
+/// The measurements and goals that compare two sides: the median of the first is at most this many times that of the
+/// second.
 const GOALS: [(&str, &str, &str, f64); 6] = [
     ("hand-over", "incumbent on NATS", "redsync, retry=1ms", 1.0),
     ("hand-over", "incumbent on NATS", "PostgreSQL advisory lock", 1.0),
@@ -50,10 +52,10 @@ const GOALS: [(&str, &str, &str, f64); 6] = [
 ];
 /// The word for a lease that is not chosen, between this program and its candidates.
 const DEFAULT: &str = "default";
-/// The beginning of the names of our sides: two candidates of one side never lead at the same time.
+/// The prefix of our sides' names: two candidates of such a side never lead at the same time.
 const OURS: &str = "incumbent";
 
-/// Times that were measured: the kind, the side, and the sample, which is none where the side cannot do it.
+/// Measured times: the kind, the side, and the sample, which is none if the side cannot do it.
 type Measured = (&'static str, String, Option<Sample>);
 
 fn main() {
@@ -100,7 +102,7 @@ fn measure(kinds: &[&str]) {
     let in_java = |fault| servers.in_java_with(fault);
     let turns: [&(dyn Fn(Fault) -> Vec<Side> + Sync); 2] = [&usual, &in_java];
     for sides in turns {
-        // Candidates in Java apart, as after a crash. Both faults at the same time: they mostly wait.
+        // Candidates in Java separately, as after a crash. Both faults at the same time, because they mostly wait.
         let disturbed: Vec<_> = thread::scope(|scope| {
             let disturb = |&fault| scope.spawn(move || disturbances(&sides(fault), fault));
             let running: Vec<_> = faults.iter().map(disturb).collect();
@@ -139,8 +141,8 @@ fn hand_overs(servers: &Servers) -> Vec<Measured> {
     sides.iter().zip(samples).map(|(side, sample)| ("hand-over", side.name.clone(), sample)).collect()
 }
 
-/// Of the kinds that are wanted: the crashes with one lease and what is measured on Kafka, and those with default leases; then the
-/// crashes of candidates in Java.
+/// Among the wanted kinds: the crashes with one lease together with Kafka's measurements, and the crashes with default
+/// leases; then the crashes of candidates in Java.
 fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
     let sides = |kind: &str, sides: &dyn Fn() -> Vec<Side>| {
         if kinds.contains(&kind) { sides() } else { Vec::new() }
@@ -171,7 +173,7 @@ fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
             ("crash on Kafka", kafka, crashed),
         ]
     });
-    // Apart: the start of one keeps a processor busy for half a second, which would disturb the rest.
+    // Separately: starting one keeps a processor busy for half a second, which would disturb the others.
     let in_java = thread::scope(|scope| {
         let long_times = scope.spawn(move || crash(long_java, DEFAULT_CRASHES));
         let times = crash(java, CRASHES);
@@ -191,7 +193,7 @@ fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
     all
 }
 
-/// The times to a successor and those in which both led, and how often there was a successor.
+/// The times to a successor, the times for which both led, and how often there was a successor.
 fn disturbances(sides: &[Side], fault: Fault) -> (Vec<Measured>, Vec<Figure>) {
     let [kind, overlap, successors] = fault_names(fault);
     eprintln!("{} times a {kind} of each of {} sides", FAULTS.all(), sides.len());
@@ -219,7 +221,8 @@ fn disturbances(sides: &[Side], fault: Fault) -> (Vec<Measured>, Vec<Figure>) {
     (times, figures)
 }
 
-/// The names of the figures of a fault: the time to a successor, the time in which both lead, and the number of successors.
+/// The names of the figures of a fault: the time to a successor, the time for which both lead, and the number of
+/// successors.
 fn fault_names(fault: Fault) -> [&'static str; 3] {
     match fault {
         Fault::Pause => ["pause", "overlap after a pause", "successors after a pause"],
@@ -227,7 +230,7 @@ fn fault_names(fault: Fault) -> [&'static str; 3] {
     }
 }
 
-/// The kind of the same times less the lease.
+/// The kind of the same times minus the lease.
 fn less_lease(kind: &str) -> &'static str {
     match kind {
         "pause" => "pause less T",

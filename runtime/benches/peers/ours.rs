@@ -1,4 +1,4 @@
-//! A candidate of this library in a process of its own, which prints what happens as the programs of `lab/interop` do.
+//! A candidate of this library in a separate process, which prints what happens like the programs of `lab/interop`.
 
 use std::io::BufRead as _;
 use std::thread;
@@ -10,19 +10,19 @@ use tokio::sync::mpsc;
 
 use crate::side::{LED, QUESTIONS};
 
-/// What a candidate is started with.
+/// The settings of a candidate.
 pub(crate) struct Setup<'a> {
     pub(crate) url: &'a str,
     pub(crate) election: &'a str,
     pub(crate) name: &'a str,
     /// None for the default of its store.
     pub(crate) lease: Option<Duration>,
-    /// True if it is asked again and again whether it leads.
+    /// True to poll whether it leads.
     pub(crate) is_asked: bool,
 }
 
-/// Campaigns until its input ends, or until it is to `close`. Its other orders are `resign`, and `campaign`, after which it
-/// reports that it waits: it stays in the election when it resigns.
+/// Campaigns until its input ends, or until the order `close`. Its other orders are `resign`, and `campaign`, after
+/// which it reports that it waits; it stays in the election when it resigns.
 pub(crate) async fn campaign(setup: Setup<'_>) {
     let clock = Clock::system();
     let name = setup.name.to_owned();
@@ -77,13 +77,13 @@ pub(crate) async fn campaign(setup: Setup<'_>) {
     store.close().await.expect("closed once");
 }
 
-/// Returns true if the candidate knows that another one leads.
+/// Returns true if the candidate knows that another leads.
 fn waits(candidate: &Candidate) -> bool {
     candidate.leader().is_some_and(|leader| leader.name != candidate.name())
 }
 
-/// Asks whether the candidate leads, and reports the time of the last yes once a no follows it. The clock is read before
-/// the question: what is answered holds at that time or later, however long the process stands still in between.
+/// Asks whether the candidate leads, and reports the time of the last yes once a no follows it. The clock is read
+/// before the question, so the answer holds at that time or later, however long the process is stopped in between.
 fn ask(candidate: &Candidate, clock: &Clock, report_at: impl Fn(Instant, &str)) {
     let mut last = None;
     loop {

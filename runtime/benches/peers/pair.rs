@@ -1,4 +1,4 @@
-//! A leader and a candidate that waits for its end, and what is done to the leader.
+//! A leader and a candidate that waits for its end, and the faults of the leader.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,33 +7,33 @@ use incumbent::Clock;
 
 use crate::side::{Candidate, LED, Leaving, Side};
 
-/// The longest that an event may take: the slowest fail-over is that of a lease of a minute.
+/// The longest time that an event may take: the slowest fail-over has a lease of a minute.
 const LIMIT: Duration = Duration::from_secs(180);
-/// The time that a new waiter is given: etcd takes up a watch of its Go client within 100 ms, and some programs print
+/// The time for a new waiter to settle: etcd registers a watch of its Go client within 100 ms, and some programs print
 /// that they campaign just before they do.
 const SETTLED: Duration = Duration::from_millis(150);
-/// The lease by which faults are measured where a lock has none: that of the other sides.
+/// The lease by which faults are timed for a lock without one: the other sides' lease.
 const WITHOUT_LEASE: Duration = Duration::from_secs(2);
 
-/// A fault that ends.
+/// A temporary fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The leader's process is stopped, and goes on.
+    /// The leader's process is stopped, and continues.
     Pause,
-    /// The leader's connections carry nothing, in both directions, and carry again.
+    /// The leader's connections carry nothing in either direction, and later carry again.
     Partition,
 }
 
-/// What came of a fault where another candidate led within two leases of its end.
+/// The result of a fault, if another candidate led within two leases after it ended.
 pub(crate) struct Succession {
     /// From the fault to the successor's report that it leads.
     pub(crate) after: Duration,
-    /// The time in which both said that they lead, from the successor's report to the old leader's last yes; of a pause
-    /// the part after its end.
+    /// The time for which both reported that they lead, from the successor's report to the old leader's last yes; for a
+    /// pause, the part after its end.
     pub(crate) overlap: Duration,
 }
 
-/// A leader and a candidate that waits for its end, in an election of their own.
+/// A leader and a candidate that waits for its end, in their own election.
 pub(crate) struct Pair<'a> {
     pub(crate) side: &'a Side,
     election: String,
@@ -69,7 +69,7 @@ impl<'a> Pair<'a> {
         }
         thread::sleep(SETTLED);
         if !self.side.loses.is_empty() {
-            // The leader may be another one than before.
+            // The leader may have changed.
             if self.waiter.newest_is(self.side.leads, self.side.loses) {
                 std::mem::swap(&mut self.leader, &mut self.waiter);
             }
@@ -77,7 +77,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Starts a candidate that waits, where the leader has gone and the one that waited leads.
+    /// Starts a waiting candidate, if the leader has gone and the previous waiter leads.
     pub(crate) fn complete(&mut self) {
         if std::mem::take(&mut self.lacks_waiter) {
             self.started += 1;
@@ -88,8 +88,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Returns true if the waiter leads although nothing was done, as happens on a machine that stands still for longer than
-    /// a lease. Another pair is started then, and nothing is counted.
+    /// Returns true if the waiter leads without a fault, which happens on a machine that stalls for longer than a
+    /// lease. Then starts another pair, and counts nothing.
     fn is_spoilt(&mut self) -> bool {
         let is_spoilt = self.waiter.reported(self.side.leads, self.waiting).is_some();
         if is_spoilt {
@@ -99,7 +99,7 @@ impl<'a> Pair<'a> {
         is_spoilt
     }
 
-    /// Has the leader leave: the time from its request to the report of the one that waited.
+    /// Makes the leader leave: the time from its request to the waiter's report.
     pub(crate) fn hand_over(&mut self) -> Option<Duration> {
         if self.is_spoilt() {
             return None;
@@ -121,7 +121,7 @@ impl<'a> Pair<'a> {
         Some(Duration::from_nanos(elected - leaving))
     }
 
-    /// Kills the leader: the time from the signal to the report of the one that waited.
+    /// Kills the leader: the time from the signal to the waiter's report.
     pub(crate) fn crash(&mut self) -> Option<Duration> {
         if self.is_spoilt() {
             return None;
@@ -133,7 +133,8 @@ impl<'a> Pair<'a> {
         Some(Duration::from_nanos(elected.checked_sub(killed)?))
     }
 
-    /// Has the fault begin, and end after two leases. Within is none where no other candidate led within two more.
+    /// Begins the fault, and ends it after two leases. The inner option is none if no other candidate led within two
+    /// more.
     pub(crate) fn disturb(&mut self) -> Option<Option<Succession>> {
         if self.is_spoilt() {
             return None;

@@ -1,4 +1,4 @@
-//! The same done to many pairs of all sides at the same time.
+//! The same measurement on many pairs of all sides at the same time.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use incumbent_testkit::figure::Sample;
 use crate::pair::{Fault, Pair};
 use crate::side::{Leaving, Side};
 
-/// The time from one removal of expired records by a NATS server to the next, over which faults are spread as well.
+/// The time between a NATS server's removals of expired records, over which faults are spread too.
 const SWEEP: Duration = Duration::from_millis(250);
 /// The hand-overs of one side before the next has its turn, so that all see the same machine.
 const TURN: usize = 5;
@@ -28,10 +28,10 @@ impl Extent {
     }
 }
 
-/// What `measure_one` returns of each side's pairs.
+/// The results of `measure_one` for each side's pairs.
 ///
-/// All sides are measured at the same time, because they mostly wait: in each round it is done to each pair, at a drawn phase
-/// between two renewals and of the server's sweep.
+/// All sides are measured at the same time, because they mostly wait: each round measures each pair once, at a random
+/// phase between two renewals and of the server's sweep.
 pub(crate) fn measure<T: Send>(
     sides: &[Side],
     extent: Extent,
@@ -103,7 +103,7 @@ pub(crate) fn sample(times: impl IntoIterator<Item = Duration>) -> Sample {
     sample
 }
 
-/// The times from each request to leave to the next leader's report, for each side, one after another since they are
+/// The times from each request to leave to the next leader's report, for each side, one after another because they are
 /// short; none for sides that cannot leave.
 pub(crate) fn hand_over(sides: &[Side], rounds: usize) -> Vec<Option<Sample>> {
     let mut measured: Vec<_> = sides

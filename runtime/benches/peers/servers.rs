@@ -1,4 +1,4 @@
-//! The servers, and the candidates on each, with the settings that are compared.
+//! The servers, and the candidates on each, with the compared settings.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -19,17 +19,17 @@ use tempfile::TempDir;
 use crate::pair::Fault;
 use crate::side::{Entry, Leaving, QUESTIONS, Side};
 
-/// The lease of the comparison at one lease: the shortest of our preset `fast`, of etcd's sessions on a server with
-/// default settings, and of the Go candidates that can be had in whole seconds.
+/// The lease of the comparison at one lease: the shortest, in whole seconds, that our preset `fast`, etcd's sessions on
+/// a server with default settings, and the Go candidates all allow.
 const LEASE: Duration = Duration::from_secs(2);
-/// Our shortest lease on etcd: three of the server's shortest.
+/// Our shortest lease on etcd: three times the server's shortest.
 const LEASE_ON_ETCD: Duration = Duration::from_secs(6);
-/// The session timeout on Kafka of our candidates with that lease, and of goNELI's rules with a receive deadline as long:
-/// three times as long each, and the shortest that brokers allow by default.
+/// The session timeout on Kafka of our candidates with that lease, and by goNELI's rules with an equal receive
+/// deadline: three times as long each, and the shortest that brokers allow by default.
 const SESSION: Duration = Duration::from_secs(6);
-/// The time from one heartbeat to the group to the next: of our candidates, and by default of Confluent's client.
+/// The interval between heartbeats to the group: for our candidates, and the default of Confluent's client.
 const HEARTBEATS: [Duration; 2] = [Duration::from_millis(600), Duration::from_secs(3)];
-/// The time between two attempts of redsync, where it is set to be quick: two requests each.
+/// The time between two attempts of redsync when it is set to be quick: two requests each.
 const RETRY: Duration = Duration::from_millis(1);
 /// The tick of a ZooKeeper server that grants sessions as short as [`LEASE`]: at least two ticks.
 const SHORTER_TICK: Duration = Duration::from_secs(1);
@@ -37,8 +37,8 @@ const SHORTER_TICK: Duration = Duration::from_secs(1);
 const SESSIONS: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(40)];
 /// The longest time between two pings of ZooKeeper's client: `MAX_SEND_PING_INTERVAL` of its `ClientCnxn`.
 const PINGS: Duration = Duration::from_secs(10);
-/// The options of Java for a small program that is soon at work: little memory, the quick compiler alone, one thread for
-/// garbage, no statistics and no log.
+/// Java's options for a small program that starts quickly: little memory, only the quick compiler, one thread for
+/// garbage collection, no statistics and no log.
 const JAVA: [&str; 5] = [
     "-Xmx64m",
     "-XX:TieredStopAtLevel=1",
@@ -52,7 +52,7 @@ const THREE: u32 = 3;
 /// The session of a candidate on ZooKeeper.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Session {
-    /// The one that Curator asks for, as far as a server grants it.
+    /// The session that Curator asks for, as far as a server grants it.
     Default,
     /// The shortest on a server with default settings.
     Shortest,
@@ -75,7 +75,7 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Starts those that all measurements need; the cluster, Kafka and ZooKeeper start with their first
+    /// Starts the servers that all measurements need; the cluster, Kafka and ZooKeeper start with their first
     /// candidates.
     pub(crate) fn start() -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Servers {
         }
     }
 
-    /// The candidates that hand over: with their defaults, and as quick as their settings allow where that differs.
+    /// The candidates that hand over: with their defaults, and also as quick as their settings allow if that differs.
     pub(crate) fn that_hand_over(&self) -> Vec<Side> {
         vec![
             self.ours_on_nats("incumbent on NATS", "HANDOVER", None, false),
@@ -109,7 +109,7 @@ impl Servers {
         ]
     }
 
-    /// The candidates whose leaders are killed, with one lease where they allow it.
+    /// The candidates whose leaders are killed, with one lease if they allow it.
     pub(crate) fn with_one_lease(&self) -> Vec<Side> {
         vec![
             self.ours_on_nats("incumbent on NATS", "CRASH", Some(LEASE), false),
@@ -127,7 +127,7 @@ impl Servers {
         ]
     }
 
-    /// The same with the leases that are each one's default.
+    /// The same, each with its default lease.
     pub(crate) fn with_their_leases(&self) -> Vec<Side> {
         vec![
             self.ours_on_nats("incumbent on NATS", "DEFAULT", None, false),
@@ -233,7 +233,7 @@ impl Servers {
         self.ours(name, String::new(), lease, move |_| url.clone())
     }
 
-    /// A side whose candidates are this program again; `url` makes a URL with the address of a server.
+    /// A side whose candidates are this program; `url` makes a URL from the address of a server.
     fn ours(
         &self,
         name: &str,
@@ -267,7 +267,7 @@ impl Servers {
         let command = move |entry: &Entry<'_>| {
             let group = group(entry.election);
             let topic = format!("{group}.neli");
-            // Its first candidate makes the topic.
+            // Its first candidate creates the topic.
             if topics.topic(&topic).is_err() {
                 topics.create_topic(&topic, "1", &[]);
             }
@@ -365,8 +365,7 @@ impl Servers {
         Side::new(name, self.postgres.address(), None, command)
     }
 
-    /// The candidates on Curator's latch: each has a node under the election's path, and the one with the oldest node
-    /// leads.
+    /// The candidates on Curator's latch: each has a node under the election's path, and the oldest node leads.
     fn latch(&self, name: &str, folder: &'static str, session: Session) -> Side {
         let jars = tools::zookeeper_jars().expect("cargo xtask bench installs them");
         let classes = tools::curator_candidate().expect("cargo xtask bench builds it");
@@ -396,7 +395,7 @@ impl Servers {
         Side { waits: "waiting", renewal, ..Side::new(name, server, Some(lease), command) }
     }
 
-    /// The bucket is made as ours are.
+    /// The bucket is created like ours.
     fn go_on_nats(&self, name: &str, bucket: &'static str, lease: Duration) -> Side {
         self.init(&format!("{}/{bucket}", self.nats.url()), &InitOptions::new().lease(lease));
         go_in_bucket(name, self.nats.address(), bucket, lease)
@@ -430,7 +429,7 @@ fn go_in_bucket(name: &str, servers: String, bucket: &'static str, lease: Durati
     }
 }
 
-/// The options of a store for leases of that length, or of the default one.
+/// The options of a store for leases of that length, or of the default length.
 fn with_lease(lease: Option<Duration>) -> InitOptions {
     let options = InitOptions::new();
     match lease {
@@ -439,8 +438,8 @@ fn with_lease(lease: Option<Duration>) -> InitOptions {
     }
 }
 
-/// The lease of a candidate that was given none, as its record says; etcd keeps no such record, and there it is the one that the
-/// library reports for the server.
+/// The lease of a candidate that was given none, from its record. etcd keeps no record, so there the library reports
+/// the lease for the server.
 async fn default_lease(url: &str) -> Duration {
     const ELECTION: &str = "default-lease";
     let options = || CampaignOptions::new().splay(Duration::ZERO);
@@ -458,7 +457,7 @@ async fn default_lease(url: &str) -> Duration {
     lease
 }
 
-/// A side of ours, with the lease that its candidates are given, and the one in force.
+/// A side of ours, with the lease that its candidates are given, and the lease in force.
 fn ours(
     name: &str,
     server: String,
@@ -476,7 +475,7 @@ fn ours(
     Side { waits: "waiting", ..Side::new(name, server, Some(in_force), command) }
 }
 
-/// The machine's clock less Java's, `CLOCK_MONOTONIC`, in nanoseconds: the time for which the machine was suspended.
+/// The machine's clock minus Java's, `CLOCK_MONOTONIC`, in nanoseconds: the time for which the machine was suspended.
 fn beyond_java() -> u64 {
     let java = clock_gettime(ClockId::Monotonic);
     let java = Duration::new(java.tv_sec.unsigned_abs(), u32::try_from(java.tv_nsec).unwrap_or_default());
@@ -488,7 +487,7 @@ fn this_program() -> Command {
     Command::new(std::env::current_exe().expect("a running program has a path"))
 }
 
-/// The time between two questions to a program in Go whether it leads; 0 where it is not asked.
+/// The interval at which a Go program is polled whether it leads; 0 if it is not.
 fn probe(entry: &Entry<'_>) -> String {
     millis(if entry.is_asked { QUESTIONS } else { Duration::ZERO })
 }

@@ -1,4 +1,4 @@
-//! The candidates that are compared: each is a process of its own, which prints a JSON object a line.
+//! The compared candidates: each is a separate process, which prints a JSON object per line.
 
 use std::io::Write as _;
 use std::process::{ChildStdin, Command, Stdio};
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 /// Makes the command for a candidate.
 type Start = Box<dyn Fn(&Entry<'_>) -> Command + Sync>;
-/// Waits until so many candidates are in an election.
+/// Waits until this many candidates are in an election.
 type Present = Box<dyn Fn(&str, usize) + Sync>;
 
-/// What a candidate is started with.
+/// The settings of a candidate.
 pub(crate) struct Entry<'a> {
-    /// The address of the server, or that of a proxy before it.
+    /// The address of the server, or of a proxy in front of it.
     pub(crate) server: &'a str,
     pub(crate) election: &'a str,
     pub(crate) name: &'a str,
@@ -23,13 +23,13 @@ pub(crate) struct Entry<'a> {
     pub(crate) is_asked: bool,
 }
 
-/// The event of a candidate that was asked again and again whether it leads, by a call that needs no server, and no longer
-/// says so. Its time is that of the last question to which it said that it leads.
+/// The event of a polled candidate that stopped leading, by a call that needs no server. Its time is that of the last
+/// question answered yes.
 pub(crate) const LED: &str = "led";
-/// The time between two such questions.
+/// The polling interval.
 pub(crate) const QUESTIONS: Duration = Duration::from_millis(5);
 
-/// The way in which a leader leaves before its lease is over.
+/// How a leader leaves before its lease is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaving {
     /// It resigns, and may campaign again.
@@ -40,24 +40,24 @@ pub(crate) enum Leaving {
     Never,
 }
 
-/// A kind of candidates, with their settings.
+/// A kind of candidate, with its settings.
 pub(crate) struct Side {
     /// Its name in the figures.
     pub(crate) name: String,
-    /// The server's address; empty where there is none.
+    /// The server's address; empty if there is none.
     pub(crate) server: String,
-    /// The lease; none where a lock ends with its connection.
+    /// The lease; none if a lock ends with its connection.
     pub(crate) lease: Option<Duration>,
     /// The time from one renewal to the next, over which faults are spread.
     pub(crate) renewal: Duration,
-    /// The event that says that a candidate waits.
+    /// The event that reports that a candidate waits.
     pub(crate) waits: &'static str,
-    /// The event that says that it leads.
+    /// The event that reports that it leads.
     pub(crate) leads: &'static str,
-    /// The events that say that it leads no more, where another may be made the leader when a candidate joins.
+    /// The events that report that it no longer leads, if a new candidate may become the leader.
     pub(crate) loses: &'static [&'static str],
     pub(crate) leaving: Leaving,
-    /// Set where the event that a candidate waits comes before it is in the election.
+    /// Set if a candidate reports that it waits before it is in the election.
     pub(crate) present: Option<Present>,
     pub(crate) command: Start,
 }
@@ -89,12 +89,12 @@ impl Side {
 pub(crate) struct Candidate {
     program: JsonProgram,
     orders: ChildStdin,
-    /// The way to the server, where it can be cut.
+    /// The proxy to the server, if it can be cut.
     proxy: Option<Proxy>,
 }
 
 impl Candidate {
-    /// Starts a candidate of a side, with a proxy of its own where `is_cuttable`.
+    /// Starts a candidate of a side, with its own proxy if `is_cuttable`.
     pub(crate) fn start(side: &Side, election: &str, name: &str, is_asked: bool, is_cuttable: bool) -> Self {
         let proxy = is_cuttable.then(|| Proxy::to(&side.server));
         let address = proxy.as_ref().map_or_else(|| side.server.clone(), Proxy::address);
@@ -148,7 +148,7 @@ impl Candidate {
         self.proxy.as_ref().expect("it was started with one").cut();
     }
 
-    /// Lets all bytes pass, those that were held as well.
+    /// Lets all bytes pass, including held ones.
     pub(crate) fn heal(&self) {
         self.proxy.as_ref().expect("it was started with one").heal();
     }
@@ -156,7 +156,7 @@ impl Candidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        // Killed where it does not end: its locks and leases are no longer needed.
+        // Killed even if it has not ended: its locks and leases are no longer needed.
         self.program.child().kill();
     }
 }

@@ -1,4 +1,4 @@
-//! The least that leading many elections can be: create each key, then renew each three times in a lease.
+//! The least work that leading many elections can take: create each key, then renew each three times per lease.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::side::{asked, now, report, report_with_memory};
 
-/// Writes of one turn of renewals.
+/// The turns of renewals per second.
 const TURNS_PER_SECOND: u32 = 20;
 
-/// Creates each key, and renews it until this process is killed. What was lost is created again at its next turn.
+/// Creates each key, and renews it until this process is killed. A lost key is created again at its next turn.
 pub(crate) async fn lead(url: &str, elections: u32, lease: Duration) {
     let (server, bucket) = url.rsplit_once('/').expect("a bucket's URL");
     let jetstream = patient(async_nats::connect(server).await.expect("the server is up"));
@@ -42,7 +42,7 @@ pub(crate) async fn lead(url: &str, elections: u32, lease: Duration) {
     }
 }
 
-/// Creates each key, and does what a candidate must: it watches the bucket, and looks at it once after the records are there.
+/// Creates each key, and does what a candidate must: it watches the bucket, and inspects it once the records are there.
 pub(crate) async fn watch_and_lead(url: &str, elections: u32) {
     let (server, bucket) = url.rsplit_once('/').expect("a bucket's URL");
     let client = async_nats::connect(server).await.expect("the server is up");
@@ -71,11 +71,11 @@ pub(crate) async fn watch(url: &str) {
     let stream = stream.expect("the bucket is there");
     report_with_memory("ready");
     asked().await;
-    // An ordered consumer that missed something begins again.
+    // An ordered consumer that missed a message begins again.
     watched(&stream, &client, bucket).await.for_each(async |message| drop(message)).await;
 }
 
-/// A context that waits for an answer for as long as a busy server takes.
+/// A context that waits for an answer as long as a busy server takes.
 fn patient(client: Client) -> Context {
     let mut jetstream = jetstream::new(client);
     jetstream.set_timeout(Duration::from_secs(30));
@@ -104,7 +104,8 @@ async fn create(jetstream: &Context, bucket: &str, elections: u32) -> Vec<(u32, 
     creating.collect().await
 }
 
-/// Writes a record of the usual size, and returns its revision; none where another revision is there, or no answer came.
+/// Writes a record of the usual size, and returns its revision; none if the key has another revision, or no answer
+/// came.
 async fn write(jetstream: &Context, bucket: &str, number: u32, expected: u64) -> Option<u64> {
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Expected-Last-Subject-Sequence", expected.to_string());

@@ -1,4 +1,4 @@
-//! The memory that a side has asked for and not given back: what it keeps, whatever its allocator keeps beside that.
+//! The memory that a side has allocated and not freed, whatever its allocator keeps in addition.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ static ALLOCATOR: Counted = Counted;
 
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// The bytes that are kept now.
+/// The bytes in use now.
 pub(crate) fn kept() -> usize {
     KEPT.load(Ordering::Relaxed)
 }

@@ -1,12 +1,13 @@
-//! Many elections in one process on NATS, beside bare clients: one sends the same writes, one leads with the messages that a candidate
-//! must have. `overload` is the same with little processor time, a slow disk and a slow watcher.
+//! Many elections in one process on NATS, compared with bare clients: one sends the same writes, one leads with the
+//! messages that a candidate must have. `overload` is the same with little processor time, a slow disk and a slow
+//! watcher.
 //!
-//! Each side is a process of its own, this program again, so that its memory and its processor time are its own. Progress
-//! goes to standard error; standard output is one JSON array of figures. Linux alone: it reads `/proc`.
+//! Each side is a separate process of this program, so that its memory and its processor time are its own. Progress
+//! goes to standard error; standard output is one JSON array of figures. Linux only: it reads `/proc`.
 //!
-//! Numbers of elections as its arguments restrict it to these.
+//! Its arguments restrict it to these numbers of elections.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
+#![allow(clippy::expect_used, reason = "a benchmark that cannot continue reports why")]
 
 mod bare;
 #[path = "../shared/bucket.rs"]

@@ -9,7 +9,7 @@ use incumbent::{CampaignOptions, Candidate, Store};
 use crate::settled::settles;
 use crate::side::{asked, now, report, report_with_memory};
 
-/// Campaigns in so many elections, and reports when all wait or lead, the time of each win, and when all are closed.
+/// Campaigns in this many elections, and reports when all wait or lead, the time of each win, and when all are closed.
 pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
     let store = Store::open(url).await.expect("the bucket is there");
     report_with_memory("ready");
@@ -37,14 +37,14 @@ pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
     let times: Vec<String> = won.iter().map(|(at, _)| at.as_nanos().to_string()).collect();
     report(&format!("won {}", times.join(" ")));
     asked().await;
-    // A term that is kept would hold up the end of its campaign.
+    // Keeping a term would hold up the end of its campaign.
     drop((times, won));
     let closing: FuturesUnordered<_> = candidates.iter().map(Candidate::close).collect();
     closing.for_each(async |closed| closed.expect("closed once")).await;
     store.close().await.expect("closed once");
     drop((candidates, store));
     report_with_memory("closed");
-    // The store's thread ends, and with it its client, once the caller has its answer.
+    // The store's thread and its client end only after the caller has its answer.
     tokio::time::sleep(Duration::from_secs(1)).await;
     report_with_memory("ended");
     std::future::pending::<()>().await;

@@ -1,5 +1,5 @@
-//! The elections of one process in trouble that ends, and the bare client in the same trouble, each on a server of its own: how many
-//! stay led by the server's count of records, and the time until all are led again.
+//! The elections of one process during temporary trouble, and the bare client in the same trouble, each on its own
+//! server: how many stay led by the server's count of records, and the time until all are led again.
 
 use std::process::Command;
 use std::thread::{available_parallelism, sleep};
@@ -16,24 +16,24 @@ use crate::bucket::bucket;
 use crate::side::Side;
 use crate::{LEASE, number};
 
-/// The share of a core that is left to each side.
+/// The share of a core that each side keeps.
 const SHARE: f64 = 0.3;
-/// Programs that want a core each, for each core there is.
+/// The busy programs per core.
 const NEIGHBOURS: usize = 4;
-/// The time after which those that are led at first have to suffice.
+/// The time after which the measurement starts with the elections that are led by then.
 const STARTING: Duration = Duration::from_secs(60);
 /// The time over which each side's processor time is counted before the trouble.
 const REST: Duration = Duration::from_secs(3);
-/// The time between two looks at the servers, and that between two lines of progress.
+/// The time between two checks of the servers, and between two lines of progress.
 const LOOK: Duration = Duration::from_millis(250);
 const LINE: Duration = Duration::from_secs(5);
-/// The time after the end within which all have to be led again; it is watched in any case.
+/// The time after the end within which all must be led again; always watched in full.
 const RECOVERY: Duration = Duration::from_secs(15);
-/// The time after which it is given up.
+/// The time after which the benchmark gives up.
 const GIVEN_UP: Duration = Duration::from_secs(60);
-/// The most of all elections by which the fewest that ours led may be fewer than the fewest of the bare client, in percent.
+/// How far our lowest count of led elections may fall below the bare client's lowest, in percent of all elections.
 const BELOW_BARE: f64 = 5.0;
-/// The most memory, of that before.
+/// The most memory, relative to before.
 const MEMORY: f64 = 1.2;
 /// The bytes that a server may have for clients that keep up with it.
 const UNREAD: u64 = 65_536;
@@ -109,12 +109,12 @@ pub(crate) fn measure(runtime: &Runtime, arguments: &[&str]) {
     figure::print(&figures);
 }
 
-/// A side with the server that it has alone, and the process that watches all its elections, where there is one.
+/// A side with its own server, and the process that watches all its elections, if there is one.
 struct Tried {
     server: NatsServer,
     side: Side,
     watcher: Option<Side>,
-    /// The consumers of the bucket: that of the watcher, and of ours the leader's own.
+    /// The consumers of the bucket: the watcher's, and for our side the leader's own.
     watchers: usize,
     elections: u32,
 }
@@ -152,18 +152,18 @@ impl Tried {
         tried
     }
 
-    /// The number of elections that are led, by the server's records; none where it does not answer.
+    /// The number of led elections, by the server's records; none if it does not answer.
     fn led(&self) -> Option<u32> {
         let records = self.server.records(Self::BUCKET)?;
         Some(u32::try_from(records).unwrap_or(u32::MAX).min(self.elections))
     }
 
-    /// The process that the trouble is about.
+    /// The process in trouble.
     fn troubled(&self) -> &Side {
         self.watcher.as_ref().unwrap_or(&self.side)
     }
 
-    /// Returns true if the server has sent everything to all that watch.
+    /// Returns true if the server has sent everything to all watchers.
     fn is_read(&self) -> bool {
         let backlog = self.server.backlog(Self::BUCKET);
         backlog.is_some_and(|Backlog { messages, bytes }| {
@@ -173,7 +173,7 @@ impl Tried {
     }
 }
 
-/// What ends with the trouble when it is dropped.
+/// The cause of the trouble, which ends when this is dropped.
 enum Cause {
     Quotas { _all: Vec<Quota> },
     Neighbours { _all: Vec<ChildGuard> },
@@ -212,18 +212,19 @@ impl Drop for Cause {
     }
 }
 
-/// What was seen of a side.
+/// The observations of a side.
 #[derive(Default)]
 struct Seen {
     /// The share of a core that it used before, in percent, and the memory of the process in trouble, in bytes.
     rest: f64,
     memory_before: u64,
-    /// The elections that were led before, and the fewest from the beginning of the trouble on.
+    /// The elections that were led before, and the fewest since the trouble began.
     led_before: u32,
     fewest: u32,
     /// The largest memory from then on.
     memory: u64,
-    /// When some were last not led, and when a watcher had last not read everything, since the end of the trouble.
+    /// When, since the end of the trouble, some elections were last not led, and when a watcher had last not read
+    /// everything.
     not_led: Duration,
     not_read: Duration,
 }
@@ -232,12 +233,12 @@ fn one(runtime: &Runtime, trouble: Trouble, elections: u32) -> Vec<Figure> {
     let name = format!("{elections} elections, {}", trouble.name());
     let start = |kind| Tried::start(runtime, trouble, kind, elections);
     let [ours, bare] = match trouble {
-        // One after another: two servers would have half of the disk each.
+        // One after another, because two servers would each have half of the disk.
         Trouble::Disk => ["ours", "bare"]
             .map(|kind| endure(&format!("{name}, {kind}"), trouble, [start(kind)]))
             .map(|[seen]| seen),
         Trouble::Quota | Trouble::Watcher => {
-            // The bare client needs little while the other one starts.
+            // The bare client needs little while the other side starts.
             let bare = start("bare");
             endure(&format!("{name}, ours and the bare client"), trouble, [start("ours"), bare])
         }
@@ -245,7 +246,7 @@ fn one(runtime: &Runtime, trouble: Trouble, elections: u32) -> Vec<Figure> {
     figures(&name, trouble, elections, &ours, &bare)
 }
 
-/// Has the trouble begin and end, and returns what was seen of each side.
+/// Begins and ends the trouble, and returns the observations of each side.
 fn endure<const SIDES: usize>(name: &str, trouble: Trouble, sides: [Tried; SIDES]) -> [Seen; SIDES] {
     let all: Vec<u32> = sides.iter().map(|tried| tried.elections).collect();
     let mut seen = sides.each_ref().map(|tried| {

@@ -1,4 +1,4 @@
-//! One side of the comparison, in a process of its own, and what the two say to each other.
+//! One side of the comparison, in a separate process, and the protocol between the two processes.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,9 +16,9 @@ pub(crate) struct Side {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
-    /// What it keeps in memory beyond what it kept before it began, in bytes, once all have settled.
+    /// The bytes that it keeps in memory beyond what it kept before it began, once all have settled.
     pub(crate) keeps: u64,
-    /// What it kept before it began.
+    /// The bytes that it kept before it began.
     kept_before: u64,
 }
 
@@ -35,7 +35,7 @@ impl Side {
         let input = child.stdin.take().expect("it is piped");
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
         let (give, lines) = mpsc::channel();
-        // A side with much to say does not wait for this one to read it.
+        // A side that prints much does not wait for this process to read it.
         thread::spawn(move || output.lines().map_while(Result::ok).all(|line| give.send(line).is_ok()));
         let mut side = Self { child, input, lines, keeps: 0, kept_before: 0 };
         side.kept_before = side.kept("ready");
@@ -46,12 +46,12 @@ impl Side {
         self.child.id()
     }
 
-    /// Has it do what is next.
+    /// Makes it take the next step.
     pub(crate) fn proceed(&mut self) {
         writeln!(self.input, "proceed").expect("it reads");
     }
 
-    /// Has it begin, and returns the time until all are won.
+    /// Makes it begin, and returns the time until all are won.
     pub(crate) fn all_won(&mut self) -> Duration {
         let began = Instant::now();
         self.all_wait();
@@ -59,20 +59,20 @@ impl Side {
         began.elapsed()
     }
 
-    /// Has it begin, and returns when all wait.
+    /// Makes it begin, and returns when all wait.
     pub(crate) fn all_wait(&mut self) {
         self.proceed();
         self.keeps = self.kept("settled").saturating_sub(self.kept_before);
     }
 
-    /// The times of the wins, when there is one in each election.
+    /// The times of the wins, once there is one in each election.
     pub(crate) fn wins(&mut self) -> Vec<Duration> {
         let times = self.expect("won");
         times.split_whitespace().map(|at| Duration::from_nanos(at.parse().expect("a number"))).collect()
     }
 
-    /// Has it close all candidates and its store. Returns the time until then, and what it keeps afterwards, in parts of what it
-    /// kept before it began.
+    /// Makes it close all candidates and its store. Returns how long that took, and the memory that it keeps
+    /// afterwards, relative to before it began.
     pub(crate) fn all_closed(&mut self) -> (Duration, f64) {
         let began = Instant::now();
         self.proceed();
@@ -96,7 +96,7 @@ impl Side {
         (processor_time(self.pid()) - before).as_secs_f64() / span.as_secs_f64()
     }
 
-    /// Reads the next line, which says what it keeps.
+    /// Reads the next line, with the memory that it keeps.
     fn kept(&mut self, word: &str) -> u64 {
         self.expect(word).parse().expect("a number")
     }
@@ -122,7 +122,7 @@ pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970")
 }
 
-/// Writes a line to the other side, with what this one keeps in memory.
+/// Writes a line to the other side, with the memory that this side keeps.
 pub(crate) fn report_with_memory(word: &str) {
     report(&format!("{word} {}", counted::kept()));
 }

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use incumbent::{CampaignOptions, Candidate, Events, Store};
 
-/// One leads and one waits, each with a connection of its own.
+/// One leads and one waits, each with its own connection.
 pub(crate) struct Pair {
     stores: Vec<Store>,
     leader: Side,
     waiter: Side,
-    /// The time that a new waiter is given before the leader leaves.
+    /// The time for a new waiter to settle before the leader leaves.
     settled: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Pair {
         took
     }
 
-    /// Waits until the one that waits has seen who leads, and for the time that it is given.
+    /// Waits until the waiter has seen who leads, and then for the settling time.
     async fn settle(&mut self) {
         while self.waiter.candidate.leader().map(|leader| leader.name).as_deref()
             != Some(self.leader.candidate.name())

@@ -1,4 +1,4 @@
-//! The end of a candidate's beginning.
+//! Waiting until a candidate has settled.
 
 use incumbent::{Candidate, Event, State};
 

@@ -1,4 +1,4 @@
-//! The candidates of a driver: their entry, the commands of their handles, what is reported to them, and their log lines.
+//! The candidates of a driver: how they enter, the commands of their handles, the reports to them, and their log lines.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
@@ -16,8 +16,8 @@ use crate::store::registry::Registration;
 use crate::store::seam::{Input, Link};
 use crate::{Error, ErrorKind, Result};
 
-/// A candidate, from when it enters until its handlers have returned and nothing of it is left in the store: its handles,
-/// and the callers that wait for it.
+/// A candidate, from when it enters until its handlers have returned and nothing of it is left in the store, with its
+/// handles and the callers that wait for it.
 pub(super) struct CandidateEntry {
     pub(super) shared: Arc<CandidateState>,
     /// The time of day since which it is a candidate.
@@ -34,14 +34,14 @@ pub(super) struct CandidateEntry {
     is_well: bool,
     /// The watched event loop responds.
     loop_responds: bool,
-    /// The callers that wait for it, where there are any.
+    /// The callers that wait for it, if there are any.
     waiting: Option<Box<Waiting>>,
 }
 
 /// The callers that wait for a candidate.
 #[derive(Default)]
 struct Waiting {
-    /// Answered once the successor is next and the drain has begun, or not.
+    /// Answered once the successor is next and the drain has begun, or once that has failed.
     handing_over: Vec<HandingOver>,
     /// Answered once the candidate neither drains nor releases.
     leaving: Vec<Reply>,
@@ -55,7 +55,7 @@ enum Stage {
     Running,
     /// The campaign is over for its handles.
     Over {
-        /// Its handlers have returned, or were waited for long enough.
+        /// Its handlers have returned, or the wait for them is over.
         returned: bool,
         /// Nothing of it is left in the store.
         settled: bool,
@@ -87,7 +87,7 @@ impl CandidateEntry {
     /// The campaign has entered: answers its caller.
     pub(super) fn entered(&mut self) {
         if let Some(reply) = self.reply.take() {
-            // A caller that is gone has dropped its candidate, and the driver receives that as a command.
+            // A caller that is gone has dropped its candidate; the driver receives that as a command.
             let _ = reply.send(Ok(()));
         }
     }
@@ -97,7 +97,7 @@ impl CandidateEntry {
         self.is_well && self.loop_responds
     }
 
-    /// Answers the callers that wait for a leave, once it is done.
+    /// Answers the callers that wait for the candidate to leave, once it has left.
     fn answer_leaves(&mut self, state: State) {
         if !matches!(state, State::Draining | State::Releasing) {
             let leaving = self.waiting.iter_mut().flat_map(|waiting| waiting.leaving.drain(..));
@@ -105,7 +105,7 @@ impl CandidateEntry {
         }
     }
 
-    /// Answers the callers that hand over, and wait for the drain from now on.
+    /// Answers the callers that hand over; from now on they wait for the drain.
     fn hand_over_begins(&mut self) {
         let Some(waiting) = &mut self.waiting else { return };
         for HandingOver { leave, .. } in waiting.handing_over.drain(..) {
@@ -148,7 +148,7 @@ impl<L: Link> Driver<L> {
     }
 
     pub(super) fn enter_checked(&mut self, enter: Enter, checked: Result<()>) {
-        // The caller dropped its candidate meanwhile, and nothing knows it yet.
+        // The caller dropped its candidate meanwhile, before anything else knew of it.
         if enter.reply.is_closed() {
             return;
         }
@@ -181,7 +181,7 @@ impl<L: Link> Driver<L> {
     }
 
     pub(super) fn command(&mut self, id: CampaignId, command: Command) {
-        // Where the campaign is gone, a waiting caller sees its answer dropped.
+        // If the campaign is gone, a waiting caller sees its answer dropped.
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         let campaign = self.session.campaign(id);
         let token = campaign.and_then(|campaign| campaign.lease()).map(|lease| lease.token);
@@ -210,7 +210,7 @@ impl<L: Link> Driver<L> {
                     false => entry.waiting.get_or_insert_default().closing.push(leave.done),
                 }
                 self.close_campaign(id);
-                // Not before the drain was reported: a caller inside the drained work looks for it.
+                // Not before the drain was reported, because a caller inside the drained work checks for it.
                 let _ = leave.begun.send(Ok(()));
                 return;
             }
@@ -277,8 +277,8 @@ impl<L: Link> Driver<L> {
         self.feed(Input::<L>::Command { id, command: session::Command::Close });
     }
 
-    /// Publishes the lease of a campaign, and then its events. Returns whether the work of a term that drains, or is
-    /// over, has ended.
+    /// Publishes the lease of a campaign, and then its events. Returns true if the work of a draining or ended term has
+    /// ended.
     pub(super) fn report(
         &mut self,
         id: CampaignId,
@@ -311,8 +311,8 @@ impl<L: Link> Driver<L> {
     }
 
     /// Registers or removes a candidate.
-    pub(super) fn register(&mut self, id: CampaignId, stands: bool) {
-        if !stands {
+    pub(super) fn register(&mut self, id: CampaignId, takes_part: bool) {
+        if !takes_part {
             return self.roll.leave(id);
         }
         let Some(entry) = self.candidates.get_mut(&id) else { return };
@@ -390,12 +390,12 @@ impl<L: Link> Driver<L> {
     }
 }
 
-/// The state of a campaign; one that has not begun, or is over, neither drains nor releases.
+/// The state of a campaign. A campaign that has not begun, or is over, neither drains nor releases.
 fn state<R: Rule>(session: &session::Session<R>, id: CampaignId) -> State {
     session.campaign(id).map_or(State::Idle, |campaign| campaign.state())
 }
 
-/// The reason for which a term was lost, where this is such an event.
+/// The reason why a term was lost, if this event reports a loss.
 fn lost(event: &Event) -> Option<Reason> {
     match event {
         Event::Lost { reason, .. } => Some(*reason),
@@ -407,25 +407,25 @@ fn lost(event: &Event) -> Option<Reason> {
 fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
     let why = match before {
         Some(before) => format!(
-            "{before:?} stands before it in the queue, which is in the order of arrival, and does not step behind"
+            "{before:?} is ahead of it in the queue, which is in order of arrival, and does not step behind"
         ),
         None if leads => {
-            "no such candidate stands in the queue, or it did not become the next in the time of a \
-                          drain; `candidates` lists those that stand there"
+            "no such candidate is in the queue, or it did not become next within the drain time; `candidates` lists \
+             the queue"
                 .into()
         }
         None => "the term ends for another reason".into(),
     };
-    let goes_on = if leads { "; the term goes on" } else { "" };
+    let goes_on = if leads { "; the term continues" } else { "" };
     Error::new(ErrorKind::Unsupported, format!("cannot hand over to {successor:?}: {why}{goes_on}"))
 }
 
-/// The error of a hand over that another one overtook.
+/// The error of a hand over that a later one replaced.
 fn replaced(successor: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("a later request hands over to {successor:?} instead"))
 }
 
-const NO_RANDOM_NUMBERS: &str = "the operating system gives no random numbers, which a campaign needs";
+const NO_RANDOM_NUMBERS: &str = "the operating system provides no random numbers, which a campaign needs";
 
 /// A campaign's nonce and the seed of its random choices. The numbers are the operating system's; the process id and
 /// the time of day distinguish two machines that were cloned with the state of their random generators.
@@ -434,7 +434,7 @@ pub(super) fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64)> 
     getrandom::fill(drawn.as_flattened_mut())
         .map_err(|error| Error::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error))?;
     let drawn = drawn.map(u64::from_ne_bytes);
-    // Cut to its low 64 bits, which are those that differ. A clock before 1970 counts as zero.
+    // Cut to its low 64 bits, which differ. A clock before 1970 counts as zero.
     let today =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);
     let process = [u64::from(std::process::id()), today];
@@ -471,16 +471,17 @@ fn log_request(shared: &CandidateState, request: &session::Request, accepted: bo
     let (election, candidate) = (&*shared.election, &*shared.candidate);
     match (request, accepted) {
         (session::Request::HandOver { successor, .. }, true) => {
-            tracing::info!(election, candidate, to = successor, "hands over, as an operator asks");
+            tracing::info!(election, candidate, to = successor, "handing over at an operator's request");
         }
         (session::Request::HandOver { .. }, false) => {
-            tracing::debug!(election, candidate, "an operator's request to hand over means nothing here");
+            tracing::debug!(election, candidate, "ignoring an operator's request to hand over");
         }
         (session::Request::AcceptReset { seen, .. }, true) => {
-            tracing::warn!(election, candidate, %seen, "tokens start again below this one, as an operator accepts");
+            tracing::warn!(election, candidate, %seen, "an operator accepted that tokens start again below this one");
         }
         (session::Request::AcceptReset { seen, .. }, false) => {
-            tracing::debug!(election, candidate, %seen, "an operator's acceptance of a reset is not about this one");
+            tracing::debug!(election, candidate, %seen, "an operator's acceptance of a reset does not concern this \
+                candidate");
         }
     }
 }
@@ -492,7 +493,7 @@ fn needs_a_person(warning: &Warning) -> bool {
         Warning::StoreReset { barred, .. } => *barred,
         Warning::MaxAgeChanged { to, .. } => to.is_none(),
         Warning::NotExpiring { .. } | Warning::NotARecord { .. } | Warning::SameNonce { .. } => true,
-        // A step that is not answered may be again.
+        // An unanswered step may be answered again.
         Warning::GaveWay { fault, .. } => {
             fault.as_ref().is_some_and(|fault| fault.kind != FaultKind::Unreachable)
         }

@@ -25,7 +25,7 @@ pub(crate) struct Opening {
     pub(crate) write_listener: WriteListener,
 }
 
-/// Opens a store on a thread of its own, and runs a driver for it there.
+/// Opens a store on a separate thread, and runs a driver for it there.
 pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities)> {
     let (mut ready, opened) = oneshot::channel();
     let notifier = Notifier::new();
@@ -33,7 +33,7 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
         let (handle, requests) = DriverHandle::new();
         let Opening { settings, clock, fail_fast, write_listener } = opening;
         let warnings = settings.warnings();
-        // Programs that only look have no candidate to report them.
+        // Programs that only read have no candidate that would report the warnings.
         warnings.iter().for_each(|warning| tracing::warn!(target: "incumbent::driver::opening", "{warning}"));
         let reports = reports(&handle, &clock, write_listener, &notifier);
         let opened = tokio::select! {
@@ -58,7 +58,7 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
     })?
 }
 
-/// What the store reports to its driver, which that does not keep alive, and to its user.
+/// What the store reports to its driver, without keeping it alive, and to its user.
 fn reports(driver: &DriverHandle, clock: &Clock, listener: WriteListener, notifier: &Notifier) -> Reports {
     let driver = driver.sender.as_ref().map(|sender| sender.downgrade());
     let connected = move || {
@@ -70,25 +70,25 @@ fn reports(driver: &DriverHandle, clock: &Clock, listener: WriteListener, notifi
     Reports { clock: clock.clone(), listener, notifier: notifier.clone(), connected: Arc::new(connected) }
 }
 
-/// The time after which an opening that waits for the store is reported.
+/// The time after which waiting for the store to open is reported.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
 
-/// The result of `opening`; reports that it waits, because no candidate is there yet that could.
+/// The result of `opening`. Reports a long wait, because there is no candidate yet that could.
 async fn reporting<T>(opening: impl Future<Output = T>) -> T {
     let mut opening = pin!(opening);
     if let Ok(opened) = timeout(REPORT_AFTER, &mut opening).await {
         return opened;
     }
     tracing::warn!(
-        "the store does not answer, and is waited for until it does; with the setting fail_fast that is an error, and a \
-         timeout of the call limits the wait"
+        "waiting for the store, which does not answer yet; the setting fail_fast makes that an error, and a timeout \
+         of the call limits the wait"
     );
     let opened = opening.await;
-    tracing::info!("the wait for the store is over");
+    tracing::info!("the store answers");
     opened
 }
 
-/// Runs a driver for a store that is open already, on a thread of its own.
+/// Runs a driver for a store that is already open, on a separate thread.
 pub(crate) fn start(
     adapter: Box<dyn Adapter>,
     clock: Clock,
@@ -106,7 +106,7 @@ pub(crate) fn start(
     Ok(handle)
 }
 
-/// What a driver has besides its store.
+/// What a driver needs besides its store.
 pub(crate) struct Running {
     clock: Clock,
     notifier: Notifier,
@@ -141,7 +141,7 @@ impl<L: Link> Opened for L {
 
 fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
     let refused = |error| {
-        let message = "the operating system refuses a thread for the store; raise the limit of threads";
+        let message = "the operating system refuses a thread for the store; raise the limit on threads";
         Error::new(ErrorKind::Broken, message).caused_by(error)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
@@ -150,7 +150,7 @@ fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'st
         let _relay = notifier.relay_logs();
         drop(notifier);
         runtime.block_on(work);
-        // Work that an adapter still has on a blocking thread is not waited for.
+        // Does not wait for an adapter's work on a blocking thread.
         runtime.shutdown_background();
     };
     thread.spawn(run).map_err(refused).map(drop)

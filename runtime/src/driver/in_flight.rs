@@ -19,7 +19,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The time limit of a read for an observer or for a caller.
 const QUERY_LIMIT: Duration = Duration::from_secs(5);
-/// The time limit of a check before a candidate enters, as that of the inspection which follows.
+/// The time limit of the check before a candidate enters, the same as for the inspection that follows.
 const CHECK_LIMIT: Duration = Duration::from_secs(2);
 /// The time that a closed campaign waits for its handlers to return.
 const HANDLERS_LIMIT: Duration = Duration::from_secs(2);
@@ -31,13 +31,13 @@ pub(super) enum Done<L: Link> {
     Inspected(u64, Result<StoreInfo, Fault>),
     /// True if there is a new connection.
     Reconnected(bool),
-    /// The watch of that number has begun, or failed.
+    /// The watch with that number has begun, or failed.
     Watching(u64, Result<Watch<L>, Fault>),
-    /// A read for observers, with the number of changes for detecting that the watch overtook it.
+    /// A read for observers, with the number of changes, which shows whether the watch overtook it.
     ReadForObservers(Arc<str>, u64, Result<Entry, Fault>),
     /// True if the candidates were registered.
     Registered(bool),
-    /// No other election of the store has keys that would count in this one, or some has.
+    /// Whether another election of the store has keys that would count in this one.
     OverlapChecked(Box<Enter>, Result<()>),
     /// The handlers of a closed campaign have returned, or the wait for them is over.
     HandlersReturned(CampaignId),
@@ -62,7 +62,7 @@ impl<L: Link> StoreRequests<L> {
         one(ask.map(move |answer| Done::Inspected(number, answer)))
     }
 
-    /// Checks the election that a candidate enters. What is not known within the limit does not keep it out.
+    /// Checks the election that a candidate enters. Without an answer within the limit, the candidate may enter.
     pub(super) fn check_overlap(&self, enter: Enter, check: BoxFuture<'static, Result<()>>) -> InFlight<L> {
         let check = within(self.clock.clone(), CHECK_LIMIT, check);
         let enter = Box::new(enter);

@@ -18,10 +18,10 @@
 //! ```
 //!
 //! The store has its own thread for one reason: nothing that runs on the user's runtime, such as a handler that blocks
-//! its thread, may delay a renewal. So the code of users does not run here: handlers and the work of a term run on their
-//! runtime, log subscribers and listeners on the thread of the [`Notifier`](crate::notifier). This thread calls only the
-//! wakers of their runtime, and their adapter where they bring one. A forked child inherits no thread, so it has no driver
-//! and sends nothing.
+//! its thread, may delay a renewal. So no user code runs here: handlers and the work of a term run on the user's
+//! runtime, log subscribers and listeners on the thread of the [`Notifier`](crate::notifier). This thread calls only
+//! the wakers of the user's runtime, and the user's adapter if there is one. A forked child inherits no thread, so it
+//! has no driver and sends nothing.
 //!
 //! Tokio's timers do not count the time a machine is suspended, so the driver sleeps a second at most
 //! ([`Clock::sleep_until`](crate::Clock::sleep_until)): the loss of a lease that ran out meanwhile is reported within a
@@ -61,13 +61,13 @@ use crate::store::seam::{Asked, Asking, Input, Link, OneAnswer, Output, Watch, W
 
 /// The time limit for closing the connection, and for removing what closed campaigns left in the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
-/// The time, within that limit, for notifying other processes that none of their candidates is here any more.
+/// The time, within that limit, for notifying other processes that this process has no more candidates.
 const DEREGISTER_LIMIT: Duration = Duration::from_secs(1);
-/// The time for log subscribers and listeners to receive what is still queued.
+/// The time for log subscribers and listeners to receive the queued notices.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-/// The inputs that are handled before the client of the store runs: its tasks share this thread, and a driver that always
-/// has something to do would leave them none of it.
+/// The inputs that are handled before the store's client runs: its tasks share this thread, and a driver that is always
+/// busy would starve them.
 const INPUTS: u32 = 64;
 /// The inputs of one kind that are handled before those of another kind.
 const BATCH: u32 = INPUTS / 2;
@@ -81,7 +81,7 @@ struct Driver<L: Link> {
     session: Session<L::Rule>,
     /// The next wake-up that the session asked for.
     wake: Option<Instant>,
-    /// In boxes, as half of the map's places may be empty.
+    /// In boxes, because half of the map's slots may be empty.
     candidates: HashMap<CampaignId, Box<CandidateEntry>>,
     /// The elections that have observers.
     observed: HashMap<Arc<str>, ObservedElection>,
@@ -96,7 +96,7 @@ struct Driver<L: Link> {
     watch: u64,
     /// The changes of that watch, once it has begun.
     watched: Option<Watch<L>>,
-    /// The reason of the last warning that there is no watch: one for each reason, not for each attempt.
+    /// The reason of the last warning that there is no watch: each reason is reported once, not each attempt.
     unwatched: Option<String>,
     /// The registered candidates.
     roll: Registry,
@@ -179,8 +179,9 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// Handles what is there already, without the timer that a wait sets. Of each kind a batch, so that no kind keeps another
-    /// waiting for long, and what one inspection can serve is there when it is answered.
+    /// Handles inputs that have arrived already, without setting a timer for a wait. Takes a batch of each kind, so
+    /// that no kind delays another for long, and so that everything that one inspection can serve is there when it is
+    /// answered.
     fn take_ready(&mut self) {
         let mut before = 0;
         while self.inputs < INPUTS && self.inputs != before {
@@ -208,7 +209,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// Polls the requests whose limits are over, so that they end without an answer.
+    /// Polls the requests whose limits have passed, so that they end without an answer.
     fn end_late_requests(&mut self, now: Instant) {
         let asked = std::mem::take(&mut self.asked);
         self.first_limit = asked.iter().map(|one| one.until).filter(|until| *until > now).min();
@@ -217,14 +218,14 @@ impl<L: Link> Driver<L> {
 
     async fn finish(mut self) {
         let until = self.clock.now() + CLOSE_LIMIT;
-        // What closed campaigns left in the store is still removed.
+        // Still removes what closed campaigns left in the store.
         while !self.candidates.is_empty() && self.clock.now() < until {
             self.turn(Some(until)).await;
         }
         self.end_observers();
         let (roll, registered) = (self.roll.clone(), self.session.is_registered());
-        // A closed connection gives up the leases that protect the work of a closed campaign, so where something is left,
-        // it is not closed, and they run out.
+        // Closing the connection gives up the leases that protect the work of a closed campaign. So if something is
+        // left, the connection is not closed, and the leases run out.
         let gives_up = self.candidates.drain().count() == 0;
         let (register, close) = (self.store.link.register(&roll), self.store.link.close());
         let close = async {
@@ -240,7 +241,7 @@ impl<L: Link> Driver<L> {
             () = close => {}
             () = self.clock.sleep_until(until) => {}
         }
-        // Flush the log before a caller goes on, perhaps to end the program.
+        // Flush the log before a caller continues, perhaps to end the program.
         within(self.clock.clone(), FLUSH_LIMIT, self.store.notifier.flush()).await;
         for waiter in self.closing.take().into_iter().flatten() {
             let _ = waiter.send(Ok(()));
@@ -301,18 +302,17 @@ impl<L: Link> Driver<L> {
                 self.watched = Some(stream);
                 self.unwatched = None;
                 self.feed(Input::<L>::Watching { number });
-                // A key that vanished while there was no watch is shown by no watch, so read all of them.
+                // No watch shows a key that vanished while there was no watch, so read all keys.
                 let keys: Vec<_> = self.observed.keys().cloned().collect();
                 keys.iter().for_each(|key| self.read_for_observers(key));
             }
             Done::Watching(number, Err(fault)) => {
-                // One that does not answer is no matter of the watch alone, and is reported as such.
+                // A store that does not answer is reported elsewhere; do not blame the watch.
                 if fault.kind == FaultKind::Unreachable || self.unwatched.as_ref() == Some(&fault.detail) {
                     tracing::debug!("the store cannot be watched at present: {fault}");
                 } else {
                     tracing::warn!(
-                        "the store cannot be watched, so a release or a crash is noticed later; it is tried \
-                         again: {fault}"
+                        "the store cannot be watched, so a release or a crash is noticed later; trying again: {fault}"
                     );
                     self.unwatched = Some(fault.detail);
                 }
@@ -352,7 +352,7 @@ impl<L: Link> Driver<L> {
             if let Some(input) = input.take()
                 && let Err(misuse) = self.session.handle(self.clock.now(), input)
             {
-                tracing::error!("a defect of this library, please report it: {misuse}");
+                tracing::error!("a bug in this library, please report it: {misuse}");
             }
             match self.session.poll() {
                 Output::<L>::WakeAt(wake) => {
@@ -408,11 +408,11 @@ impl<L: Link> Driver<L> {
 
 impl<L: Link> Drop for Driver<L> {
     fn drop(&mut self) {
-        // Empty after an orderly close. After a panic no thread is left to renew the leases: every term ends now.
+        // Empty after an orderly close. After a panic no thread is left to renew the leases, so every term ends now.
         for entry in self.candidates.values_mut() {
             let shared = &entry.shared;
             let (election, candidate) = (&*shared.election, &*shared.candidate);
-            tracing::error!(election, candidate, "the store's driver broke down; the campaign is over");
+            tracing::error!(election, candidate, "the store's driver panicked; the campaign is over");
             entry.end();
         }
         self.roll.clear();

@@ -12,9 +12,9 @@ use incumbent_core::{Instant, Revision};
 use crate::observe::Observation;
 use crate::queue::Queue;
 
-/// The lease of a holder that states none, in a store without a maximum age.
+/// The assumed lease of a holder that states none, in a store without a maximum age.
 const UNSTATED_LEASE: Duration = Duration::from_secs(30);
-/// The interval between the reads of an election without a leader: a watch that is open may show nothing of it.
+/// The interval between the reads of an election without a leader: an open watch may miss its changes.
 const VACANT: Duration = Duration::from_secs(30);
 /// The delay before reading again: after a failed read, or for a record that should be gone.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -33,9 +33,9 @@ pub(super) struct ObservedElection {
     /// The last answer was older than the known revision.
     is_doubted: bool,
     reading: bool,
-    /// It changed while it was read, and is read once more.
+    /// It changed while it was being read, so it is read once more.
     changed_meanwhile: bool,
-    /// An entry that stays the same may be renewed all the same, and is looked at once a lease.
+    /// A renewal does not change the entry, so the entry is read once per lease.
     entry_stays: bool,
 }
 
@@ -76,18 +76,18 @@ impl ObservedElection {
         self.readers.iter().filter_map(|reader| reader.end()).collect()
     }
 
-    /// Begins a read, unless one is under way. Returns the number of changes, for detecting that
-    /// the watch overtook the read.
+    /// Begins a read, unless one is under way. Returns the number of changes, which shows whether the watch overtook
+    /// the read.
     pub(super) fn begin_read(&mut self) -> Option<u64> {
         (!std::mem::replace(&mut self.reading, true)).then_some(self.changes)
     }
 
-    /// Notes a change that has to be read.
+    /// Notes a change that must be read.
     pub(super) fn note_change(&mut self) {
         self.changed_meanwhile |= self.reading;
     }
 
-    /// Returns true if the read that has ended was begun before the last change.
+    /// Returns true if the finished read began before the last change.
     pub(super) fn wants_read(&mut self) -> bool {
         std::mem::take(&mut self.changed_meanwhile)
     }
@@ -108,7 +108,7 @@ impl ObservedElection {
         }
         let is_older = entry.revision().is_some_and(|revision| Some(revision) < self.revision);
         if is_older && !self.is_doubted {
-            // A server that lags, or a store that was replaced: the second answer decides.
+            // The server lags, or the store was replaced: the second answer decides.
             self.is_doubted = true;
             return (Some(now + AGAIN), Vec::new());
         }
@@ -154,7 +154,7 @@ fn is_same(one: Option<&Leader>, other: Option<&Leader>) -> bool {
     }
 }
 
-/// The instants at which observed elections are read again: one for each, ordered by time.
+/// The instants at which observed elections are read again, one for each election, ordered by time.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     at: HashMap<Arc<str>, Instant>,

@@ -19,7 +19,7 @@ use crate::store::seam::{Input, Link};
 use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
 impl<L: Link> Driver<L> {
-    /// Refuses keys that no election of this store can have.
+    /// Refuses a key that no election of this store can have.
     pub(super) fn check_election(&self, key: &str) -> Result<()> {
         request::check_election(key)?;
         self.store.link.check_key(key)
@@ -95,7 +95,7 @@ impl<L: Link> Driver<L> {
         wake_all(woken);
     }
 
-    /// Processes a change of an election that does not hold its entry, for its observers.
+    /// Processes a change of an election, without its entry, for its observers.
     pub(super) fn observe_change(&mut self, key: &str) {
         if let Some((key, mut election)) = self.observed.remove_entry(key) {
             election.note_change();
@@ -134,13 +134,13 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// Processes an operator's request, which stands under a reserved key.
+    /// Processes an operator's request, which is under a reserved key.
     pub(super) fn operator_request(&mut self, key: &str, text: &str, revision: Revision) {
         let Some((election, asked)) = request::read(key, text) else { return };
         let request = match asked {
             OperatorRequest::HandOver(HandOver { leader, to }) => {
                 if self.store.link.check_name(&to).is_err() {
-                    tracing::debug!(election, to, "an operator's request names a successor that cannot be");
+                    tracing::debug!(election, to, "an operator's request names an impossible successor");
                     return;
                 }
                 Request::HandOver { leader, successor: to }

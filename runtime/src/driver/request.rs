@@ -57,8 +57,8 @@ pub(crate) enum Request {
     Load {
         reply: Reply<Load>,
     },
-    /// The adapter has a new connection that the driver did not ask for.
-    #[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "other clients do not say so"))]
+    /// The adapter has a new connection that the driver did not request.
+    #[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "other clients do not report it"))]
     Connected,
     Close(LeaveReplies),
 }
@@ -74,14 +74,14 @@ pub(crate) struct Enter {
     pub(crate) reply: Reply,
 }
 
-/// A request of a candidate's handle, of one of its terms, or of a task that watches its health.
+/// A request from a candidate's handle, from one of its terms, or from a task that watches its health.
 #[derive(Debug)]
 pub(crate) enum Command {
     Resign(LeaveReplies),
     HandOver(String, LeaveReplies),
     Close(LeaveReplies),
-    /// The last handle was dropped: its term is over already; leave as soon as its work has ended. The end of
-    /// that work is reported through this channel, so it is kept until the campaign is over.
+    /// The last handle was dropped, so its term is over: leave as soon as its work has ended. The end of that work is
+    /// reported through this channel, so it is kept until the campaign is over.
     Abandon(Arc<dyn CommandSink>),
     /// The health that the candidate, or its health check, reports.
     Health(bool),
@@ -119,7 +119,7 @@ impl LeaveReplies {
 pub(crate) trait CommandSink: Send + Sync {
     fn send(&self, command: Command);
 
-    /// Returns true if the receiver needs the report of work that ends after its term, because it releases only then.
+    /// Returns true if the receiver must know when work ends after its term, because it releases only then.
     fn waits_for_work(&self) -> bool {
         true
     }
@@ -157,7 +157,8 @@ impl DriverHandle {
 impl Drop for DriverHandle {
     fn drop(&mut self) {
         if self.is_forked() {
-            // Dropping the sender wakes the driver, through locks that its thread may have held when the process forked.
+            // Not dropped: that would wake the driver, through locks that its thread may have held when the process
+            // forked.
             std::mem::forget(self.sender.take());
         }
     }
@@ -171,7 +172,7 @@ pub(crate) struct CampaignHandle {
 
 impl CommandSink for CampaignHandle {
     fn send(&self, command: Command) {
-        // A driver that has ended has ended every campaign; a caller that waits for an answer sees it dropped.
+        // A driver that has ended has ended every campaign, and a waiting caller sees its answer dropped.
         let _ = self.driver.sender.as_ref().map(|sender| sender.send(Request::Command(self.id, command)));
     }
 }

@@ -39,7 +39,7 @@ impl ForkGuard {
 #[cfg(unix)]
 #[allow(
     unsafe_code,
-    reason = "POSIX offers no safe way to be told of a fork, and asking for the pid is a call"
+    reason = "POSIX offers no safe way to learn of a fork, and asking for the pid is a system call"
 )]
 mod generation {
     use std::sync::Once;
@@ -60,8 +60,8 @@ mod generation {
             let refused = unsafe { libc::pthread_atfork(None, None, Some(count)) };
             if refused != 0 {
                 tracing::warn!(
-                    "this process cannot be told when it forks (out of memory): a forked child may \
-                     take itself for the leader until the lease it inherited is over"
+                    "this process cannot detect its forks (out of memory): a forked child may believe that it leads \
+                     until its inherited lease is over"
                 );
             }
         });

@@ -1,4 +1,4 @@
-//! A value that each process, including a forked child, has for itself.
+//! A value that each process, including a forked child, has of its own.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -7,12 +7,12 @@ use super::ForkGuard;
 
 /// A value behind a lock. A forked child does not inherit it, but begins with a new one.
 ///
-/// An inherited lock may be held by a thread that the child does not have, and then it is never released.
+/// A thread that the child does not have may hold an inherited lock, and would never release it.
 pub(crate) struct Own<T: 'static> {
     newest: AtomicPtr<Process<T>>,
 }
 
-/// The value of one process. The values of its parents are never freed: their threads may have been using them.
+/// The value of one process. The values of its parents are never freed, because their threads may have been using them.
 struct Process<T> {
     fork_guard: ForkGuard,
     value: Mutex<T>,
@@ -24,7 +24,10 @@ impl<T: Default> Own<T> {
     }
 
     /// The value of this process.
-    #[allow(unsafe_code, reason = "a child cannot wait for a lock that says whether another lock is its own")]
+    #[allow(
+        unsafe_code,
+        reason = "a child cannot wait for a lock that would tell whether another lock is its own"
+    )]
     pub(crate) fn get(&'static self) -> &'static Mutex<T> {
         let mut newest = self.newest.load(Ordering::Acquire);
         loop {

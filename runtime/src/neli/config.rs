@@ -19,9 +19,9 @@ use crate::{Error, ErrorKind, Preset, Result};
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The shortest lease in a group; goNELI's limit is 1 ms.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
-/// goNELI's limit of both poll settings.
+/// goNELI's lower limit for both poll settings.
 pub(super) const SHORTEST_POLL: Duration = Duration::from_millis(1);
-/// A session is so many heartbeat timeouts, in goNELI and here.
+/// The heartbeat timeouts in a session, in goNELI and here.
 const SESSION: u32 = 3;
 
 /// The configuration of a [`Neli`](super::Neli), with goNELI's names and defaults.
@@ -86,8 +86,7 @@ impl Config {
     ///
     /// `max.poll.interval.ms` is [`max_poll_interval`](Self::max_poll_interval), and `group.instance.id` makes a static
     /// member. Properties on which the election depends are refused: goNELI's `group.id`, `enable.auto.commit`,
-    /// `session.timeout.ms`, `delivery.timeout.ms` and `linger.ms`, and those of
-    /// [`KafkaSettings::property`].
+    /// `session.timeout.ms`, `delivery.timeout.ms` and `linger.ms`, and those that [`KafkaSettings::property`] refuses.
     pub fn kafka(mut self, property: impl Into<String>, value: impl Into<String>) -> Self {
         self.kafka.insert(property.into(), value.into());
         self
@@ -99,7 +98,7 @@ impl Config {
         self
     }
 
-    /// The leader topic; by default the group's name with `.neli` behind it.
+    /// The leader topic; by default the group's name followed by `.neli`.
     pub fn leader_topic(mut self, topic: impl Into<String>) -> Self {
         self.leader_topic = Some(topic.into());
         self
@@ -111,44 +110,44 @@ impl Config {
         self
     }
 
-    /// The lease: the time after which a leader that can prove nothing is fenced. 5 s by default, 1 s at least. The session
-    /// timeout of the member, after which a crash is noticed, is three times as long.
+    /// The lease: the time after which a leader without proof is fenced. 5 s by default, 1 s at least. The member's
+    /// session timeout, after which a crash is noticed, is three times as long.
     pub fn heartbeat_timeout(mut self, timeout: Duration) -> Self {
         self.heartbeat_timeout = timeout;
         self
     }
 
-    /// The shortest time between two polls, for [`Neli::deadline`](super::Neli::deadline); 100 ms by default, 1 ms at least.
-    /// It delays no leadership: the store follows the group by itself.
+    /// The shortest time between two polls, for [`Neli::deadline`](super::Neli::deadline); 100 ms by default, 1 ms at
+    /// least. It does not delay leadership, because the store follows the group by itself.
     pub fn min_poll_interval(mut self, interval: Duration) -> Self {
         self.pace.min_poll_interval = interval;
         self
     }
 
-    /// The shortest time for which a pulse that polls waits, with a shorter timeout too; 1 ms by default, and at least.
+    /// The shortest time for which a polling pulse waits, even with a shorter timeout; 1 ms by default and at least.
     pub fn poll_duration(mut self, duration: Duration) -> Self {
         self.pace.poll_duration = duration;
         self
     }
 
-    /// The longest time between two pulses: a program that was silent for longer leaves the group until its next pulse.
-    /// 5 min by default, three heartbeat timeouts at least; the property `max.poll.interval.ms` sets it as well.
+    /// The longest time between two pulses: a program that is silent for longer leaves the group until its next pulse.
+    /// 5 min by default, three heartbeat timeouts at least; the property `max.poll.interval.ms` sets it too.
     pub fn max_poll_interval(mut self, interval: Duration) -> Self {
         self.pace.max_poll_interval = interval;
         self.kafka.remove("max.poll.interval.ms");
         self
     }
 
-    /// The longest time for which a revocation waits for the barrier and a running task; 10 s by default. goNELI waits for
+    /// The longest time that a revocation waits for the barrier and a running task; 10 s by default. goNELI waits for
     /// `max.poll.interval.ms`.
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = Some(limit);
         self
     }
 
-    /// Whether members of goNELI may share the group; true by default. False, in a group without them, leaves the leader in
-    /// place when a member joins, and makes five heartbeats in a heartbeat timeout instead of ten a second. All
-    /// members of a group choose the same.
+    /// Whether members of goNELI may share the group; true by default. In a group without them, false keeps the leader
+    /// in place when a member joins, and sends five heartbeats per heartbeat timeout instead of ten a second. All
+    /// members of a group must choose the same.
     pub fn compatible(mut self, compatible: bool) -> Self {
         self.compatible = compatible;
         self
@@ -160,7 +159,7 @@ impl Config {
         self
     }
 
-    /// Called for each [`Event`], one call after another, on a task of its own.
+    /// Called for each [`Event`], one call after another, on a separate task.
     pub fn barrier<F, Fut>(mut self, mut barrier: F) -> Self
     where
         F: FnMut(Event) -> Fut + Send + 'static,
@@ -192,7 +191,7 @@ impl Config {
         Ok(Checked { settings, group, options, pace, barrier: self.barrier })
     }
 
-    /// The store's settings, the group, and the pace with what a property says of it.
+    /// The store's settings, the group, and the pace, which a property may set.
     fn settings(&self) -> Result<(KafkaSettings, String, Pace)> {
         let group = self.leader_group.clone().unwrap_or_else(default_group);
         let topic = self.leader_topic.clone().unwrap_or_else(|| format!("{group}.neli"));
@@ -254,7 +253,7 @@ impl fmt::Debug for Config {
     }
 }
 
-/// Replaces every character that no name of Kafka has by `_`: ASCII alphanumerics, `.`, `_` and `-` stay.
+/// Replaces every character that is not allowed in a Kafka name by `_`: ASCII alphanumerics, `.`, `_` and `-` stay.
 ///
 /// ```
 /// assert_eq!(incumbent::neli::sanitise("my app%1.neli"), "my_app_1.neli");
@@ -341,31 +340,32 @@ mod tests {
     fn what_goneli_refuses_is_refused_with_the_setting_its_value_and_the_limit() {
         assert_eq!(
             refused(Config::new().name("some%thing")),
-            "`name` is \"some%thing\"; allowed is a text without %, which ends the time in a heartbeat: change it, or use \
+            "`name` is \"some%thing\", and must not contain %, which ends the time in a heartbeat: change it, or use \
              `sanitise`"
         );
         assert_eq!(
             refused(Config::new().leader_topic("topic$#")),
-            "`leader_topic` is \"topic$#\"; allowed is ASCII alphanumerics, '.', '_' and '-': change it, or use \
+            "`leader_topic` is \"topic$#\", and must consist of ASCII alphanumerics, '.', '_' and '-': change it, or \
+             use \
              `sanitise`"
         );
         assert!(refused(Config::new().leader_group("")).starts_with("`leader_group` is \"\""));
         for (config, expected) in [
             (
                 Config::new().min_poll_interval(Duration::ZERO),
-                "`min_poll_interval` is 0ns; allowed is at least 1ms",
+                "`min_poll_interval` is 0ns, and must be at least 1ms",
             ),
-            (Config::new().poll_duration(Duration::ZERO), "`poll_duration` is 0ns; allowed is at least 1ms"),
+            (Config::new().poll_duration(Duration::ZERO), "`poll_duration` is 0ns, and must be at least 1ms"),
             (
                 Config::new().heartbeat_timeout(Duration::from_millis(999)),
-                "`heartbeat_timeout` is 999ms; allowed is at least 1s",
+                "`heartbeat_timeout` is 999ms, and must be at least 1s",
             ),
             (
                 Config::new().kafka("max.poll.interval.ms", "14999"),
-                "`max_poll_interval` is 14.999s; allowed is at least 15s",
+                "`max_poll_interval` is 14.999s, and must be at least 15s",
             ),
         ] {
-            assert_eq!(refused(config), format!("{expected}: use a longer one"));
+            assert_eq!(refused(config), format!("{expected}: use a longer time"));
         }
     }
 

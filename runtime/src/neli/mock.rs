@@ -1,4 +1,4 @@
-//! A member without Kafka, for which a test decides when it leads.
+//! A member without Kafka; a test decides when it leads.
 
 use std::fmt;
 use std::ops::Deref;
@@ -21,8 +21,8 @@ pub struct MockConfig {
     barrier: Barrier,
 }
 
-/// A [`Neli`] for tests of programs that use one. It contends for nothing: the test says what happens, and the next pulse
-/// that polls takes it up, as in goNELI's mock.
+/// A [`Neli`] for tests of programs that use one. It takes part in no election: the test decides what happens, and the
+/// next polling pulse carries it out, as in goNELI's mock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,7 +49,7 @@ struct Script {
     steps: Mutex<Steps>,
 }
 
-/// What was last asked for, and what pulses have taken up.
+/// What was last asked for, and what pulses have carried out.
 struct Steps {
     target: Event,
     current: Event,
@@ -59,7 +59,7 @@ impl Mock {
     /// A member that does not lead yet.
     ///
     /// # Errors
-    /// `InvalidSetting` for a minimum poll interval under 1 ms.
+    /// `InvalidSetting` for a minimum poll interval below 1 ms.
     ///
     /// # Panics
     /// When called outside of a tokio runtime.
@@ -67,7 +67,7 @@ impl Mock {
         let MockConfig { pace, clock, barrier } = config;
         if pace.min_poll_interval < Duration::from_millis(1) {
             let message = format!(
-                "`min_poll_interval` is {:?}; allowed is at least 1ms: use a longer one",
+                "`min_poll_interval` is {:?}, and must be at least 1ms: use a longer time",
                 pace.min_poll_interval
             );
             return Err(Error::new(ErrorKind::InvalidSetting, message));
@@ -86,17 +86,17 @@ impl Mock {
         self.neli.clone()
     }
 
-    /// Leads, from the next pulse that polls.
+    /// Leads from the next polling pulse on.
     pub fn acquire(&self) {
         lock(&self.script.steps).target = Event::Acquired;
     }
 
-    /// Is revoked by the next pulse that polls, which waits for the barrier.
+    /// Is revoked by the next polling pulse, which waits for the barrier.
     pub fn revoke(&self) {
         lock(&self.script.steps).target = Event::Revoked;
     }
 
-    /// Is fenced by the next pulse that polls.
+    /// Is fenced by the next polling pulse.
     pub fn fence(&self) {
         lock(&self.script.steps).target = Event::Fenced;
     }
@@ -128,7 +128,7 @@ impl fmt::Debug for Mock {
 }
 
 impl Script {
-    /// Takes up what was last asked for, and waits until the barrier has returned.
+    /// Carries out what was last asked for, and waits until the barrier has returned.
     async fn play(self: Arc<Self>, shared: Arc<Shared>) {
         let event = {
             let mut steps = lock(&self.steps);
@@ -144,7 +144,7 @@ impl Script {
         };
         let returned = async || {
             let mut leadership = shared.leadership.subscribe();
-            // The sender is of the same value as `shared`.
+            // The sender belongs to the same value as `shared`.
             let _ = leadership.wait_for(|leadership: &Leadership| leadership.calls > calls).await;
         };
         match event {
@@ -154,7 +154,7 @@ impl Script {
                 let mut leadership = shared.leadership.subscribe();
                 let _ = leadership.wait_for(|now| now.is_ready || now.term.is_none()).await;
             }
-            // As goNELI's, a mock that does not lead calls its barrier all the same.
+            // Like goNELI's, a mock that does not lead still calls its barrier.
             Event::Revoked | Event::Fenced if !leads => shared.call(event).await,
             Event::Revoked => {
                 self.election.drain(Reason::Revoked);
@@ -193,7 +193,7 @@ impl MockConfig {
         self
     }
 
-    /// Called for each [`Event`], one call after another, on a task of its own.
+    /// Called for each [`Event`], one call after another, on a separate task.
     pub fn barrier<F, Fut>(mut self, mut barrier: F) -> Self
     where
         F: FnMut(Event) -> Fut + Send + 'static,

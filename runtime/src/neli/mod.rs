@@ -1,9 +1,9 @@
-//! goNELI's calls, for programs that come from it, on top of a [`Candidate`] in a consumer group of Kafka.
+//! goNELI's calls, for programs that used it, on top of a [`Candidate`] in a consumer group of Kafka.
 //!
-//! NELI elects the member of a consumer group that owns partition zero of the *leader topic*. goNELI is its implementation
-//! in Go. [`Neli`] has goNELI's calls and defaults, and no election of its own: it is a [`Candidate`], which proves its
-//! lease as on every store, and [`Neli::candidate`] returns it. New programs need nothing of this module:
-//! [`Store::open`](crate::Store::open) with a `kafka://` URL has everything, fencing tokens included.
+//! NELI elects the member of a consumer group that owns partition zero of the *leader topic*. goNELI is its
+//! implementation in Go. [`Neli`] has goNELI's calls and defaults, and no election of its own: it is a [`Candidate`],
+//! which proves its lease as on every store, and [`Neli::candidate`] returns it. New programs do not need this module:
+//! [`Store::open`](crate::Store::open) with a `kafka://` URL has everything, including fencing tokens.
 //!
 #![cfg_attr(feature = "kafka", doc = "```no_run")]
 #![cfg_attr(not(feature = "kafka"), doc = "```ignore")]
@@ -22,7 +22,7 @@
 //!     });
 //! let neli = Neli::new(config).await?;
 //!
-//! // Called again and again while this process leads.
+//! // Called repeatedly while this process leads.
 //! let pulser = neli.background(async |term| {
 //!     println!("a piece of work, with token {}", term.token());
 //!     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -31,18 +31,18 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What differs from goNELI
+//! # Differences from goNELI
 //!
-//! - [`is_leader`](Neli::is_leader) compares a proven deadline with the clock. It turns false by itself, in the middle of a task
-//!   or while the process is stopped; goNELI's flag falls at the next pulse.
-//! - The store polls Kafka on a thread of its own, so a long task costs no membership. In exchange the pulses are
-//!   watched: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves the group until its
-//!   next pulse.
-//! - The [barrier](Config::barrier) is called as soon as something happens, and not at the next pulse. A task of
-//!   [`background`](Neli::background) may therefore run beside it. A revocation waits for both; a task is dropped the moment
+//! - [`is_leader`](Neli::is_leader) compares a proven deadline with the clock. It turns false by itself, in the middle of
+//!   a task or while the process is stopped; goNELI's flag falls at the next pulse.
+//! - The store polls Kafka on a separate thread, so a long task does not cost the membership. In exchange the pulses are
+//!   watched: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves the group
+//!   until its next pulse.
+//! - The [barrier](Config::barrier) is called as soon as something happens, not at the next pulse. So it may run at the
+//!   same time as a task of [`background`](Neli::background). A revocation waits for both; a task is dropped the moment
 //!   its term ends.
-//! - `Revoked` is emitted where the group, or a close, leaves time to finish, and `Fenced` where it does not, whatever the
-//!   reason. goNELI reports a sudden removal as revoked.
+//! - `Revoked` is emitted if the group, or a close, leaves time to finish, and `Fenced` if not, whatever the reason.
+//!   goNELI reports a sudden removal as revoked.
 //! - A fenced leader that proves its lease again begins a new term with a larger token: another `Acquired`.
 //! - A pulse returns its error without the leadership, which is [`is_leader`](Neli::is_leader).
 //!
@@ -97,22 +97,23 @@ pub enum Event {
 pub enum State {
     /// It takes part in the election.
     Live,
-    /// It is leaving: a close was called and the work is draining, or the clients are being closed.
+    /// It is leaving: it was closed and the work is draining, or the clients are being closed.
     Closing,
     /// It is over.
     Closed,
 }
 
-/// The error of a [pulse](Neli::pulse), and of what [pulses in the background](Neli::background).
+/// The error of a [pulse](Neli::pulse), and of a [`Pulser`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PulseError {
     /// The member is closing or closed; goNELI's `ErrNonLivePulse`.
-    #[error("cannot pulse: it is closing or closed; make another with `Neli::new`")]
+    #[error("cannot pulse: it is closing or closed; create another with `Neli::new`")]
     NotLive,
-    /// Kafka refuses this member, and only a person can change that. Each refusal is returned once; the candidate goes on.
+    /// Kafka refuses this member, and only a person can change that. Each refusal is returned once; the candidate
+    /// continues.
     #[error("{0}")]
     Refused(Arc<Error>),
-    /// The task of the background panicked, with this message. Its term was ended.
+    /// The background task panicked with this message, and its term was ended.
     #[error("the task panicked: {0}")]
     Panicked(String),
 }
@@ -122,8 +123,8 @@ type Poll = Box<dyn Fn(Arc<Shared>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// A member of the group that elects its leader, with goNELI's calls.
 ///
-/// Cheap to clone; all clones are the same member. Dropping the last one leaves the group as dropping a [`Candidate`] does;
-/// [`close`](Self::close) does so in good order.
+/// Cheap to clone; all clones are the same member. Dropping the last one leaves the group as dropping a [`Candidate`]
+/// does; [`close`](Self::close) is the orderly way.
 #[derive(Clone)]
 pub struct Neli {
     inner: Arc<Inner>,
@@ -131,7 +132,7 @@ pub struct Neli {
 
 struct Inner {
     candidate: Candidate,
-    /// What was opened for this candidate alone.
+    /// The store, if it was opened only for this candidate.
     store: Option<Store>,
     shared: Arc<Shared>,
     pulses: Pulses,
@@ -140,7 +141,7 @@ struct Inner {
     closing: CancellationToken,
 }
 
-/// What a member is made of.
+/// The parts of a member.
 struct Parts {
     candidate: Candidate,
     store: Option<Store>,
@@ -150,7 +151,7 @@ struct Parts {
     poll: Option<Poll>,
 }
 
-/// What the barrier's task writes and pulses read.
+/// Written by the barrier's task, read by pulses.
 struct Shared {
     leadership: watch::Sender<Leadership>,
     /// The refusal that the next pulse returns.
@@ -160,7 +161,7 @@ struct Shared {
 
 #[derive(Clone, Default)]
 struct Leadership {
-    /// The term that was acquired and not revoked or fenced since.
+    /// The term that was acquired, and not revoked or fenced since.
     term: Option<TermView>,
     /// The barrier has returned for it.
     is_ready: bool,
@@ -170,11 +171,11 @@ struct Leadership {
 }
 
 impl Neli {
-    /// Joins the group, as a candidate on a store of its own. Call it on a tokio runtime.
+    /// Joins the group, as a candidate on its own store. Call it on a tokio runtime.
     ///
     /// # Errors
-    /// `InvalidSetting` for a setting that goNELI or this library refuses; the message names it, its value and the limit.
-    /// Further ones are those of [`Store::open`] and [`Store::campaign`].
+    /// `InvalidSetting` for a setting that goNELI or this library refuses; the message names it, its value and the
+    /// limit. Otherwise the errors of [`Store::open`] and [`Store::campaign`].
     #[cfg(feature = "kafka")]
     pub async fn new(config: Config) -> crate::Result<Self> {
         let config = config.check()?;
@@ -222,17 +223,17 @@ impl Neli {
         self.inner.shared.leadership.borrow().term.as_ref().is_some_and(TermView::is_current)
     }
 
-    /// Returns true as soon as this process leads and the barrier has returned for it, and false where that does not come
-    /// within `timeout`. While it leads, the call returns at once. Dropping the future is allowed at any time.
+    /// Returns true as soon as this process leads and the barrier has returned for that term, and false if that does
+    /// not happen within `timeout`. While it leads, the call returns at once. The future may be dropped at any time.
     ///
-    /// Call it again and again: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves
+    /// Call it repeatedly: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves
     /// the group.
     ///
     /// # Errors
-    /// `NotLive` once a close was called; `Refused`.
+    /// `NotLive` once it was closed; `Refused`.
     pub async fn pulse(&self, timeout: Duration) -> Result<bool, PulseError> {
         let clock = self.inner.pulses.clock();
-        // One that polls waits as long as a poll does, even with a shorter timeout.
+        // A polling pulse waits as long as a poll does, even with a shorter timeout.
         let least = if self.deadline().is_expired() {
             self.inner.pulses.pace().poll_duration
         } else {
@@ -268,7 +269,7 @@ impl Neli {
             }
             tokio::select! {
                 biased;
-                // The sender is of the same value as `self`.
+                // The sender belongs to the same value as `self`.
                 _ = leadership.changed() => {}
                 () = inner.closing.cancelled() => {}
                 () = inner.candidate.closed() => {}
@@ -278,11 +279,11 @@ impl Neli {
         }
     }
 
-    /// Calls `task` again and again on a task of its own while this process leads, after a [pulse](Self::pulse) each time,
+    /// Calls `task` repeatedly on a separate task while this process leads, after a [pulse](Self::pulse) each time,
     /// until the member or the returned pulser is closed.
     ///
-    /// A task does a small piece of work and returns: one that returns at once is called again at once. It is dropped the
-    /// moment its term ends, and not called in a term that is being revoked. Its term has the fencing token.
+    /// `task` does a small piece of work and returns; if it returns at once, it is called again at once. It is dropped
+    /// the moment its term ends, and not called in a term that is being revoked. Its term has the fencing token.
     ///
     /// # Panics
     /// When called outside of a tokio runtime.
@@ -326,17 +327,17 @@ impl Neli {
                 return Err(PulseError::Panicked(message(&*panic).to_owned()));
             }
             drop(term);
-            // A task that never waits leaves the other tasks of the runtime their turn.
+            // Even if the task never waits, the other tasks of the runtime get their turn.
             tokio::task::yield_now().await;
         }
     }
 
-    /// The minimum interval between polls, as a deadline: when a pulse last polled, and when one will again.
+    /// The minimum interval between polls, as a deadline: when a pulse last polled, and when a pulse will poll again.
     pub fn deadline(&self) -> &Deadline {
         self.inner.pulses.deadline()
     }
 
-    /// Its life; `Closed` too where the candidate was closed by other means.
+    /// The state of its life; also `Closed` if the candidate was closed by other means.
     pub fn state(&self) -> State {
         if self.inner.candidate.state() == CampaignState::Closed {
             State::Closed
@@ -347,9 +348,9 @@ impl Neli {
         }
     }
 
-    /// Leaves the group and closes the clients. A leader is revoked first: the barrier and a running task finish, until the
-    /// drain limit is over. Does not hang where Kafka does not answer: a client that has not closed after 10 s is left behind,
-    /// with a warning. Further calls wait for the same.
+    /// Leaves the group and closes the clients. A leader is revoked first: the barrier and a running task finish, until
+    /// the drain limit is over. Does not hang if Kafka does not answer: a client that has not closed after 10 s is left
+    /// behind, with a warning. Further calls wait for the same close.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -362,7 +363,7 @@ impl Neli {
         }
     }
 
-    /// Returns when it is closed; goNELI's `Await`.
+    /// Returns once it is closed; goNELI's `Await`.
     pub async fn closed(&self) {
         self.inner.candidate.closed().await;
     }
@@ -385,7 +386,7 @@ impl fmt::Debug for Neli {
 }
 
 impl Shared {
-    /// They are called one at a time, so none waits for the barrier's lock.
+    /// Handlers are called one at a time, so none waits for the barrier's lock.
     fn handlers(self: &Arc<Self>) -> Handlers {
         let (of_won, of_draining, of_lost, of_warning) =
             (Arc::clone(self), Arc::clone(self), Arc::clone(self), Arc::clone(self));
@@ -398,7 +399,7 @@ impl Shared {
                     shared.acquired(view).await;
                 }
             })
-            // The term is held until this has returned.
+            // The term is held until this handler has returned.
             .on_draining(move |_, _| {
                 let shared = Arc::clone(&of_draining);
                 async move {
@@ -422,7 +423,7 @@ impl Shared {
     }
 
     async fn acquired(&self, term: TermView) {
-        // One that was lost meanwhile was never acquired, and is not fenced.
+        // A term that was lost meanwhile was never acquired, so it is not fenced.
         if !term.is_current() {
             return;
         }
@@ -439,7 +440,7 @@ impl Shared {
     }
 
     async fn call(&self, event: Event) {
-        /// Counts the call as returned even where it panicked.
+        /// Counts the call as returned even if it panicked.
         struct Returned<'a>(&'a watch::Sender<Leadership>);
         impl Drop for Returned<'_> {
             fn drop(&mut self) {
@@ -451,7 +452,8 @@ impl Shared {
         barrier(event).await;
     }
 
-    /// Keeps a refusal for the next pulse. A store that does not answer, or cannot serve, is waited for as in goNELI.
+    /// Keeps a refusal for the next pulse. As in goNELI, the member waits for a store that does not answer or cannot
+    /// serve.
     fn warned(&self, warning: &Warning) {
         if let Warning::Store(fault) = warning
             && fault.kind == FaultKind::Denied
@@ -467,7 +469,7 @@ impl Shared {
     }
 }
 
-/// What [pulses in the background](Neli::background). Dropping it changes nothing.
+/// The handle of [pulses in the background](Neli::background). Dropping it changes nothing.
 #[derive(Clone, Debug)]
 pub struct Pulser {
     stop: CancellationToken,
@@ -475,12 +477,12 @@ pub struct Pulser {
 }
 
 impl Pulser {
-    /// Ends it: a task that runs returns first, and is not called again. The member goes on, and may lead.
+    /// Ends the pulses: a running task returns first, and is not called again. The member continues, and may lead.
     pub fn close(&self) {
         self.stop.cancel();
     }
 
-    /// The error that ended it; `None` while it runs, and where a close ended it.
+    /// The error that ended it; `None` while it runs, and if it was closed.
     pub fn error(&self) -> Option<PulseError> {
         self.ended.borrow().as_ref().and_then(|ended| ended.as_ref().err().cloned())
     }
@@ -488,10 +490,10 @@ impl Pulser {
     /// Returns when it has ended; goNELI's `Await`.
     ///
     /// # Errors
-    /// The error that ended it. That the member was closed is none.
+    /// The error that ended it. Closing the member is not an error.
     pub async fn ended(&self) -> Result<(), PulseError> {
         let mut ended = self.ended.clone();
-        // A runtime that is shut down drops the sender before there is a result.
+        // A runtime that shuts down drops the sender before there is a result.
         ended.wait_for(Option::is_some).await.map_or(Ok(()), |ended| ended.clone().unwrap_or(Ok(())))
     }
 }

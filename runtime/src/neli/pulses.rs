@@ -35,10 +35,10 @@ impl Default for Pace {
     }
 }
 
-/// When a pulse last polled, and when one will again: at least the minimum poll interval later.
+/// When a pulse last polled, and when a pulse will poll again: at least the minimum poll interval later.
 ///
-/// The store follows the group on a thread of its own. So a poll is not what keeps the membership or the lease, and a
-/// pulse that waits returns as soon as this process leads, before the deadline too.
+/// The store follows the group on a separate thread. So polls do not keep the membership or the lease, and a waiting
+/// pulse returns as soon as this process leads, even before the deadline.
 pub struct Deadline {
     clock: Clock,
     interval: Duration,
@@ -77,9 +77,9 @@ impl Deadline {
         self.last.store(0, Ordering::Release);
     }
 
-    /// Moves the deadline on where it has expired, and returns whether it had.
+    /// Moves the deadline forward if it has expired, and returns whether it had.
     pub(super) fn try_move(&self) -> bool {
-        // Of two pulses at once, one polls.
+        // Only one of two concurrent pulses polls.
         let last = self.last.load(Ordering::Acquire);
         let now = self.clock.now();
         self.is_expired()
@@ -115,14 +115,15 @@ pub(super) struct Pulses {
     _watched: DropGuard,
 }
 
-/// What the watching task sees of the pulses.
+/// The pulses, as the watching task sees them.
 struct Seen {
     clock: Clock,
-    /// The pulses that have begun and not returned.
+    /// The pulses that have begun but not returned.
     running: AtomicUsize,
     /// The end of the last pulse, in nanoseconds.
     last: AtomicU64,
-    /// The program has not pulsed for too long. Locked while that is passed on, so that the latest is passed on last.
+    /// The program has not pulsed for too long. Locked while that is passed on, so that the latest value is passed on
+    /// last.
     is_late: Mutex<bool>,
     returned: Notify,
 }
@@ -131,7 +132,7 @@ struct Seen {
 pub(super) struct Pulsing<'a>(&'a Seen);
 
 impl Pulses {
-    /// Begins to watch; `late` is called where the program has not pulsed for too long.
+    /// Begins to watch; `late` is called if the program has not pulsed for too long.
     pub(super) fn start(clock: Clock, pace: Pace, late: impl Fn() + Send + 'static) -> Self {
         let seen = Arc::new(Seen {
             clock: clock.clone(),
@@ -159,7 +160,7 @@ impl Pulses {
         &self.deadline
     }
 
-    /// Begins a pulse; `back` is called where it is the first one after too long a silence.
+    /// Begins a pulse; `back` is called if it is the first after too long a silence.
     pub(super) fn begin(&self, back: impl FnOnce()) -> Pulsing<'_> {
         self.seen.running.fetch_add(1, Ordering::AcqRel);
         let mut is_late = self.seen.is_late();
@@ -191,13 +192,13 @@ impl Seen {
                 late();
             }
             tracing::warn!(
-                "no pulse for {longest:?} (`max_poll_interval`): the member leaves its group until the next"
+                "no pulse for {longest:?} (`max_poll_interval`): the member leaves its group until the next pulse"
             );
             self.returned.notified().await;
         }
     }
 
-    /// The instant by which a pulse has to begin.
+    /// The instant by which a pulse must begin.
     fn due(&self, longest: Duration) -> Instant {
         match self.running.load(Ordering::Acquire) {
             0 => Instant::from_nanos(self.last.load(Ordering::Acquire)) + longest,

@@ -9,17 +9,17 @@ use super::credentials::Secret;
 use super::query::{decode, is_word};
 use crate::{Error, ErrorKind, Result};
 
-/// A store whose URL has a list of hosts, and what its errors say.
+/// A store whose URL has a list of hosts, with the words of its errors.
 pub(crate) struct Form {
     /// The scheme without TLS, and with it.
     pub(crate) scheme: &'static str,
     pub(crate) with_tls: &'static str,
     pub(crate) store: &'static str,
-    /// What a host is to the store.
+    /// The store's word for a host.
     pub(crate) host: &'static str,
-    /// The port of a host that names none.
+    /// The port of a host without one.
     pub(crate) port: u16,
-    /// What else may be wrong where the scheme is not shown, because it may be a part of a password.
+    /// Another possible cause, if the scheme is not shown because it may be a part of a password.
     pub(crate) hint: &'static str,
     /// The error of credentials that cannot be read.
     pub(crate) credentials: &'static str,

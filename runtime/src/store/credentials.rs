@@ -16,7 +16,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, to be sent to the server only.
+    /// The text itself, to be sent only to the server.
     pub(in crate::store) fn reveal(&self) -> &str {
         &self.0
     }
@@ -28,7 +28,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The files, where no other library reads them.
+/// The files that no other library reads.
 #[cfg(any(feature = "etcd", feature = "nats"))]
 mod pem {
     use std::path::Path;

@@ -39,8 +39,8 @@ pub struct Faulty<A> {
 
 /// The handle that injects faults. A clone injects them into the same store.
 ///
-/// Each fault of writes is requested for a number of writes, and writes meet the faults in the order of
-/// the requests, one fault each. A partition, a delay and stale reads last until they are ended.
+/// Each fault of writes is requested for a number of writes. Writes meet the faults in the order of the requests, one
+/// fault each. A partition, a delay and stale reads last until they are ended.
 #[derive(Clone)]
 pub struct Faults {
     shared: Arc<Shared>,
@@ -102,7 +102,7 @@ impl<A: Adapter> Faulty<A> {
         (Self { faults: faults.clone(), inner }, faults)
     }
 
-    /// The store inside, which has no faults.
+    /// The inner store, which has no faults.
     pub fn inner(&self) -> &A {
         &self.inner
     }
@@ -147,8 +147,8 @@ impl Faults {
         self.plan().delay = delay;
     }
 
-    /// From now on writes are refused for lack of a permission, until
-    /// [`allow_writes`](Self::allow_writes). Reads and watches go on.
+    /// From now on writes are refused for lack of a permission, until [`allow_writes`](Self::allow_writes). Reads and
+    /// watches continue.
     pub fn deny_writes(&self, reason: impl Into<String>) {
         self.plan().denied = Some(reason.into());
     }
@@ -168,9 +168,8 @@ impl Faults {
         });
     }
 
-    /// Restores the connection. Requests that still wait for an answer fail: writes are
-    /// [`Outcome::Unknown`], reads are unreachable. Watches go on and deliver the changes that they
-    /// missed.
+    /// Restores the connection. Requests that still wait for an answer fail: writes are [`Outcome::Unknown`], reads are
+    /// unreachable. Watches continue and deliver the changes that they missed.
     pub fn heal(&self) {
         self.shared.link.send_modify(|link| link.cut = false);
     }
@@ -180,12 +179,11 @@ impl Faults {
         self.shared.link.send_modify(|link| link.kills += 1);
     }
 
-    /// From now on reads and lists return the present content of the store, as a server does that has
-    /// lost contact with its cluster, until [`fresh_reads`](Self::fresh_reads). Writes and watches go
-    /// on as before.
+    /// From now on reads and lists return the present content of the store, like a server that has lost contact with
+    /// its cluster, until [`fresh_reads`](Self::fresh_reads). Writes and watches are unaffected.
     ///
     /// # Errors
-    /// Where the store cannot be read.
+    /// The store cannot be read.
     pub async fn stale_reads(&self) -> Result<(), Fault> {
         let entries = self.store.list().await?;
         self.plan().stale = Some(entries.into_iter().map(|w| (w.key, w.entry)).collect());
@@ -208,14 +206,14 @@ impl Faults {
         self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a request; `None` where the connection is cut, after it is restored.
+    /// Sends a request. If the connection is cut, returns `None` after it is restored.
     async fn request(&self) -> Option<Sent> {
         let link = *self.shared.link.borrow();
         self.restored().await;
         (!link.cut).then_some(Sent { cuts: link.cuts })
     }
 
-    /// Returns the answer: late if a delay is set, and `None` where the connection was cut meanwhile.
+    /// Returns the answer: late if a delay is set, and `None` if the connection was cut meanwhile.
     async fn answer<T>(&self, sent: Sent, answer: T) -> Option<T> {
         let delay = self.plan().delay;
         if !delay.is_zero() {

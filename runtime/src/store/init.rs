@@ -10,7 +10,7 @@ use crate::Clock;
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
-/// The lease of a new bucket, where none is asked for.
+/// The lease of a new bucket if none is asked for.
 #[cfg(feature = "nats")]
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -54,8 +54,8 @@ impl InitOptions {
         self
     }
 
-    /// The most bytes of a NATS bucket, 65,536 at least, where the account requires such a limit. By default a new bucket has none; an
-    /// existing one keeps its own.
+    /// The most bytes of a NATS bucket, 65,536 at least, if the account requires a limit. By default a new bucket has
+    /// none; an existing one keeps its own.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
@@ -73,9 +73,9 @@ impl InitOptions {
         self
     }
 
-    /// States that no election was ever held in this store, so that its first leader need not wait for a lease. Refused
-    /// for a store that has been written to. Not for automation: where it makes a store again under a leader, the
-    /// statement is false and there can be two leaders.
+    /// States that no election ever ran in this store, so that its first leader need not wait for a lease. Refused for
+    /// a store that has been written to. Not for automation: if it recreates a store under a leader, the statement is
+    /// false and there can be two leaders.
     pub fn never_used(mut self, never_used: bool) -> Self {
         self.never_used = never_used;
         self
@@ -87,7 +87,7 @@ impl InitOptions {
         self
     }
 
-    /// Refuses requirements that mean something for a bucket only. `this` describes the store.
+    /// Refuses requirements that only make sense for a bucket. `this` describes the store.
     #[cfg(any(feature = "etcd", feature = "kafka", feature = "sqlite"))]
     fn only_of_buckets(&self, this: &str) -> Result<()> {
         let of_buckets = [
@@ -114,11 +114,11 @@ pub struct InitReport {
     pub created: bool,
     /// The store existed, and was changed.
     pub updated: bool,
-    /// The store states that no election was ever held in it.
+    /// The store states that no election ever ran in it.
     pub never_used: bool,
     /// The lease of the elections in a NATS bucket; elsewhere each candidate has its own.
     pub lease: Option<Duration>,
-    /// The differences between an existing bucket and the requirements; corrected where it was updated.
+    /// The differences between an existing bucket and the requirements; corrected if it was updated.
     pub differences: Vec<Difference>,
     /// The leader topic, in Kafka.
     pub topic: Option<String>,
@@ -126,7 +126,7 @@ pub struct InitReport {
     pub incarnation: Option<Incarnation>,
 }
 
-/// A setting of a bucket that differs from the required one.
+/// A bucket's setting that differs from the requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The setting, by its name in the server's configuration.
@@ -152,7 +152,7 @@ impl InitReport {
 }
 
 impl Difference {
-    /// The option of [`InitOptions`] that asks for this setting, where there is one.
+    /// The option of [`InitOptions`] that asks for this setting, if there is one.
     pub fn option(&self) -> Option<&'static str> {
         match self.setting {
             "max_age" => Some("lease"),
@@ -167,19 +167,20 @@ impl StoreSettings {
     /// Prepares the store for elections, or reports how an existing bucket differs. A second call changes nothing.
     ///
     /// - A NATS bucket is created with file storage, a history of 1 and its lease as TTL. Without markers it refuses
-    ///   purges, which would remove the record of a leader. One that exists is compared, and left as it is without
+    ///   purges, which would remove the record of a leader. An existing bucket is compared, and left as it is without
     ///   [`InitOptions::update`].
-    /// - An SQLite file is created where it does not exist.
-    /// - Under a prefix of etcd the birth record is written, by which candidates notice that the cluster was replaced.
+    /// - An SQLite file is created if it does not exist.
+    /// - Under a prefix of etcd the birth record is written, from which candidates notice that the cluster was
+    ///   replaced.
     /// - In Kafka the leader topic of one election is created.
     ///
-    /// In a new store no candidate leads before the store is one lease old, because it may replace another in which a
+    /// In a new store no candidate leads until the store is one lease old, because it may replace another in which a
     /// candidate still leads. [`InitOptions::never_used`] removes that wait.
     ///
     /// # Errors
     /// `InvalidSetting` for an option that is invalid or not for this kind of store; `UnsafeStore` for a bucket that
-    /// cannot be corrected, and for a store that is stated to be new and has been written to; `Unsupported` for
-    /// servers that are too old; and every error of reaching the store. A store that does not answer is not waited for.
+    /// cannot be corrected, and for a store that is stated to be new but has been written to; `Unsupported` for servers
+    /// that are too old; and every error of reaching the store. This does not wait for a store that does not answer.
     pub async fn init(&self, options: &InitOptions) -> Result<InitReport> {
         if let Some(election) = &options.election
             && !self.has_store_per_election()
@@ -207,7 +208,7 @@ impl StoreSettings {
     }
 }
 
-/// The most looks at a bucket whose servers do not answer.
+/// The most attempts to examine a bucket whose servers do not answer.
 #[cfg(feature = "nats")]
 const SURVEYS: u32 = 4;
 
@@ -230,10 +231,10 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     asked(options.lease.unwrap_or(LEASE), options.replicas.unwrap_or(1)).check()?;
     let existing = match (options.lease, options.replicas) {
         (Some(_), Some(_)) => None,
-        // One that could not be examined may be there: its lease and replicas must not be taken for the usual ones.
+        // A bucket that could not be examined may exist: do not assume the usual lease and replicas.
         _ => existing_bucket(settings).await?,
     };
-    // What is not asked for stays as an existing bucket has it.
+    // Settings that are not asked for stay as they are in an existing bucket.
     let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
     let replicas = options.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
     let nats::InitReport { created, updated, differences } =
@@ -244,7 +245,7 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     Ok(InitReport { never_used: stated && report.is_ready(), ..report })
 }
 
-/// The bucket as it is; `None` where there is none. A cluster that has just elected a leader loses requests.
+/// The bucket as it is; `None` if it does not exist. A cluster that has just elected a leader loses requests.
 #[cfg(feature = "nats")]
 async fn existing_bucket(settings: &super::NatsSettings) -> Result<Option<super::nats::Survey>> {
     let settings = settings.clone().fail_fast(true);

@@ -1,5 +1,4 @@
-//! Parts that the stores of this crate share, which keep their records themselves: limits of names, stored messages and
-//! incarnations.
+//! Parts shared by the stores that keep their records themselves: limits of names, stored messages and incarnations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -38,12 +37,12 @@ pub(crate) struct Message<'a> {
     pub(crate) kind: Kind,
     pub(crate) value: &'a [u8],
     pub(crate) headers: &'a [Header],
-    /// The lifetime of a live record; `None` takes the lease of the record before it.
+    /// The lifetime of a live record; `None` keeps the previous record's lease.
     pub(crate) lease: Option<Duration>,
 }
 
 impl<'a> Message<'a> {
-    /// The message that `action` puts under the key.
+    /// The message that `action` writes under the key.
     pub(crate) fn of(action: &'a Action) -> Self {
         match action {
             Action::Acquire(put) | Action::Renew(put) => Self {
@@ -61,8 +60,8 @@ impl<'a> Message<'a> {
         Self { kind: Kind::Live, value, headers: &[], lease: None }
     }
 
-    /// An operator's deletion, which certifies nothing. `headers` hold the lease of the deleted
-    /// record, as [`deletion_headers`](incumbent_core::record::deletion_headers) writes it.
+    /// An operator's deletion, which proves nothing. `headers` hold the lease of the deleted record, as
+    /// [`deletion_headers`](incumbent_core::record::deletion_headers) writes it.
     pub(crate) fn deletion(headers: &'a [Header]) -> Self {
         Self { kind: Kind::Tombstone, value: b"", headers, lease: None }
     }

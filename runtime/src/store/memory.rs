@@ -1,8 +1,7 @@
 //! The store of one process: `memory:` and `memory:NAME`.
 //!
-//! For programs whose candidates are tasks of one process, and for tests. It lasts while a handle
-//! has it open, and has no thread: an expired record is removed by the next caller, or by a watcher
-//! that wakes at that instant where markers report expiry.
+//! For programs whose candidates are tasks of one process, and for tests. It lasts while a handle has it open, and has
+//! no thread: the next caller removes an expired record, or with markers a watcher that wakes at that instant.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -92,7 +91,7 @@ struct Contents {
     never_used: bool,
     newest: Revision,
     rows: HashMap<Arc<str>, Row>,
-    /// The expiry and the key of each live record, the next one first: every call looks at the first.
+    /// The expiry and the key of each live record, the next one first, because every call checks the first.
     expiries: BTreeSet<(Instant, Arc<str>)>,
     changes: broadcast::Sender<WatchEvent>,
 }
@@ -110,8 +109,8 @@ impl Memory {
     /// Opens a store; its records expire by `clock`.
     ///
     /// # Errors
-    /// [`InvalidSetting`](ErrorKind::InvalidSetting) where a store of that name is open with other
-    /// settings, and for a name with control characters or outer white space.
+    /// [`InvalidSetting`](ErrorKind::InvalidSetting) if a store of that name is open with other settings, and for a
+    /// name with control characters or outer white space.
     pub fn open(settings: &MemorySettings, clock: &Clock) -> Result<Self> {
         selectors::check(ErrorKind::InvalidSetting, settings.selectors())?;
         let Some(name) = &settings.name else {
@@ -124,7 +123,9 @@ impl Memory {
                 let (is, was) = (settings.markers, shared.markers);
                 return Err(Error::new(
                     ErrorKind::InvalidSetting,
-                    format!("memory:{name} is open with markers={was} already; open it so, not with {is}"),
+                    format!(
+                        "memory:{name} is already open with markers={was}; open it with that, not with {is}"
+                    ),
                 ));
             }
             return Ok(Self::on(shared));
@@ -134,8 +135,8 @@ impl Memory {
         Ok(Self::on(shared))
     }
 
-    /// Deletes the store and creates it again while handles have it open: all records are gone,
-    /// revisions start again, the incarnation is larger, and watches end.
+    /// Deletes the store and creates it again while handles have it open: all records are gone, revisions start again,
+    /// the incarnation increases, and watches end.
     pub fn reset(&self) {
         let mut contents = lock(&self.shared.contents);
         *contents = Contents { never_used: false, ..Contents::new(&self.shared.clock) };

@@ -58,9 +58,9 @@ use crate::Result;
 /// A store that an election can run on.
 ///
 /// An adapter carries records and classifies answers; it decides nothing. It never retries, never queues an
-/// unconditional write, and answers [`Outcome::Unknown`] where it cannot know. Every future may be dropped at any time: that
-/// abandons the wait for the answer, not the write, and the write may still be applied. The driver bounds its waits, so an
-/// adapter needs no time limits.
+/// unconditional write, and answers [`Outcome::Unknown`] if it cannot know the outcome. Every future may be dropped at
+/// any time: that abandons the wait for the answer, not the write, and the write may still be applied. The driver
+/// bounds its waits, so an adapter needs no time limits.
 #[async_trait]
 pub trait Adapter: Send + Sync + 'static {
     /// The store's capabilities. Constant while it is open.
@@ -87,11 +87,11 @@ pub trait Adapter: Send + Sync + 'static {
     /// Compares and writes in one step.
     async fn write(&self, key: &str, write: Write) -> Outcome;
 
-    /// Reads the newest entry of a key, served by the server that leads the store, never from a replica or a cache.
+    /// Reads the newest entry of a key from the store's leading server, never from a replica or a cache.
     async fn read(&self, key: &str) -> Result<Entry, Fault>;
 
     /// The time since the live record of a key was written, by the store's own clocks, and the record's revision;
-    /// `None` where there is no live record, or the store cannot know.
+    /// `None` if there is no live record, or the store cannot know.
     async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
         let _ = key;
         Ok(None)
@@ -100,16 +100,17 @@ pub trait Adapter: Send + Sync + 'static {
     /// The newest entry of every key.
     async fn list(&self) -> Result<Vec<WatchEvent>, Fault>;
 
-    /// Watches the keys that are [followed](Self::follow), and perhaps others: first the present entries, then every change
-    /// in order. Of changes to one key in quick succession a store may deliver the newest only. The stream ends when the
-    /// store can no longer promise that; the driver then watches again.
+    /// Watches the keys that are [followed](Self::follow), and perhaps others: first the present entries, then every
+    /// change in order. If one key changes in quick succession, a store may deliver only the newest change. The stream
+    /// ends when the store can no longer promise that; the driver then begins another watch.
     ///
-    /// Where [the capabilities](Self::capabilities) say so, an item between two entries says that all present ones were
-    /// shown. Another one, after the present entries of those keys, follows when the watch has been extended to further keys.
+    /// If [the capabilities](Self::capabilities) promise it, an item between two entries states that all present
+    /// entries were shown. When the watch has been extended to further keys, another such item follows their present
+    /// entries.
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault>;
 
-    /// A campaign or an observer of this key is there: the watch that stands shows the key from now on, and so do all
-    /// later ones, with the requests about it. A store whose watch shows all keys does nothing.
+    /// A campaign or an observer needs this key: the open watch shows the key from now on, and so do all later ones,
+    /// with the requests about it. A store whose watch shows all keys does nothing.
     fn follow(&self, key: &str) {
         let _ = key;
     }
@@ -119,13 +120,13 @@ pub trait Adapter: Send + Sync + 'static {
         let _ = key;
     }
 
-    /// Leaves the present connection for a new one, to another server where there are several.
-    /// Returns once connected again; the driver bounds the wait.
+    /// Replaces the present connection by a new one, to another server if there are several. Returns once connected
+    /// again; the driver bounds the wait.
     async fn reconnect(&self);
 
-    /// Announces this connection's candidates to the [requests for candidates](Self::candidates) of other connections. Called after
-    /// changes, once for several at the same time; when a new watch began; and before the connection is closed. The
-    /// registry is shared and always up to date, so an adapter that keeps it need not take it again.
+    /// Announces this connection's candidates to the [requests for candidates](Self::candidates) of other connections.
+    /// Called after changes, once for several simultaneous ones; when a new watch has begun; and before the connection
+    /// is closed. The registry is shared and always up to date, so an adapter that keeps it can ignore later calls.
     ///
     /// No campaign waits for it or depends on it. After a failure it is called again later. A store without a way to
     /// announce candidates does nothing.
@@ -135,7 +136,7 @@ pub trait Adapter: Send + Sync + 'static {
     }
 
     /// The candidates of the store's elections, on all connections that answer; those of this connection may be left
-    /// out. `None` where the store cannot find out.
+    /// out. `None` if the store cannot find out.
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
         Ok(None)
     }
@@ -144,24 +145,24 @@ pub trait Adapter: Send + Sync + 'static {
     async fn close(&self);
 }
 
-/// Writes to a store in no candidate's name: the acts of an operator, the faults of `incumbent demo`, and the tests of every store.
+/// Writes to a store that no candidate makes: an operator's actions, the faults of `incumbent demo`, and the tests of
+/// every store.
 ///
-/// They do not ask the leader. A leader whose record is overwritten or deleted loses its term, and
-/// its successor waits until the old lease is certainly over.
+/// They do not involve the leader. A leader whose record is overwritten or deleted loses its term, and its successor
+/// waits until the old lease is certainly over.
 #[async_trait]
 pub trait StoreAdmin: Send + Sync + 'static {
-    /// Writes `value` under `key`, without headers and without comparing, as other software does
-    /// that uses the same key.
+    /// Writes `value` under `key`, without headers and without comparing, like other software that uses the same key.
     ///
-    /// The record lives as long as the store keeps a record without a lease. A store without such a
-    /// limit gives it the lease of the record before it, or 30 s under a key that never held one.
+    /// The record lives as long as the store keeps a record without a lease. A store without such a limit gives it the
+    /// previous record's lease, or 30 s under a key that never held one.
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault>;
 
-    /// Deletes the entry under `key`, of any kind. The tombstone certifies nothing, so a successor
-    /// waits longer than after a release.
+    /// Deletes the entry under `key`, of any kind. The tombstone proves nothing, so a successor waits longer than after
+    /// a release.
     async fn delete(&self, key: &str) -> Result<Revision, Fault>;
 
-    /// The same where the entry still has that revision, in one step; `None`, and nothing is done, where it has another.
+    /// The same if the entry still has that revision, in one step; otherwise returns `None` and does nothing.
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault>;
 }
 
@@ -180,7 +181,7 @@ pub struct EntryInfo {
 pub enum Watched {
     /// A key has this entry.
     Entry(WatchEvent),
-    /// Every entry of these elections that stood when the watch began was shown, or has changed since.
+    /// Every entry that these elections had when the watch began was shown, or has changed since then.
     ShownAll(Scope),
 }
 

@@ -8,7 +8,7 @@ use super::refusals;
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
-/// The parameters of a URL. Each is [taken](Query::take) by name, and that also makes the name known;
+/// The parameters of a URL. Each is [taken](Query::take) by name, which also makes the name known;
 /// [`finish`](Query::finish) refuses parameters that were not taken.
 pub(crate) struct Query {
     scheme: &'static str,
@@ -74,7 +74,7 @@ impl Query {
         let Some((name, _)) = self.pairs.first() else { return Ok(()) };
         let known = self.known.join(", ");
         let name = if is_word(name) { format!(" {name:?}") } else { " of the name it gives".into() };
-        Err(invalid(format!("a {}: URL has no parameter{name}; known are {known}", self.scheme)))
+        Err(invalid(format!("a {}: URL has no parameter{name}; the parameters are {known}", self.scheme)))
     }
 }
 
@@ -101,11 +101,11 @@ pub fn duration(text: &str) -> Option<Duration> {
 /// Decodes percent-encoding.
 pub(crate) fn decode(scheme: &str, text: &str) -> Result<String> {
     percent_decode_str(text).decode_utf8().map(Into::into).map_err(|cause| {
-        invalid(format!("the {scheme}: URL is not UTF-8 once its %XX are read")).caused_by(cause)
+        invalid(format!("the {scheme}: URL is not UTF-8 once its %XX are decoded")).caused_by(cause)
     })
 }
 
-/// The error for a parameter that is refused.
+/// The error for a refused parameter.
 pub(crate) fn unfit(refused: Text) -> Error {
     Error::named(ErrorKind::InvalidUrl, refused)
 }

@@ -16,12 +16,12 @@ pub(crate) fn long_text(what: &str, size: u64, most: u64) -> Text {
     Text::from(format!("the {what} is {size} bytes long; the limit is {most}"))
 }
 
-/// Refuses a key or a candidate's name with a character that is not seen.
+/// Refuses a key or a candidate's name with an invisible character.
 pub(crate) fn unseen_text(what: &str, text: &str, unseen: char) -> Text {
     Text::from(format!("the {what} {text:?} has the invisible character {unseen:?}; leave it out"))
 }
 
-/// Refuses no time at all.
+/// Refuses a time of zero.
 #[cfg(any(feature = "nats", feature = "etcd"))]
 pub(crate) fn zero(name: &'static str) -> InvalidSettings {
     InvalidSettings {
@@ -61,13 +61,13 @@ pub(crate) fn flag_in_url(name: &'static str, value: &str, scheme: &str) -> Text
     Text::setting(name).and(format!("={value} in the {scheme}: URL: write true or false"))
 }
 
-/// Refuses a length of time that is none.
+/// Refuses a text that is no length of time.
 #[cfg(any(feature = "sqlite", feature = "nats", feature = "etcd", feature = "kafka"))]
 pub(crate) fn length_in_url(name: &'static str, value: &str, scheme: &str) -> Text {
-    Text::setting(name).and(format!("={value} in the {scheme}: URL is no duration; write it like 10ms, 2s or 1m"))
+    Text::setting(name).and(format!("={value} in the {scheme}: URL is not a duration; write it like 10ms, 2s or 1m"))
 }
 
-/// Refuses a requirement that means something for a bucket only.
+/// Refuses a requirement that only makes sense for a bucket.
 #[cfg(any(feature = "sqlite", feature = "etcd", feature = "kafka"))]
 pub(crate) fn of_buckets(name: &'static str, this: &str) -> Text {
     Text::from("`").and(Text::setting(name)).and(format!("` is for a bucket of NATS, and this is {this}: leave it out"))

@@ -1,8 +1,8 @@
 //! The candidates in the elections of a store.
 //!
-//! A waiting candidate writes nothing to the store, so the store does not know of it. Each connection keeps a
-//! registry of its own candidates, and an adapter announces it to other connections as its store can: on request,
-//! or by writing it down at every change.
+//! A waiting candidate writes nothing to the store, so the store does not know of it. Each connection keeps a registry
+//! of its own candidates, and an adapter announces it to other connections as its store allows: on request, or by
+//! storing it at every change.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -21,10 +21,10 @@ pub struct CandidateInfo {
     pub election: String,
     /// The candidate's name.
     pub name: String,
-    /// The nonce of its campaign, which distinguishes candidates of one name; `None` where it is not reported.
+    /// The nonce of its campaign, which distinguishes candidates with the same name; `None` if it is not reported.
     pub nonce: Option<Nonce>,
-    /// The time for which it has been a candidate without a break. After ill health, or after a restart of its process, the
-    /// time begins again.
+    /// The time for which it has been a candidate without interruption. It starts again after the candidate was
+    /// unhealthy, or its process restarted.
     pub standing_for: Duration,
 }
 
@@ -40,7 +40,7 @@ pub struct Registry {
 struct Shared {
     clock: Clock,
     birth: ForkGuard,
-    /// In boxes, as half of the places of a map may be empty.
+    /// In boxes, because half of a map's slots may be empty.
     registered: Mutex<BTreeMap<u64, Box<Registration>>>,
 }
 
@@ -74,12 +74,12 @@ impl Registry {
         self.shared.is_forked() || self.shared.lock().is_empty()
     }
 
-    /// Adds the candidate of that number.
+    /// Adds the candidate with that number.
     pub(crate) fn enter(&self, id: u64, registration: Registration) {
         self.shared.lock().insert(id, Box::new(registration));
     }
 
-    /// Removes the candidate of that number, if present.
+    /// Removes the candidate with that number, if present.
     pub(crate) fn leave(&self, id: u64) {
         self.shared.lock().remove(&id);
     }

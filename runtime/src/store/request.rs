@@ -1,9 +1,9 @@
-//! An operator's requests to candidates: records beside the election's key.
+//! An operator's requests to candidates: records next to the election's key.
 //!
-//! Only candidates write the key itself. Every candidate watches the requests about its election with the key, so a
-//! request reaches all of them. The record expires as any record of the store does.
+//! Only candidates write the key itself. Every candidate watches the requests about its election along with the key, so
+//! a request reaches all of them. The record expires like any record of the store.
 //!
-//! - `_incumbent.hand-over.KEY`: the leader that it names drains, and releases the lease to the successor.
+//! - `_incumbent.hand-over.KEY`: the named leader drains, and releases the lease to the successor.
 //! - `_incumbent.accept-reset.KEY`: lets tokens start again. It applies to candidates that stay out because the store
 //!   went back, and that have seen no larger token than it names.
 
@@ -30,8 +30,8 @@ pub(crate) fn subject(election: &str) -> String {
 /// A request that the leader hands over the leadership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// The campaign that should hand over, by the nonce in its record. Another campaign that leads by then ignores the
-    /// request.
+    /// The campaign that should hand over, by the nonce in its record. If another campaign leads by then, it ignores
+    /// the request.
     pub leader: Nonce,
     /// The name of the successor.
     pub to: String,
@@ -55,7 +55,7 @@ impl HandOver {
         store.delete(&Self::key(election)).await
     }
 
-    /// The key of the request: an operator needs permission to write it.
+    /// The key of the request, which an operator needs permission to write.
     pub fn key(election: &str) -> String {
         format!("{HAND_OVER}{election}")
     }
@@ -92,7 +92,7 @@ impl AcceptReset {
         store.put(&Self::key(election), text.as_bytes()).await
     }
 
-    /// The key of the request: an operator needs permission to write it.
+    /// The key of the request, which an operator needs permission to write.
     pub fn key(election: &str) -> String {
         format!("{ACCEPT_RESET}{election}")
     }
@@ -131,7 +131,7 @@ pub(crate) fn is_reserved(key: &str) -> bool {
 pub(crate) fn check_election(key: &str) -> Result<()> {
     if is_reserved(key) {
         let message =
-            format!("no election can have the key {key:?}: those that begin with {RESERVED} are reserved");
+            format!("no election can have the key {key:?}: keys that begin with {RESERVED} are reserved");
         return Err(Error::new(ErrorKind::InvalidName, message));
     }
     selectors::check(ErrorKind::InvalidName, selectors::named("key", key))
@@ -144,7 +144,7 @@ mod tests {
     use crate::store::{Adapter, Memory, MemorySettings};
 
     #[tokio::test]
-    async fn a_request_reads_back_from_beside_the_key() {
+    async fn a_request_reads_back_from_next_to_the_key() {
         let store = Memory::open(&MemorySettings::private(), &Clock::system()).unwrap();
         let request = HandOver { leader: Nonce(0xfeed), to: "worker 8".into() };
         request.ask(&store, "jobs").await.unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_acceptance_reads_back_from_beside_the_key() {
+    async fn an_acceptance_reads_back_from_next_to_the_key() {
         let store = Memory::open(&MemorySettings::private(), &Clock::system()).unwrap();
         let seen = Token { incarnation: Incarnation(7), sequence: Revision(42) };
         let request = AcceptReset { seen, incarnation: Incarnation(6) };

@@ -22,7 +22,7 @@ use crate::Result;
 use crate::clock::Clock;
 use crate::notifier::{Notifier, WriteListener};
 
-/// The target of log lines about the connection, by which programs filter them.
+/// The target of log lines about the connection, for programs to filter them.
 #[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "other clients log little"))]
 pub(crate) const CONNECTION: &str = "incumbent::driver::connection";
 
@@ -50,7 +50,7 @@ pub(crate) type Watch<L> = BoxStream<'static, Watched<<<L as Link>::Rule as Rule
 
 /// An open store, bound to the rule of its elections.
 ///
-/// Requests are futures of their own, which the driver bounds; only [`ask`](Self::ask) bounds what it returns itself.
+/// Requests are independent futures, which the driver bounds; only [`ask`](Self::ask) itself bounds what it returns.
 pub(crate) trait Link: Send + 'static {
     /// The rule of the store's elections.
     type Rule: Rule<
@@ -68,8 +68,8 @@ pub(crate) trait Link: Send + 'static {
         > + Send
         + 'static;
 
-    /// A leader's renewals leave its entry as it is. Otherwise each is another revision, and an entry that stays the same
-    /// for its lease has expired.
+    /// True if a leader's renewals do not change its entry. Otherwise each renewal is a new revision, and an entry that
+    /// stays the same for its lease has expired.
     const ENTRIES_STAY: bool;
 
     /// The properties of the store that the rule depends on, as of the newest inspection.
@@ -84,13 +84,13 @@ pub(crate) trait Link: Send + 'static {
     /// As [`Adapter::check_name`](super::Adapter::check_name).
     fn check_name(&self, name: &str) -> Result<()>;
 
-    /// Refuses to hand over, where the store chooses the successor.
+    /// Refuses to hand over, if the store chooses the successor.
     fn check_hand_over(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Checks that no other election of the store has keys that would count in this one, where the store can have such;
-    /// the error says which. The caller bounds the wait.
+    /// Checks that no other election of the store has keys that would count in this one, if that is possible in the
+    /// store; the error names it. The caller bounds the wait.
     fn check_overlap(&self, election: &str) -> Option<BoxFuture<'static, Result<()>>> {
         let _ = election;
         None
@@ -102,29 +102,29 @@ pub(crate) trait Link: Send + 'static {
     /// As [`Adapter::inspect`](super::Adapter::inspect).
     fn inspect(&self) -> BoxFuture<'static, Result<StoreInfo, Fault>>;
 
-    /// Sends a campaign's request and emits the answers, each within the request's limit; an answer that did not come by
-    /// then is one of unknown outcome. `None` for a request that [`ask_together`](Self::ask_together) sends.
+    /// Sends a campaign's request and emits the answers, each within the request's limit; an answer that did not come
+    /// by then has an unknown outcome. `None` for a request that [`ask_together`](Self::ask_together) sends.
     fn ask(&mut self, campaign: &Candidacy<Self::Rule>, asked: Asked<Self::Rule>) -> Option<Asking<Self>>
     where
         Self: Sized;
 
-    /// Sends those requests of a turn of the driver that are best sent together.
+    /// Sends those requests of a driver's turn that are best sent together.
     fn ask_together(&mut self) -> Option<BoxStream<'static, Answers<Self>>> {
         None
     }
 
-    /// The campaign is over, and asks no more.
+    /// The campaign is over, and will not ask again.
     fn ended(&mut self, id: CampaignId) {
         let _ = id;
     }
 
-    /// Whether the leader waits for its successor to be next, before it leaves.
+    /// Whether the leader waits for its successor to be next before it leaves.
     fn is_handing_over(campaign: &Candidacy<Self::Rule>) -> bool {
         let _ = campaign;
         false
     }
 
-    /// A campaign or an observer of an election is there: the watch has to show the election.
+    /// A campaign or an observer needs an election: the watch must show it.
     fn follow(&self, key: &str) {
         let _ = key;
     }
@@ -137,13 +137,13 @@ pub(crate) trait Link: Send + 'static {
     /// Watches all elections.
     fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>>;
 
-    /// The entry in a change of an election; `None` where the change does not hold it and it has to be read.
+    /// The entry in a change of an election; `None` if the change does not hold the entry, so that it must be read.
     fn entry_of(shown: &<Self::Rule as Rule>::Shown) -> Option<&Entry>;
 
     /// Reads the entry of an election.
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>>;
 
-    /// The same for observers, whom the watch shows each change too: what it has just shown need not be asked for.
+    /// The same for observers. The watch also shows them each change, so what it has just shown need not be read.
     fn observed(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
         self.entry(key)
     }
@@ -192,18 +192,18 @@ pub(crate) enum Watched<S> {
         election: String,
         shown: S,
     },
-    /// A request of an operator stands.
+    /// There is an operator's request.
     Requested {
         /// The reserved key.
         key: String,
         text: String,
         revision: Revision,
     },
-    /// Every entry of these elections that stood when the watch began was shown.
+    /// Every entry that these elections had when the watch began was shown.
     ShownAll(Scope),
 }
 
-/// What a store reports apart from its answers: the outcomes of writes to the user's listener, and new connections to the
+/// A store's reports apart from its answers: the outcomes of writes to the user's listener, and new connections to the
 /// driver.
 #[derive(Clone)]
 pub(crate) struct Reports {
@@ -211,8 +211,8 @@ pub(crate) struct Reports {
     pub(crate) listener: WriteListener,
     /// Calls the code of users.
     pub(crate) notifier: Notifier,
-    /// Called where the store has a new connection that the driver did not ask for.
-    #[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "other clients do not say so"))]
+    /// Called when the store has a new connection that the driver did not request.
+    #[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "other clients do not report it"))]
     pub(crate) connected: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -223,7 +223,7 @@ impl Reports {
     }
 }
 
-/// A request that has one answer, and ends without one when it is polled at its limit or [later](in_time).
+/// A request with one answer. It ends without one if it is polled at its limit or [later](in_time).
 pub(crate) struct OneAnswer<A> {
     pub(crate) until: Instant,
     pub(crate) answer: BoxFuture<'static, A>,
@@ -243,7 +243,7 @@ pub(crate) fn unanswered(what: &str, limit: Duration) -> Fault {
     Fault { kind: FaultKind::Unreachable, detail }
 }
 
-/// Waits for `work`; `None` where that is polled after `until` and is not done. It sets no timer: the driver polls all such
+/// Waits for `work`; `None` if it is polled after `until` and is not done. It sets no timer: the driver polls all these
 /// requests again at the limit of the first.
 pub(crate) async fn in_time<T>(clock: &Clock, until: Instant, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);

@@ -1,6 +1,6 @@
 //! The texts of a store's settings that select its elections: two candidates whose texts differ are in different elections.
 //!
-//! Each store lists its own; here they are checked, whatever the settings came from.
+//! Each store lists its own; this module checks them, wherever the settings came from.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use crate::{Error, ErrorKind, Result, Warning};
 /// A text, and the setting that holds it.
 pub(crate) type Selector<'a> = (&'static str, Cow<'a, str>);
 
-/// Refuses a text that looks like another: with a control character, or with white space at either end.
+/// Refuses a text that looks like another: one with a control character, or with white space at either end.
 pub(crate) fn check<'a>(kind: ErrorKind, texts: impl IntoIterator<Item = Selector<'a>>) -> Result<()> {
     texts.into_iter().try_for_each(|(setting, text)| {
         selector::check(setting, &text).map_err(|refused| Error::refused(kind, refused))
     })
 }
 
-/// Refuses a URL with a control character, or with white space or quotes around it. It may hold a password, so the message
-/// quotes no more than that character.
+/// Refuses a URL with a control character, or with white space or quotes around it. It may hold a password, so the
+/// message quotes only that character.
 pub(crate) fn check_url(url: &str) -> Result<()> {
     let invalid = |message: String| Err(Error::new(ErrorKind::InvalidUrl, message));
     if let Some(unseen) = selector::unseen(url) {
@@ -41,7 +41,7 @@ pub(crate) fn check_url(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Empty for an empty text, which selects what is there by default.
+/// Empty for an empty text, which selects the default.
 pub(crate) fn named<'a>(
     setting: &'static str,
     text: impl Into<Cow<'a, str>>,
@@ -67,7 +67,7 @@ impl StoreSettings {
         }
     }
 
-    /// What the candidates of this store should know of its settings.
+    /// Warnings about this store's settings for its candidates.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let quoted = self.selectors().into_iter().filter(|(_, text)| selector::unquoted(text).is_some());
         quoted.map(|(setting, text)| Warning::Quoted { setting: setting.into(), text: text.into() }).collect()
@@ -97,9 +97,9 @@ mod tests {
             assert_eq!(
                 error.message(),
                 format!(
-                    "the store's URL {} the character {unseen:?}: leave out the {unseen:?}, since a text with it selects \
-                     another election, with a leader of its own; a file or a Secret written with `echo` ends in a line end, \
-                     and `printf %s` writes none",
+                    "the store's URL {} the character {unseen:?}: leave out the {unseen:?}: a text with it selects \
+                     another election, which has its own leader; `echo` ends a file or a Secret with a line end, \
+                     `printf %s` does not",
                     if unseen == '\r' { "has" } else { "ends in" }
                 )
             );

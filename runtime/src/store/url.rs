@@ -27,7 +27,7 @@ use crate::{Error, ErrorKind, Result};
 const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET, etcd://HOST:2379/PREFIX, \
                      kafka://HOST:9092/PREFIX";
 
-/// The stores that this build has, each by the scheme of its URLs: `memory`, and those of the features `sqlite`, `nats`,
+/// The stores in this build, each by the scheme of its URLs: `memory`, and those of the features `sqlite`, `nats`,
 /// `etcd` and `kafka`.
 pub const BUILT_IN: &[&str] = &[
     "memory",
@@ -41,7 +41,7 @@ pub const BUILT_IN: &[&str] = &[
     "kafka",
 ];
 
-/// The settings of a store, as its URL gives them.
+/// The settings of a store, as given by its URL.
 ///
 /// | URL | store |
 /// |---|---|
@@ -107,7 +107,8 @@ impl StoreSettings {
         })
     }
 
-    /// Sets whether a store that does not answer is an error, instead of being waited for, where it can be either.
+    /// Sets whether a store that does not answer is an error, instead of waiting for it, if the store offers the
+    /// choice.
     #[must_use]
     pub fn fail_fast(self, fail_fast: bool) -> Self {
         match self {
@@ -124,7 +125,7 @@ impl StoreSettings {
         }
     }
 
-    /// Sets the shortest lease that will be used, where the connection's own intervals follow it.
+    /// Sets the shortest lease that will be used, if the connection's own intervals depend on it.
     #[must_use]
     pub fn expected_lease(self, lease: Duration) -> Self {
         match self {
@@ -156,7 +157,7 @@ impl StoreSettings {
         }
     }
 
-    /// Opens the store for an operator's unconditional reports.
+    /// Opens the store for an operator's unconditional writes.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -190,7 +191,7 @@ impl FromStr for StoreSettings {
     fn from_str(url: &str) -> Result<Self> {
         selectors::check_url(url)?;
         let Some((scheme, rest)) = url.split_once(':') else {
-            return Err(invalid(format!("a store is named by a URL: one of {FORMS}")));
+            return Err(invalid(format!("give the store as a URL: one of {FORMS}")));
         };
         match scheme {
             "memory" => memory(rest).map(Self::Memory),
@@ -199,9 +200,9 @@ impl FromStr for StoreSettings {
             "etcd" | "etcds" => etcd(url),
             "kafka" | "kafkas" => kafka(url),
             _ if is_word(scheme) => {
-                Err(invalid(format!("no store has the scheme {scheme:?}; known are {FORMS}")))
+                Err(invalid(format!("no store has the scheme {scheme:?}; use one of {FORMS}")))
             }
-            _ => Err(invalid(format!("no store has the scheme this URL begins with; known are {FORMS}"))),
+            _ => Err(invalid(format!("no store has this URL's scheme; use one of {FORMS}"))),
         }
     }
 }
@@ -220,7 +221,7 @@ fn memory(rest: &str) -> Result<MemorySettings> {
 #[cfg(feature = "sqlite")]
 fn sqlite(rest: &str) -> Result<StoreSettings> {
     let (path, mut query) = split("sqlite", rest)?;
-    // Other libraries read the first part of sqlite://a/b as a host, or as a folder: both are refused here.
+    // Other libraries read the first part of sqlite://a/b as a host, or as a folder, so it is refused here.
     let path = match path.strip_prefix("//") {
         Some(absolute) if absolute.starts_with('/') => absolute,
         Some(_) => {
@@ -295,7 +296,7 @@ fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
 #[cfg(any(feature = "etcd", feature = "kafka"))]
 fn no_adapter(elections: &str) -> Error {
     let message =
-        format!("elections of this store are {elections}, which no adapter shows; open it with Store::open");
+        format!("elections of this store are {elections}, so it has no adapter; open it with Store::open");
     Error::new(ErrorKind::Unsupported, message)
 }
 
@@ -306,7 +307,7 @@ fn invalid(message: impl fmt::Display) -> Error {
 #[cfg(not(all(feature = "etcd", feature = "kafka", feature = "nats", feature = "sqlite")))]
 fn absent(store: &str, feature: &str) -> Error {
     let message = format!(
-        "this build has no {store} store, but {}; build it with the feature {feature:?}",
+        "this build has no {store} store, only {}; build it with the feature {feature:?}",
         BUILT_IN.join(", ")
     );
     Error::new(ErrorKind::Unsupported, message)
@@ -366,9 +367,9 @@ mod tests {
     fn an_unknown_parameter_is_refused_with_those_there_are() {
         assert_eq!(
             refused("sqlite:e.db?pol=5ms"),
-            "a sqlite: URL has no parameter \"pol\"; known are poll, create, fuse"
+            "a sqlite: URL has no parameter \"pol\"; the parameters are poll, create, fuse"
         );
-        assert_eq!(refused("memory:?x"), "a memory: URL has no parameter \"x\"; known are markers");
+        assert_eq!(refused("memory:?x"), "a memory: URL has no parameter \"x\"; the parameters are markers");
     }
 
     #[test]

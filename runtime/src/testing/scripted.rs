@@ -16,8 +16,8 @@ use crate::{Error, ErrorKind};
 
 /// An election that a test controls, at once and without a store.
 ///
-/// The code under test has an ordinary [`Candidate`]; the test has this. DriverHandle of the code (a
-/// resignation, for instance) are carried out as in a real election, and recorded.
+/// The code under test has an ordinary [`Candidate`]; the test has this. Requests of the code (a resignation, for
+/// instance) are carried out as in a real election, and recorded.
 ///
 /// ```
 /// use incumbent::testing::{Asked, ScriptedElection};
@@ -75,21 +75,21 @@ impl ScriptedElection {
         (Self { script }, candidate)
     }
 
-    /// The candidate wins, with a lease that lasts until the next step of the script. Returns the term's
-    /// token, larger than every one before; the present token if it leads already.
+    /// The candidate wins, with a lease that lasts until the next step of the script. Returns the term's token, larger
+    /// than every earlier one; the present token if it leads already.
     pub fn acquire(&self) -> Token {
         self.script.acquire(Instant::NEVER)
     }
 
-    /// The candidate wins, or its term goes on, with a lease that is proven until `lease` from now. From
-    /// that instant it does not lead. Soon after, a thread of the election reports that the term ended with
+    /// The candidate wins, or its term continues, with a lease that is proven until `lease` from now. After that
+    /// instant it does not lead. Soon after, a thread of the election reports that the term ended with
     /// [`Reason::Expired`].
     pub fn acquire_for(&self, lease: Duration) -> Token {
         self.script.watch();
         self.script.acquire(self.script.shared.clock.now() + lease)
     }
 
-    /// Ends the term at once, for that reason, without a drain. Does nothing without a term.
+    /// Ends the term at once, for that reason, without a drain. Without a term, does nothing.
     pub fn revoke(&self, reason: Reason) {
         self.script.lose(&mut self.script.current(), reason);
     }
@@ -99,8 +99,8 @@ impl ScriptedElection {
         self.revoke(Reason::Expired);
     }
 
-    /// Drains the term for that reason; it ends when no handle holds it any more. The limit of a second is
-    /// reported but not enforced: end the term with [`revoke`](Self::revoke). Does nothing without a term.
+    /// Drains the term for that reason; it ends when no handle holds it. The limit of a second is reported but not
+    /// enforced: end the term with [`revoke`](Self::revoke). Does nothing without a term.
     pub fn drain(&self, reason: Reason) {
         self.script.drain(&mut self.script.current(), reason);
     }

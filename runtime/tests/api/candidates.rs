@@ -1,4 +1,4 @@
-//! The candidates of an election, as programs list them.
+//! Listing the candidates of an election.
 
 use std::time::Duration;
 

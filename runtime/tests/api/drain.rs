@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::support::{LEASE, Switched, TWO_RENEWALS, alone, lost, options, soon, until};
 
-/// Longer than any test waits: a drain that ends has ended for another reason.
+/// Longer than any test waits, so a drain that ends has ended for another reason.
 const ENDLESS: Duration = Duration::from_secs(3600);
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn work_that_says_it_is_done_ends_the_drain_for_every_holder_of_the_term()
     assert_eq!(term.reason(), Some(Reason::Resigned));
 }
 
-/// A leader on a clock that is set by hand, with its term and a store that counts releases.
+/// A leader on a manual clock, with its term and a store that counts releases.
 async fn leader_by_hand(drain: Duration) -> (Clock, Switched, Store, Candidate, Term) {
     let clock = Clock::manual(Instant::from_nanos(1_000_000_000));
     let switched = Switched::new(&clock);

@@ -17,7 +17,7 @@ async fn renewals_whose_answers_are_lost_cost_no_term() {
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
     let term = soon(candidate.next_term()).await.unwrap();
     for _ in 0..3 {
-        // One renewal, or the one after it.
+        // One renewal, or the next.
         let goal = term.deadline() + LEASE / 4;
         faults.lose_answers(1);
         until(|| term.deadline() > goal).await;

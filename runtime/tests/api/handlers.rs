@@ -1,4 +1,4 @@
-//! Handlers: called in order, and a slow one delays only the handlers after it.
+//! Handlers are called in order, and a slow handler delays only those after it.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ async fn a_handler_may_resign_and_wait_for_it() {
         let (inner, sender) = (inner.clone(), sender.clone());
         async move {
             inner.resign().await.unwrap();
-            // The work goes on to its end while the lease is held.
+            // The work continues to its end while the lease is held.
             sender.send(term.is_current()).unwrap();
         }
     }));

@@ -1,4 +1,4 @@
-//! The candidate's own health: set by the application, or asked for.
+//! The candidate's health: set by the application, or by a health check.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +73,7 @@ async fn a_candidate_that_is_not_healthy_at_first_campaigns_once_it_is() {
     soon(candidate.next_term()).await.unwrap();
 }
 
-/// A probe of an event loop that turns while `turns` is set.
+/// A probe of an event loop that responds while `turns` is set.
 fn probe(turns: &Arc<AtomicBool>) -> LoopProbe {
     let (ask, asked) = std::sync::mpsc::channel();
     let probe = LoopProbe::new(move || ask.send(()).is_ok());
@@ -104,7 +104,7 @@ async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turn
     assert_eq!(candidate.state(), State::Idle);
     turns.store(true, Ordering::SeqCst);
     drop(soon(candidate.next_term()).await.unwrap());
-    // A turning loop is not enough either.
+    // A responding loop is not enough either.
     candidate.set_healthy(false);
     until(|| candidate.state() == State::Idle).await;
 }

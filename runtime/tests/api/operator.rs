@@ -32,7 +32,7 @@ async fn a_leader_that_is_asked_hands_over_to_whom_the_operator_names() {
     assert_eq!(lost(&mut events).await, Reason::HandedOver);
     let second = soon(others[1].next_term()).await.unwrap().token();
     assert!(second > first);
-    // The request is still there. It asks nothing of other candidates, nor twice.
+    // The request is still there. It applies to no other candidate, and not twice.
     soon(others[1].close()).await.unwrap();
     until(|| [&ada, &others[0], &others[2]].iter().any(|candidate| candidate.is_leader())).await;
 }
@@ -45,7 +45,7 @@ async fn a_request_for_another_campaign_is_not_honoured() {
     let leader = nonce_of_the_leader(&store).await;
     let another = HandOver { leader: Nonce(leader.0 ^ 1), to: "ben".into() };
     soon(another.ask(&memory, "jobs")).await.unwrap();
-    // A request for another campaign, and one for this: only the second ends the term.
+    // A request for another campaign, and then one for this campaign: only the second ends the term.
     let to_itself = HandOver { leader, to: "ada".into() };
     soon(to_itself.ask(&memory, "jobs")).await.unwrap();
     let revision = soon(store.leader("jobs")).await.unwrap().unwrap().revision;

@@ -13,7 +13,7 @@ use crate::support::{LEASE, lost, soon};
 fn a_reader_that_sees_that_a_term_is_over_sees_why() {
     const TERMS: u32 = 300;
     let (election, candidate) = scripted();
-    // The numbers of the terms that have begun, are watched, and were seen to end; and how many ended without a reason.
+    // How many terms have begun, are watched, were seen to end, and ended without a reason.
     let [begun, watched, ended, unexplained] = [(); 4].map(|()| AtomicU32::new(0));
     let wait = |number: &AtomicU32, term: u32| {
         while number.load(Ordering::Acquire) != term {

@@ -12,16 +12,16 @@ use incumbent::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, 
 use incumbent::store::{Adapter, Memory, MemorySettings, WatchEvent, Watched};
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Preset, Reason, Store};
 
-/// Far longer than any step takes, also on a busy machine.
+/// Far longer than any step takes, even on a busy machine.
 const GENEROUS: Duration = Duration::from_secs(60);
 
-/// A lease that does not end just because the machine is busy.
+/// A lease that does not end merely because the machine is busy.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
-/// A lease for a test that waits for its end. The shortest with time for a retry is a little under this.
+/// A lease for a test that waits for its end. The shortest lease with time for a retry is slightly below this.
 pub(crate) const SHORT: Duration = Duration::from_millis(800);
 
-/// The difference between two deadlines with at least two renewals from one to the other: there are three to a lease.
+/// Two deadlines this far apart have at least two renewals between them: there are three per lease.
 pub(crate) const TWO_RENEWALS: Duration = Duration::from_secs(5);
 
 /// A candidate without splay.
@@ -29,7 +29,7 @@ pub(crate) fn options(name: &str) -> CampaignOptions {
     CampaignOptions::new().name(name).preset(Preset::Test).lease(LEASE).splay(Duration::ZERO)
 }
 
-/// A candidate in the election `jobs` of a store of its own.
+/// A candidate in the election `jobs` of its own store.
 pub(crate) async fn alone(options: CampaignOptions) -> Candidate {
     let store = Store::open("memory:").await.unwrap();
     store.campaign("jobs", options).await.unwrap()
@@ -73,7 +73,7 @@ pub(crate) struct Switches {
     pub(crate) unreachable: AtomicBool,
     /// Writes and reads are never answered.
     pub(crate) silent: AtomicBool,
-    /// The watch always shows something, and a task of its own carries out each write, as a network client does.
+    /// The watch always shows something, and a separate task carries out each write, as with a network client.
     pub(crate) floods: AtomicBool,
     /// The next write panics.
     pub(crate) panics: AtomicBool,

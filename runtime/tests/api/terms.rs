@@ -1,4 +1,4 @@
-//! Terms: won, lost, handed over, given up by dropping and closing.
+//! Terms are won, lost, handed over, and given up by dropping and closing.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

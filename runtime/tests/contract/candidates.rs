@@ -7,7 +7,7 @@ use incumbent::{CampaignOptions, Candidate, Preset, Store};
 
 use super::{Fixture, eventually};
 
-/// A store on a connection of its own.
+/// A store on its own connection.
 async fn store(fixture: &impl Fixture) -> Store {
     Store::from_adapter(fixture.connect().await, fixture.clock().clone()).unwrap()
 }
@@ -17,7 +17,8 @@ async fn register(fixture: &impl Fixture, store: &Store, election: &str, name: &
     store.campaign(election, options.splay(Duration::ZERO)).await.unwrap()
 }
 
-/// All candidates, each as "election name"; two that entered over two connections in one moment may come in either order.
+/// All candidates, each as "election name"; two that entered over two connections at the same time may come in either
+/// order.
 fn names(present: Option<Vec<CandidateInfo>>) -> Vec<String> {
     let present = present.expect("this store lists candidates");
     let mut names: Vec<_> = present.iter().map(|one| format!("{} {}", one.election, one.name)).collect();
@@ -25,7 +26,8 @@ fn names(present: Option<Vec<CandidateInfo>>) -> Vec<String> {
     names
 }
 
-/// Waits until a request for candidates over `store` returns these: on a busy machine an answer may come too late for one call.
+/// Waits until a request for candidates over `store` returns these. On a busy machine an answer may come too late for
+/// one call.
 async fn until_told(store: &Store, expected: &[&str]) {
     let what = format!("the candidates {expected:?}");
     eventually(&what, || async { (names(store.all_candidates().await.unwrap()) == expected).then_some(()) })
@@ -73,7 +75,7 @@ pub(crate) async fn a_candidate_is_listed_with_its_campaign_and_its_time_of_regi
     assert!(after.standing_for >= longer, "{before:?} {after:?}");
     assert!(before.nonce.is_some());
     assert_eq!(before.nonce, after.nonce);
-    // Two candidates of one name are two.
+    // Two candidates with the same name count as two.
     let _other = register(fixture, &aside, "jobs", "ada").await;
     until_told(&aside, &["jobs ada", "jobs ada"]).await;
     drop(ada);

@@ -1,4 +1,4 @@
-//! Concurrent writes: the store lets one through at a time.
+//! Concurrent writes: the store applies one at a time.
 
 use futures_util::future::join_all;
 use incumbent::incumbent_core::Revision;
@@ -36,7 +36,7 @@ pub(crate) async fn writers_of_different_keys_all_get_through(fixture: &impl Fix
         let key = format!("jobs-{writer}");
         let mut expect = Expect::Absent;
         for attempt in 1..10 {
-            // Other writers may hold the store for a moment; that loses no write.
+            // Other writers may hold the store briefly, which loses no write.
             let revision = eventually("the write is applied", || async {
                 match store.write(&key, acquire(attempt, expect, "w", fixture.lease())).await {
                     Outcome::Busy => None,

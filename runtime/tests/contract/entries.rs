@@ -1,4 +1,4 @@
-//! Reads return written entries over any connection, by the newest state.
+//! Reads over any connection return the newest written entries.
 
 use incumbent::incumbent_core::record::{
     Entry, Headers, Kind, LEASE, METADATA, NONCE, Record, Release, TERM, TermInfo,

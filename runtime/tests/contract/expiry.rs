@@ -14,7 +14,7 @@ pub(crate) async fn a_record_is_kept_for_its_lease(fixture: &impl Fixture) {
     fixture.pass(fixture.lease() / 2).await;
     eventually("the record expires", || async {
         let gone = store.read("jobs").await.unwrap().live().is_none();
-        // Read after the answer: only then is this the least time that has passed.
+        // Read after the answer, so that at least this much time has passed.
         let lived = fixture.clock().now().since(sent);
         assert!(!gone || lived >= fixture.lease(), "gone after {lived:?} of {:?}", fixture.lease());
         if !gone {
@@ -93,7 +93,7 @@ pub(crate) async fn watchers_receive_an_expiry_where_that_is_promised(fixture: &
         assert_eq!((delivered.key.as_str(), marker > revision), ("jobs", true));
         assert_eq!(store.read("jobs").await.unwrap(), Entry::Expired { revision: marker });
     } else {
-        // The next change of the watch is the next write.
+        // The watch's next change is the next write.
         let gone = expired(fixture, &*store, "jobs").await;
         let write = acquire(2, expect_of(&gone), "b", fixture.lease());
         let after = applied(store.write("jobs", write.clone()).await);

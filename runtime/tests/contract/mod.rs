@@ -1,8 +1,7 @@
 //! The contract of every store, as tests for any store.
 //!
-//! A store's own test file implements [`Fixture`] and says
-//! `contract::store_contract!(ItsFixture);`. Every
-//! behaviour then is a test of its own, on a store of its own.
+//! A store's own test file implements [`Fixture`] and calls `contract::store_contract!(ItsFixture);`. Every behaviour
+//! is then a separate test, on a separate store.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -45,20 +44,20 @@ pub(crate) trait Fixture: Sized + Send + Sync + 'static {
     /// Opens a connection for unconditional writes.
     fn operator(&self) -> impl Future<Output = Box<dyn StoreAdmin>> + Send;
 
-    /// Deletes the store and makes it again, under its open connections.
+    /// Deletes the store and creates it again, under its open connections.
     fn recreate(&self) -> impl Future<Output = ()> + Send;
 
     /// The clock that was given to the connections.
     fn clock(&self) -> &Clock;
 
-    /// A lease that is short for this store: tests wait until it is over.
+    /// A short lease for this store: tests wait until it is over.
     fn lease(&self) -> Duration;
 
     /// Lets this much time pass on the clock and in the store.
     fn pass(&self, span: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// Puts a store through the contract.
+/// Tests a store against the contract.
 macro_rules! store_contract {
     ($fixture:ident) => {
         $crate::contract::store_contract! { $fixture:
@@ -196,7 +195,7 @@ pub(crate) fn release(attempt: u64, expect: Revision, successor: Option<&str>) -
     Write { attempt: Attempt(attempt), expect: Expect::Revision(expect), action }
 }
 
-/// The wait that the releases of these tests state, and the incarnation they name.
+/// The wait that these tests' releases state, and the incarnation that they name.
 pub(crate) const OWED: Duration = Duration::from_millis(1500);
 pub(crate) const HELD_IN: Incarnation = Incarnation(77);
 
@@ -209,7 +208,7 @@ pub(crate) fn applied(outcome: Outcome) -> Revision {
     }
 }
 
-/// Takes a key that was never written.
+/// Acquires a key that was never written.
 pub(crate) async fn acquired(store: &dyn Adapter, key: &str, name: &str, lease: Duration) -> Revision {
     applied(store.write(key, acquire(1, Expect::Absent, name, lease)).await)
 }

@@ -1,4 +1,4 @@
-//! Servers and operators that do what they should not.
+//! Servers and operators that misbehave.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use incumbent_testkit::tools::EtcdVersion;
 
 use crate::support::{JOBS, candidate, connect, leader, options, prepared, server, soon, url};
 
-/// Puts into a server until it is full.
+/// Writes to a server until it is full.
 fn fill(server: &EtcdServer) {
     let filler = "x".repeat(50_000);
     while server.try_ctl(&["put", "filler", &filler]).is_ok() {}
 }
 
-/// Makes space again, as an operator does.
+/// Makes space again, like an operator.
 fn make_space(server: &EtcdServer) {
     server.ctl(&["del", "filler"]);
     server.ctl(&["compact", &server.revision().to_string()]);
@@ -25,7 +25,7 @@ fn make_space(server: &EtcdServer) {
 #[tokio::test]
 async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_and_leads_once_there_is_space()
 {
-    // The shortest lease is 1 s, and that of a candidate 3 s.
+    // The shortest lease is 1 s, and a candidate's is 3 s.
     let timing = ["--heartbeat-interval=100", "--election-timeout=500"];
     let full = timing.into_iter().chain(["--quota-backend-bytes=600000"]);
     for version in EtcdVersion::tested() {
@@ -51,7 +51,7 @@ async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_a
         for candidate in [ada, ben] {
             drop(soon(candidate.next_term()).await.unwrap());
         }
-        // What is too short is known now.
+        // The shortest lease is known now.
         let refused =
             soon(store.campaign(JOBS, options("cleo").lease(Duration::from_secs(2)))).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidSetting);

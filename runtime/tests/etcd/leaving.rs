@@ -30,7 +30,7 @@ async fn a_store_that_is_closed_closes_its_candidates() {
     soon(store.close()).await.unwrap();
     assert!(!ada.is_leader() && !ben.is_leader());
     assert_eq!(keys(&server), [".incumbent"]);
-    // One that was granted too late for the candidate runs out.
+    // A lease that was granted too late for the candidate runs out.
     until(async || leases(&server) == 0).await;
 }
 
@@ -70,8 +70,8 @@ async fn a_foreign_candidate_ahead_of_the_successor_is_named_and_the_term_goes_o
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
     assert_eq!(
         refused.message(),
-        "cannot hand over to \"ben\": \"gopher\" stands before it in the queue, which is in the order of arrival, and \
-         does not step behind; the term goes on"
+        "cannot hand over to \"ben\": \"gopher\" is ahead of it in the queue, which is in order of arrival, and does \
+         not step behind; the term continues"
     );
     assert!(ada.is_leader() && !ben.is_leader());
     assert_eq!(ada.term().unwrap().token(), token);
@@ -86,7 +86,7 @@ async fn a_hand_over_to_a_candidate_that_is_not_there_is_refused_and_the_term_go
     for name in ["absent", "ada"] {
         let refused = soon(ada.hand_over(name)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
-        assert!(refused.message().contains("no such candidate stands in the queue"), "{refused}");
+        assert!(refused.message().contains("no such candidate is in the queue"), "{refused}");
     }
     assert!(ada.is_leader());
 }

@@ -28,7 +28,7 @@ async fn a_leader_hands_over_to_the_candidate_that_an_operator_names() {
     let admin = admin(&server, &store).await;
     let leader = nonce_of_the_leader(&store).await;
     let mut events = ada.events();
-    // One for another campaign is not honoured.
+    // A request for another campaign is not honoured.
     let another = HandOver { leader: Nonce(leader.0 ^ 1), to: "ben".into() };
     soon(another.ask(&*admin, JOBS)).await.unwrap();
     soon(HandOver { leader, to: "cleo".into() }.ask(&*admin, JOBS)).await.unwrap();
@@ -50,7 +50,7 @@ async fn a_request_that_stood_before_the_watch_is_honoured() {
     server.restart();
     soon(HandOver { leader, to: "ben".into() }.ask(&*admin, JOBS)).await.unwrap();
     let reason = lost(&mut events).await;
-    // On a machine that needs a lease for that, the term ends rightly.
+    // If the machine takes a lease for that, the term is right to end.
     assert!(matches!(reason, Reason::HandedOver | Reason::Expired), "{reason:?}");
     drop(soon(ben.next_term()).await.unwrap());
 }
@@ -88,7 +88,7 @@ async fn a_candidate_that_stays_out_campaigns_again_once_an_operator_accepts_the
     let incarnation = soon(store.store_info()).await.unwrap().incarnation;
     let admin = admin(&server, &store).await;
     let acceptance = AcceptReset { seen: barred_by, incarnation };
-    // A candidate that has not inspected the store yet does not take it for its own.
+    // A candidate that has not inspected the store yet does not take the request for its own.
     let term = loop {
         soon(acceptance.ask(&*admin, JOBS)).await.unwrap();
         if let Ok(term) = tokio::time::timeout(LEASE * 2, ada.next_term()).await {

@@ -9,7 +9,7 @@ use incumbent_testkit::etcd::EtcdServer;
 
 use crate::support::{keys, options, server, servers, soon, until, url};
 
-/// Nothing here needs a longer lease, and an old server costs two of them.
+/// Nothing here needs a longer lease, and an old server costs two leases.
 fn short(name: &str) -> CampaignOptions {
     options(name).lease(Duration::from_secs(6))
 }
@@ -29,7 +29,7 @@ async fn team(server: &EtcdServer, user: &str) -> Store {
     soon(Store::open(&format!("{}/app", url(server).replace("://", &format!("://{user}"))))).await.unwrap()
 }
 
-/// The same, on which no election was ever held.
+/// The same, on which no election ever ran.
 async fn new_team(server: &EtcdServer) -> Store {
     let settings = EtcdSettings::from_url(&format!("{}/app", url(server))).unwrap();
     soon(init(&settings, true)).await.unwrap();
@@ -72,7 +72,7 @@ async fn an_election_that_is_named_like_the_prefix_of_another_team_is_refused_wi
         assert_eq!(refused.kind(), ErrorKind::InvalidName);
         names_both(refused.message());
         assert_eq!(keys(&server), before, "nothing was written");
-        // Nor is anything of the other team shown as if it were a candidate.
+        // Nor is any key of the other team shown as a candidate.
         assert_eq!(soon(others.candidates("app")).await.unwrap().unwrap(), []);
         assert_eq!(soon(others.leader("app")).await.unwrap(), None);
         assert_eq!(soon(others.list()).await.unwrap(), []);
@@ -125,7 +125,7 @@ async fn a_candidate_that_is_inside_already_says_which_prefix_blocks_it() {
     let others = others(&server).await;
     let ben = leader(&others, "app", "ben").await;
     let mut events = ben.events();
-    // A prefix deeper inside, which came later.
+    // A prefix further inside, which came later.
     server.ctl(&["put", "app/deep/.incumbent", "42"]);
     soon(ben.resign()).await.unwrap();
     let (kind, text) = warned(&mut events, "app/deep/").await;
@@ -136,7 +136,7 @@ async fn a_candidate_that_is_inside_already_says_which_prefix_blocks_it() {
     until(async || listed().await.iter().map(|one| one.name.as_str()).eq(["ben"])).await;
     assert_eq!(soon(others.leader("app")).await.unwrap(), None);
     assert!(!ben.is_leader());
-    // What blocks it is gone.
+    // The key that blocks it is gone.
     server.ctl(&["del", "app/deep/.incumbent"]);
     drop(soon(ben.next_term()).await.unwrap());
 }

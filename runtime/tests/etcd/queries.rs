@@ -87,7 +87,7 @@ async fn an_election_that_no_candidate_and_no_observer_needs_is_watched_no_longe
         candidates.push(soon(store.campaign(&name, options("ada"))).await.unwrap());
         observers.push(soon(store.observe(&name)).await.unwrap());
     }
-    // A question is no observer.
+    // A query is not an observer.
     soon(store.leader("asked")).await.unwrap();
     watchers(12).await;
     drop(observers.split_off(5));

@@ -7,16 +7,16 @@ use incumbent::{CampaignOptions, Candidate, Event, Events, Preset, Reason, State
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::tools::EtcdVersion;
 
-/// Far longer than any step takes, also on a busy machine.
+/// Far longer than any step takes, even on a busy machine.
 const GENEROUS: Duration = Duration::from_secs(60);
 
-/// Outlasts a stall of a busy machine. Some tests wait for it, on servers of the older version most.
+/// Outlasts a stall of a busy machine. Some tests wait for it, mostly on servers of the older version.
 pub(crate) const LEASE: Duration = Duration::from_secs(12);
 
 /// The name of every election here.
 pub(crate) const JOBS: &str = "jobs";
 
-/// A server of the newest version, on which no election was ever held: the first leader has no wait.
+/// A server of the newest version on which no election ever ran, so that the first leader need not wait.
 pub(crate) async fn server() -> EtcdServer {
     prepared(Options::new()).await
 }
@@ -30,7 +30,7 @@ pub(crate) async fn servers() -> Vec<EtcdServer> {
     servers
 }
 
-/// A server on which no election was ever held.
+/// A server on which no election ever ran.
 pub(crate) async fn prepared(options: Options) -> EtcdServer {
     let server = EtcdServer::start(options);
     soon(init(&EtcdSettings::from_url(&url(&server)).unwrap(), true)).await.unwrap();
@@ -58,7 +58,7 @@ pub(crate) async fn leader(store: &Store, name: &str) -> Candidate {
     candidate
 }
 
-/// A candidate behind others, that has a place.
+/// A candidate behind others, which has a place.
 pub(crate) async fn waiting(store: &Store, name: &str) -> Candidate {
     let candidate = candidate(store, name).await;
     until(async || places(store).await.iter().any(|place| place == name)).await;

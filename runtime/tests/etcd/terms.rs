@@ -1,4 +1,4 @@
-//! Terms begin, go on and end.
+//! Terms begin, continue and end.
 
 use std::time::Duration;
 

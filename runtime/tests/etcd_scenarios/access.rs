@@ -1,4 +1,4 @@
-//! Authentication and TLS: tokens that run out, permissions that are taken away, certificates of both sides.
+//! Authentication and TLS: expiring tokens, withdrawn permissions, certificates of both sides.
 
 use incumbent::{Reason, Store};
 use incumbent_testkit::certificates::Certificates;
@@ -66,7 +66,7 @@ async fn a_leader_goes_on_when_its_tokens_run_out() {
     .await;
 }
 
-/// A restart of the server makes it forget the tokens that it gave: the term goes on with new ones.
+/// After a restart the server has forgotten the tokens that it gave: the term continues with new ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_goes_on_when_the_server_has_forgotten_its_token() {
     let (mut server, url) = guarded(Options::new()).await;
@@ -83,8 +83,8 @@ async fn a_leader_goes_on_when_the_server_has_forgotten_its_token() {
     probe.verdict();
 }
 
-/// An operator takes the permission from the role: a warning, `Lost(Expired)` at the deadline, and one leads again when the
-/// permission is back.
+/// An operator withdraws the permission from the role: a warning, `Lost(Expired)` at the deadline, and a candidate
+/// leads again when the permission is back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_again_with_it() {
     let (server, url) = guarded(Options::new()).await;
@@ -102,8 +102,8 @@ async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_agai
     probe.verdict();
 }
 
-/// An operator takes the role from one user. Its candidate is the next to lead, and cannot read that; on 3.4 its keep-alives are
-/// answered all the same. It leaves the queue, and the candidate behind it leads within three leases.
+/// An operator withdraws the role from one user. Its candidate is next to lead, but cannot read that; on 3.4 its
+/// keep-alives are still answered. It leaves the queue, and the candidate behind it leads within three leases.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_loses_its_role_holds_no_one_else_back() {
     on_each_version(|version| async move {
@@ -129,7 +129,8 @@ async fn a_candidate_that_loses_its_role_holds_no_one_else_back() {
     .await;
 }
 
-/// A server that wants certificates of its clients: ours with one take part, and without one there is no connection.
+/// A server that requires client certificates: our candidates with one take part, and without one there is no
+/// connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_with_certificates_hand_over_on_a_server_that_wants_them() {
     let certificates = Certificates::new();

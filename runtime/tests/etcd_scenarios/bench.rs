@@ -18,18 +18,18 @@ use crate::process::Process;
 
 pub(crate) const PREFIX: &str = "prod/";
 pub(crate) const KEY: &str = "jobs";
-/// The election in the words of other clients.
+/// The election as other clients name it.
 pub(crate) const ELECTION: &str = "prod/jobs";
 
 /// The shortest lease of a candidate on a server with default settings, for tests in which one runs out.
 pub(crate) const SHORT: Duration = Duration::from_secs(6);
-/// A lease for tests in which one runs out while another must not, also on a busy machine.
+/// A lease for tests in which one lease runs out while another must not, even on a busy machine.
 pub(crate) const STEADY: Duration = Duration::from_secs(6);
 /// A lease for tests in which none may run out: no test waits for it.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 /// The longest delay on a busy machine.
 pub(crate) const BUSY: Duration = Duration::from_secs(3);
-/// The longest time that a lease which is over may still be there: servers look for them every half second.
+/// The longest time that an expired lease may remain: servers check every half second.
 pub(crate) const REMOVAL: Duration = Duration::from_millis(500 + 100);
 
 /// One server, on which the prefix was never used.
@@ -53,7 +53,7 @@ impl Bench {
         url(&self.server.address())
     }
 
-    /// A candidate with a store of its own.
+    /// A candidate with its own store.
     pub(crate) async fn join(&self, name: &str) -> Actor {
         join(&self.url(), name, self.lease).await
     }
@@ -67,7 +67,7 @@ impl Bench {
         Proxy::to(&self.server.address())
     }
 
-    /// A store for questions.
+    /// A store for queries.
     pub(crate) async fn store(&self) -> Store {
         open(&self.url(), self.lease).await
     }
@@ -103,7 +103,7 @@ impl Bench {
         process.child.pause();
     }
 
-    /// Deletes what makes that candidate the leader: its place.
+    /// Deletes the key that makes that candidate the leader: its place.
     pub(crate) async fn delete_claim_of(&self, name: &str) {
         self.server.ctl(&["del", &self.place_of(name).key]);
     }
@@ -144,7 +144,7 @@ fn places(server: &EtcdServer) -> Vec<Place> {
     answer["kvs"].as_array().map(|all| all.iter().map(place).collect()).unwrap_or_default()
 }
 
-/// The raft term that the server shows, and those in the numbers of the leases that the election's companions are on.
+/// The raft term that the server shows, and the raft terms in the numbers of the leases of the election's companions.
 pub(crate) fn raft_terms(server: &EtcdServer) -> (u64, Vec<u64>) {
     let companions = format!("{PREFIX}.incumbent/{KEY}/");
     let answer = server.ctl(&["get", "--prefix", "--write-out", "json", &companions]);
@@ -154,7 +154,7 @@ pub(crate) fn raft_terms(server: &EtcdServer) -> (u64, Vec<u64>) {
     (answer["header"]["raft_term"].as_u64().unwrap(), companions)
 }
 
-/// Runs a scenario on a server of each version, beside each other: they mostly wait for leases.
+/// Runs a scenario on a server of each version, in parallel, because they mostly wait for leases.
 pub(crate) async fn on_each_version<F>(scenario: impl Fn(EtcdVersion) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -178,7 +178,7 @@ where
     .await;
 }
 
-/// States that no election was ever held under the prefix, so that the first leader has no wait.
+/// States that no election ever ran under the prefix, so that the first leader need not wait.
 pub(crate) async fn declare_new(url: &str) {
     init(&EtcdSettings::from_url(url).unwrap(), true).await.unwrap();
 }
@@ -193,7 +193,7 @@ pub(crate) fn url_through(proxy: &Proxy) -> String {
     url(&proxy.address())
 }
 
-/// The URL that a candidate in a process of its own opens: the one that the test gave.
+/// The URL that a candidate in a separate process opens, which the test gave.
 pub(crate) fn store_url(url: &str) -> String {
     url.to_owned()
 }
@@ -214,7 +214,7 @@ pub(crate) fn options(name: &str, lease: Duration) -> CampaignOptions {
     CampaignOptions::new().name(name).preset(Preset::Test).lease(lease).splay(Duration::ZERO)
 }
 
-/// The default margin between a deadline and the end of the lease: durations alone count here.
+/// The default margin between a deadline and the end of the lease. Only durations matter here.
 pub(crate) fn margin(lease: Duration) -> Duration {
     lease / 100 + (lease / 20).min(Duration::from_millis(250))
 }
@@ -225,8 +225,8 @@ pub(crate) fn followed_within(lease: Duration) -> Duration {
     lease + REMOVAL * 2 + BUSY
 }
 
-/// The time that others wait after the deletion of a place: none, as the companion holds them back until the loss is
-/// reported.
+/// The time that others wait after the deletion of a place: none, because the companion holds them back until the loss
+/// is reported.
 pub(crate) fn wait_after_a_deletion(_lease: Duration) -> Duration {
     Duration::ZERO
 }

@@ -17,11 +17,11 @@ const EACH: usize = 2;
 /// The lease of all of them.
 const LEASE: Duration = SHORT;
 
-/// The way in which a leader leaves.
+/// How a leader leaves.
 #[derive(Clone, Copy, Debug)]
 enum Exit {
     Kill,
-    /// It stands still until another leads, and goes on.
+    /// It is stopped until another leads, and then continues.
     Stop,
     Close,
 }
@@ -46,7 +46,7 @@ impl Contender {
     }
 }
 
-/// A candidate that has left, and since when its own word counts no more.
+/// A candidate that has left, and since when its own reports no longer count.
 struct Gone(Contender, Option<Instant>);
 
 struct Fleet {

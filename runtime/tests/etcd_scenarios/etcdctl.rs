@@ -9,7 +9,7 @@ use crate::bench::*;
 use crate::foreign::GO_LEASE;
 use crate::probe::Probe;
 
-/// `etcdctl elect`, ours and the Go client stand in one queue, on each version of the server.
+/// `etcdctl elect`, our candidate and the Go client share one queue, on each version of the server.
 #[tokio::test(flavor = "multi_thread")]
 async fn etcdctl_and_ours_and_go_lead_in_the_order_of_arrival() {
     on_each_version(|version| async move {
@@ -41,7 +41,7 @@ async fn etcdctl_and_ours_and_go_lead_in_the_order_of_arrival() {
     .await;
 }
 
-/// `etcdctl elect` stands before ours, and an operator revokes its lease: ours leads.
+/// `etcdctl elect` is ahead of our candidate, and an operator revokes its lease: our candidate leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn ours_leads_when_the_lease_of_etcdctl_is_revoked() {
     let bench = Bench::start(LONG).await;

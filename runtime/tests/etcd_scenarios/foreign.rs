@@ -16,8 +16,8 @@ use crate::process::{Process, won};
 pub(crate) struct TimeLine(Vec<Leadership<u64>>);
 
 impl TimeLine {
-    /// Adds a Go candidate that is gone since `gone`, or not at all: killed, or stopped for longer than its lease. Its
-    /// client promises nothing for the time after that, since it has no clock that counts while it stands still.
+    /// Adds a Go candidate, which may have been gone since `gone`: killed, or stopped for longer than its lease. Its
+    /// client promises nothing for the time after that, because it has no clock that counts while it is stopped.
     pub(crate) fn go(&mut self, candidate: &GoClient, gone: Option<Instant>) {
         let gone = gone.unwrap_or_else(now).as_nanos();
         self.0.extend(candidate.terms(gone).into_iter().map(|(from, until, token)| Leadership {
@@ -33,13 +33,13 @@ impl TimeLine {
         self.add(actor.candidate.name(), &reported(actor.log()), terms);
     }
 
-    /// Adds a candidate in a process of its own.
+    /// Adds a candidate in a separate process.
     pub(crate) fn process(&mut self, process: &Process) {
         let wins: Vec<_> = process.lines().iter().filter_map(won).collect();
         self.add(&process.name, &wins, &process.terms());
     }
 
-    /// A term lasts from its win, also where no answer came after that.
+    /// A term lasts from its win, even if no answer came after that.
     fn add(&mut self, who: &str, wins: &[(Token, Instant)], terms: &[Proven]) {
         let led = |from: Instant, until: Instant, token: Token| Leadership {
             who: who.into(),
@@ -53,12 +53,11 @@ impl TimeLine {
         );
     }
 
-    /// Fails where two led at once, or where a later leader did not arrive later. Returns the leaders in order, each term
-    /// once.
+    /// Fails if two led at once, or a later leader did not arrive later. Returns the leaders in order, each term once.
     #[track_caller]
     pub(crate) fn one_at_a_time_in_the_order_of_arrival(mut self) -> Vec<String> {
         self.0.sort_by_key(|led| led.from);
-        // A pause of the probe divides a term; its parts have one token.
+        // A pause of the probe splits a term into parts with the same token.
         self.0.dedup_by(|next, led| {
             let same = next.who == led.who && next.token == led.token;
             if same {

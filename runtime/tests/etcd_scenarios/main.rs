@@ -1,7 +1,7 @@
-//! Whole elections on real etcd servers, alone and beside other clients, with the faults of real systems.
+//! Whole elections on real etcd servers, alone and together with other clients, with the faults of real systems.
 //!
-//! Each test names its fault, and asserts the promise of `docs/guide/what-can-go-wrong.md` for it.
-//! In every one of them a probe asks all candidates all the time whether they lead.
+//! Each test names its fault, and asserts the promise of `docs/guide/what-can-go-wrong.md` for it. In each test a probe
+//! constantly asks all candidates whether they lead.
 #![cfg(all(unix, feature = "etcd"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 

@@ -1,4 +1,4 @@
-//! Three members: one or two that are killed, stopped or restarted.
+//! Three members, of which one or two are killed, stopped or restarted.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ pub(crate) async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor
     (a, b, probe)
 }
 
-/// Each member in turn is killed, the cluster's leader among them, and started again when the remaining two serve: the term goes
-/// on.
+/// Each member in turn, including the cluster's leader, is killed and started again when the other two serve: the term
+/// continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_restart_of_each_member() {
     let mut cluster = start().await;
@@ -44,13 +44,13 @@ async fn a_leader_survives_a_restart_of_each_member() {
     probe.verdict();
 }
 
-/// The cluster's leader stands still until another was elected, and goes on: what it still says of leases
-/// extends no deadline, and there are never two.
+/// The cluster's leader is stopped until another was elected, and then continues: its answers about leases extend no
+/// deadline, and there are never two leaders.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
     let cluster = start().await;
     let stale = cluster.leader();
-    // The candidate that leads knows no other member.
+    // The leading candidate knows no other member.
     let a = join(&url(&cluster[stale].address()), "a", STEADY).await;
     let first = a.won(1).await;
     let other = &cluster[(stale + 1) % 3];
@@ -65,7 +65,7 @@ async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
     let second = b.won(1).await;
     cluster[stale].resume();
     assert!(second.token > first.token);
-    // Its member follows the new leader: it is a candidate behind the other one.
+    // Its member follows the new leader, so it is a candidate behind the other one.
     wait::until("the member to serve", TIME_LIMIT, || cluster[stale].is_healthy());
     b.candidate.close().await.unwrap();
     let (_, third) = next_leader(&[&a], second.token).await;
@@ -73,8 +73,8 @@ async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
     probe.verdict();
 }
 
-/// Two members of three are killed, for longer than the lease: `Lost(Expired)` at the deadline, and one leads again with a
-/// larger token once they are back.
+/// Two of three members are down for longer than the lease: `Lost(Expired)` at the deadline, and a candidate leads
+/// again with a larger token once they are back.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_majority_the_leader_leads_until_its_deadline() {
     let mut cluster = start().await;
@@ -93,8 +93,8 @@ async fn without_a_majority_the_leader_leads_until_its_deadline() {
     probe.verdict();
 }
 
-/// Members are killed and stopped, one after the other and two at a time, under candidates in processes of their own: never
-/// two lead, and one leads again each time.
+/// Members are killed and stopped, one after the other and two at a time, under candidates in separate processes: never
+/// do two lead, and one leads again each time.
 #[tokio::test(flavor = "multi_thread")]
 async fn under_faults_of_members_one_leads_at_a_time_and_one_leads_again() {
     let mut cluster = start().await;
@@ -120,7 +120,7 @@ async fn under_faults_of_members_one_leads_at_a_time_and_one_leads_again() {
 
         cluster[next].pause();
         cluster[(next + 1) % 3].pause();
-        // The survivor leads no cluster by now.
+        // By now the survivor leads no cluster.
         std::thread::sleep(BUSY);
         cluster[next].resume();
         cluster[(next + 1) % 3].resume();

@@ -6,7 +6,7 @@ use crate::actor::next_leader;
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// Every answer comes late, by less than an attempt's limit: leading goes on, and the deadline counts from the send.
+/// Every answer comes late, by less than an attempt's limit: the term continues, and the deadline counts from the send.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_answers_come_late_goes_on() {
     let bench = Bench::start(STEADY).await;
@@ -23,8 +23,8 @@ async fn a_leader_whose_answers_come_late_goes_on() {
     probe.verdict();
 }
 
-/// A candidate that waits is cut off for longer than its lease: its place is gone, the election goes on without it, and it
-/// enters again at the end.
+/// A waiting candidate is cut off for longer than its lease: its place is gone, the election continues without it, and
+/// it enters again at the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_candidate_that_is_cut_off_loses_its_place_and_wins_nothing_by_that() {
     let bench = Bench::start(SHORT).await;

@@ -56,8 +56,8 @@ async fn after_a_deletion_that_the_leader_cannot_see_no_other_of_ours_leads_befo
     probe.verdict();
 }
 
-/// An operator writes over the leader's place, and so takes its lease away: `Lost(Usurped)`, the key is deleted by its
-/// owner, and the election goes on.
+/// An operator overwrites the leader's place, and so removes its lease: `Lost(Usurped)`, the owner deletes the key, and
+/// the election continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_place_is_written_over_is_usurped_and_removes_it() {
     let bench = Bench::start(LONG).await;
@@ -70,7 +70,7 @@ async fn a_leader_whose_place_is_written_over_is_usurped_and_removes_it() {
     probe.verdict();
 }
 
-/// An operator revokes the lease of a candidate that waits: it wins nothing by that, and enters again at the end.
+/// An operator revokes a waiting candidate's lease: it does not win by that, and enters again at the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_candidate_whose_lease_is_revoked_enters_again_at_the_end() {
     let bench = Bench::start(LONG).await;
@@ -90,7 +90,7 @@ async fn a_waiting_candidate_whose_lease_is_revoked_enters_again_at_the_end() {
     crate::probe::never_two([probe.verdict(), of_c.verdict()].concat().concat());
 }
 
-/// All leases of the cluster are revoked at once: every term ends, and one leads again with a larger token.
+/// All leases of the cluster are revoked at once: every term ends, and a candidate leads again with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_revocation_of_every_lease_one_leads_again() {
     let bench = Bench::start(STEADY).await;

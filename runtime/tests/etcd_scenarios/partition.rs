@@ -1,4 +1,4 @@
-//! Three members, and a network between them that fails: clients still reach each of them.
+//! Three members, and a failing network between them: clients still reach each member.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ async fn last_deadline(leader: &Actor) -> Instant {
     last
 }
 
-/// A leader that knows all members keeps its term while each of them is cut off, the cluster's leader among them: it finds a
-/// member of the majority in time.
+/// A leader that knows all members keeps its term while each of them, including the cluster's leader, is cut off: it
+/// finds a member of the majority in time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_reaches_the_majority_survives_the_isolation_of_each_member() {
     let cluster = start().await;
@@ -52,8 +52,8 @@ async fn a_leader_that_reaches_the_majority_survives_the_isolation_of_each_membe
     probe.verdict();
 }
 
-/// The leader knows only the cluster's leader, which is cut off: what that member still says of leases extends no deadline.
-/// Another candidate, at the majority, follows after the deadline with a larger token, and goes on after the cut.
+/// The leader knows only the cluster's leader, which is cut off: that member's answers about leases extend no deadline.
+/// Another candidate, at the majority, follows after the deadline with a larger token, and keeps leading after the cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     let cluster = start().await;
@@ -74,7 +74,7 @@ async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     let lost = a.lost(1).await;
     assert_eq!(lost.reason, Reason::Expired);
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
-    // No round that began after the cut has proved anything.
+    // No round that began after the cut has proved the lease.
     let possible = (cut + STEADY).before(margin(STEADY));
     assert!(last <= possible, "extended by {:?} after the cut", last.since(possible));
 
@@ -91,8 +91,7 @@ async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     probe.verdict();
 }
 
-/// A candidate that knows only an isolated member, which follows, neither wins nor disturbs: it is in the queue again after
-/// the cut.
+/// A candidate that knows only an isolated follower neither wins nor disturbs: it is in the queue again after the cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_at_an_isolated_follower_changes_nothing() {
     let cluster = start().await;
@@ -117,8 +116,8 @@ async fn a_candidate_at_an_isolated_follower_changes_nothing() {
     probe.verdict();
 }
 
-/// Members are cut off, one after the other, and two from each other, under candidates in processes of their own: never two
-/// lead, and one leads again each time, without waiting for the end of the cut.
+/// Members are cut off, one after the other, and two from each other, under candidates in separate processes: never do
+/// two lead, and one leads again each time, without waiting for the end of the cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn under_partitions_one_leads_at_a_time_and_one_leads_again() {
     let cluster = start().await;

@@ -1,4 +1,4 @@
-//! The cluster elects a leader of its own, and the former one may revoke leases that are alive.
+//! The cluster elects another leader, and the former one may revoke live leases.
 
 use incumbent::Clock;
 use incumbent_rig::candidate::Order;
@@ -12,7 +12,7 @@ use crate::members::start;
 use crate::probe::Probe;
 use crate::process::{Process, never_two_processes};
 
-/// Waits until so many companions are there, each on a lease of the raft term that the server shows.
+/// Waits until there are this many companions, each on a lease of the raft term that the server shows.
 #[track_caller]
 fn await_moves(server: &EtcdServer, companions: usize) {
     wait::until("the companions on leases of the raft term", TIME_LIMIT, || {
@@ -21,9 +21,9 @@ fn await_moves(server: &EtcdServer, companions: usize) {
     });
 }
 
-/// The member that leads the cluster is stopped (SIGSTOP) until the leases of the election's leader look expired to it, which were
-/// kept alive meanwhile. When it continues, it may revoke them, and the leader does not learn of it: its network is cut. Never two
-/// lead.
+/// The cluster's leading member is stopped (SIGSTOP) until the election leader's leases, which were kept alive
+/// meanwhile, look expired to it. When it continues, it may revoke them, and the leader does not learn of it because
+/// its network is cut. Never do two lead.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_may_revoke_live_leases_when_it_continues_makes_no_second_leader() {
     let cluster = start().await;
@@ -31,7 +31,7 @@ async fn a_member_that_may_revoke_live_leases_when_it_continues_makes_no_second_
     let proxy = Proxy::to(&steady.address());
     let a = join(&url(&proxy.address()), "a", SHORT).await;
     let mut token = a.won(1).await.token;
-    // Theirs are not over when the member continues, so they keep their places, and follow at once where they may.
+    // Their leases are not over when the member continues, so they keep their places, and follow at once if they may.
     let longer = SHORT * 3 / 2;
     let b = join(&url(&cluster[1].address()), "b", longer).await;
     b.observes("a").await;
@@ -60,8 +60,8 @@ async fn a_member_that_may_revoke_live_leases_when_it_continues_makes_no_second_
     probe.verdict();
 }
 
-/// The cluster elects another leader: candidates move their companions to leases of the new raft term, and end no term for it.
-/// A crash after that is followed.
+/// The cluster elects another leader: candidates move their companions to leases of the new raft term, which ends no
+/// term. After a later crash another candidate follows.
 #[tokio::test(flavor = "multi_thread")]
 async fn companions_move_to_leases_of_a_new_raft_term() {
     let cluster = start().await;
@@ -82,8 +82,8 @@ async fn companions_move_to_leases_of_a_new_raft_term() {
     never_two_processes(&[&a, &b]);
 }
 
-/// A companion on a lease from before the server's restart is waited out when it disappears, since no answer shows whether its
-/// lease had run out. After a release there is no wait.
+/// When a companion on a lease from before the server's restart disappears, candidates wait its lease out, because no
+/// answer shows whether the lease had run out. After a release there is no wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_companion_older_than_the_raft_term_is_waited_out() {
     on_each_version(|version| async move {

@@ -1,4 +1,4 @@
-//! Faults of the only server: compaction, a full store, a store that was replaced.
+//! Faults of the only server: compaction, a full store, a replaced store.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::actor::next_leader;
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// The history is compacted while candidates wait: the watch goes on, and the next leads at once after a release.
+/// The history is compacted while candidates wait: the watch continues, and the next candidate leads at once after a
+/// release.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compaction_while_candidates_wait_delays_no_election() {
     let bench = Bench::start(LONG).await;
@@ -59,8 +60,8 @@ fn write_and_compact(bench: &Bench) {
     bench.server.ctl(&["compact", &bench.server.revision().to_string()]);
 }
 
-/// The store is full (NOSPACE alarm): the leader goes on and can release, the next in the queue leads, new candidates are
-/// warned and enter when there is space again.
+/// The store is full (NOSPACE alarm): the leader keeps leading and can release, the next in the queue leads, and new
+/// candidates are warned and enter when there is space again.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_full_store_leaders_go_on_and_release_and_new_candidates_wait() {
     let options = Options::new().arguments(["--quota-backend-bytes=2000000"]);
@@ -94,8 +95,8 @@ async fn in_a_full_store_leaders_go_on_and_release_and_new_candidates_wait() {
     probe.verdict();
 }
 
-/// The store is wiped and started again, with the same cluster id: `Lost(StoreReset)`, and one leads again a lease later,
-/// with a larger token.
+/// The store is wiped and started again, with the same cluster id: `Lost(StoreReset)`, and a candidate leads again a
+/// lease later, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_wipe_with_the_same_cluster_id_one_leads_a_lease_later_with_a_larger_token() {
     let lease = Duration::from_secs(12);
@@ -138,7 +139,7 @@ async fn after_a_restore_no_token_is_given_again() {
     let a = bench.join("a").await;
     a.won(1).await;
     bench.server.keep();
-    // Hundreds of revisions later, so that no candidate uses the missing ones up.
+    // Hundreds of revisions later, so that no candidate uses up the missing ones.
     bench.server.ctl(&["put", "elsewhere", "x"]);
     a.candidate.resign().await.unwrap();
     let second = a.won(2).await;
@@ -147,7 +148,7 @@ async fn after_a_restore_no_token_is_given_again() {
     bench.server.restore();
     a.warning("the reset", |warning| matches!(warning, Warning::StoreReset { .. })).await;
     assert!(may_follow_a_reset(a.lost(2).await.reason));
-    // A store that goes on being written to reaches the largest token again.
+    // Further writes to the store reach the largest token again.
     for number in 0..20 {
         bench.server.ctl(&["put", "elsewhere", &number.to_string()]);
     }

@@ -1,5 +1,5 @@
-//! Permissions that are taken from one of two elections of a connection: its keys cannot be deleted any more, and hang on a
-//! lease that the other election's candidate keeps alive.
+//! Permissions are withdrawn from one of two elections of a connection: its keys can no longer be deleted, and depend
+//! on a lease that the other election's candidate keeps alive.
 
 use incumbent::Warning;
 use incumbent_testkit::etcd::{EtcdServer, Options};
@@ -12,7 +12,7 @@ use crate::probe::Probe;
 /// The other election of the connection.
 const OTHER: &str = "mails";
 
-/// A server on which the user `x` may take part in two elections, by a permission for each; and the user `y`, in all.
+/// A server on which the user `x` may take part in two elections, by a permission for each, and the user `y` in all.
 struct Guarded {
     server: EtcdServer,
     version: EtcdVersion,
@@ -63,7 +63,7 @@ impl Guarded {
         self.server.ctl(&[&user[..], &taking].concat());
     }
 
-    /// Waits until `leader` has led for three more leases: no one else cost it any of them, nor the other election its term.
+    /// Waits until `leader` has led for three more leases, and the other election has kept its term.
     async fn goes_on(&self, leader: &Actor, other: &Actor) {
         leader.renewed_after(now() + 3 * STEADY, STEADY).await;
         assert_eq!(leader.losses(), [], "{}", self.version);
@@ -77,8 +77,8 @@ fn ranges(election: &str) -> [String; 2] {
     [format!("{PREFIX}{election}/"), format!("{PREFIX}.incumbent/{election}/")]
 }
 
-/// The leader of two elections loses the permission on the places of one: that one has another leader within four leases, and
-/// the other election keeps its term.
+/// The leader of two elections loses the permission on the places of one: that election has another leader within four
+/// leases, and the other election keeps its term.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_loses_the_permission_on_the_places_of_one_election_holds_no_one_back() {
     on_each_version(|version| async move {
@@ -99,9 +99,9 @@ async fn a_leader_that_loses_the_permission_on_the_places_of_one_election_holds_
     .await;
 }
 
-/// A candidate that waits in one election and leads another loses every permission on the first one. Its companion there can
-/// neither be deleted nor, on newer servers, be kept alive any more: the other election's companion moves to another
-/// lease, and keeps its term; the first election has another leader within four leases.
+/// A candidate that waits in one election and leads another loses every permission on the first one. Its companion
+/// there can no longer be deleted nor, on newer servers, kept alive: the other election's companion moves to another
+/// lease, and that election keeps its term; the first election has another leader within four leases.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_companion_that_cannot_be_deleted_runs_out_and_ends_no_other_term() {
     on_each_version(|version| async move {
@@ -119,7 +119,7 @@ async fn a_companion_that_cannot_be_deleted_runs_out_and_ends_no_other_term() {
         y.candidate.close().await.unwrap();
         let second = z.won(1).await;
         assert!(second.started < taken + 4 * STEADY + BUSY, "{version}: {:?}", second.started.since(taken));
-        // Newer servers keep a place alive only by a permission on it: there it runs out before its candidate gives way.
+        // Newer servers keep a place alive only with a permission on it, so it runs out before its candidate gives way.
         if version == EtcdVersion::V3_4 {
             let moves = |warning: &Warning| warning.to_string().contains("move to another lease");
             x.warning("that the other candidates move", moves).await;

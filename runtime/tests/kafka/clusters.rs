@@ -1,5 +1,5 @@
-//! Three brokers: the coordinator of the group and the leader of the log fail, stand still, and are cut off, together and
-//! each alone.
+//! Three brokers: the coordinator of the group and the leader of the log crash, are stopped, and are cut off, together
+//! and each alone.
 
 use std::time::{Duration, Instant};
 
@@ -52,7 +52,7 @@ async fn a_term_outlives_the_crash_of_its_coordinator_and_then_of_its_logs_leade
     let terms = [next_term(&ada).await, next_term(&ben).await];
     for broker in [placed.coordinator, placed.log] {
         cluster[broker].kill();
-        // By a heartbeat that was sent, and a commit that was acknowledged, after the crash.
+        // By a heartbeat sent, and a commit acknowledged, after the crash.
         let renewed = store.clock().now() + lease;
         for term in &terms {
             until("the lease is renewed", async || term.deadline() > renewed || !term.is_current()).await;
@@ -63,7 +63,7 @@ async fn a_term_outlives_the_crash_of_its_coordinator_and_then_of_its_logs_leade
             whole(&cluster, &placed.election);
         });
     }
-    // The log was led by several brokers, one after the other. The new topic begins with another, and a smaller epoch.
+    // Several brokers led the log, one after the other. The new topic begins with another leader and a smaller epoch.
     let before = next_term(&eve).await.token();
     let topic = format!("{}.neli", remade.election);
     block_in_place(|| {
@@ -79,7 +79,7 @@ async fn a_term_outlives_the_crash_of_its_coordinator_and_then_of_its_logs_leade
     println!("a leader {:?} after the topic was made again", made.elapsed());
 }
 
-/// A group with a leader and another member, which are looked at all the time.
+/// A group with a leader and another member, which are constantly checked.
 struct Two {
     election: String,
     watched: Watched,
@@ -118,10 +118,10 @@ async fn a_leader_that_is_cut_off_from_its_coordinator_only_stops_at_its_deadlin
     }
     // All commits are in one partition, so all groups have one coordinator.
     assert_eq!(coordinators[0], coordinators[1]);
-    // The leader's own records go on reaching the log.
+    // The leader's own records still reach the log.
     cluster[coordinators[0]].proxy(0).cut();
     for group in &mut groups {
-        // The latter where this process stood still for a session.
+        // The latter if this process stalled for a session.
         assert!(matches!(lost(&mut group.events).await, Reason::Expired | Reason::Revoked));
         assert!(next_term(&group.ben).await.token() > group.first);
         assert!(!group.ada.is_leader());
@@ -142,7 +142,7 @@ async fn a_broker_that_stood_still_and_goes_on_makes_no_second_leader() {
     let still = block_in_place(|| admin.coordinator("still"));
     for parameters in ["", "?protocol=consumer"] {
         let election = election("still");
-        // One broker is both, the coordinator and the leader of the log.
+        // One broker is both the coordinator and the leader of the log.
         let replicas = format!("{still},{},{}", still % 3 + 1, (still + 1) % 3 + 1);
         block_in_place(|| admin.create_topic(&format!("{election}.neli"), &replicas, &[]));
         groups.push(Two::start(election, parameters, &addresses, &addresses).await);
@@ -150,10 +150,10 @@ async fn a_broker_that_stood_still_and_goes_on_makes_no_second_leader() {
     cluster[still - 1].pause();
     let mut tokens = Vec::new();
     for group in &mut groups {
-        // The brokers give theirs up after 6 s, and the lease is over after 2 s.
+        // The brokers give up their members after 6 s, and the lease is over after 2 s.
         assert_eq!(lost(&mut group.events).await, Reason::Expired);
         let term = group.watched.one_leads().await.term();
-        // It may have ended since, on a machine that stalls.
+        // It may have ended since then, if the machine stalled.
         let token = term.map_or(group.first, |term| term.token());
         assert!(token >= group.first);
         tokens.push(token);

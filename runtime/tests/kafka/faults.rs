@@ -1,4 +1,4 @@
-//! Crashes, stopped processes, stopped brokers, a topic that is made again.
+//! Crashes, stopped processes, stopped brokers, a recreated topic.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,7 +80,7 @@ async fn a_store_closes_within_its_limit_while_the_broker_is_stopped() {
 
 #[tokio::test]
 async fn a_crash_of_the_broker_ends_terms_at_their_deadline_and_longer_ones_go_on_after_its_restart() {
-    // A broker that comes back is let in again when the session of its former self is over.
+    // A returning broker is admitted when the session of its former self is over.
     let options_of_broker = Options::new().setting("broker.session.timeout.ms", "9000");
     let mut broker = Kafka::start_with(options_of_broker);
     let lease = Duration::from_secs(60);
@@ -117,7 +117,7 @@ async fn a_crash_of_the_broker_ends_terms_at_their_deadline_and_longer_ones_go_o
         assert!(next_term(candidate).await.token() > *token);
     }
     for ((candidate, store), term) in long_terms.iter().zip(terms) {
-        // By a heartbeat that was sent after the restart.
+        // By a heartbeat sent after the restart.
         let renewed = store.clock().now() + lease;
         let is_renewed = async || term.deadline() > renewed || !term.is_current();
         until("the long term is renewed", is_renewed).await;
@@ -156,20 +156,20 @@ async fn a_topic_that_is_made_again_ends_the_term_and_the_tokens_grow() {
         });
         made.await.unwrap();
         let reason = lost(&mut events).await;
-        // A client may learn of the deletion before the new topic is there.
+        // A client may learn of the deletion before the new topic exists.
         assert!(matches!(reason, Reason::StoreReset | Reason::Revoked), "{parameters}: {reason}");
         assert!(next_term(&ada).await.token() > first, "{parameters}");
     };
     tokio::join!(remade(""), remade("?protocol=consumer"));
 }
 
-/// The work goes on after its time; the group waits for its answer no longer than that.
+/// The work runs beyond its drain time; the group waits for its answer no longer than that time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_whose_handler_blocks_ends_at_its_limit_and_the_other_member_leads() {
     let (broker, jobs) = (broker(), election("blocked"));
     let (one, other) =
         (open(&broker.address(), "?goneli=true").await, open(&broker.address(), "?goneli=true").await);
-    // Which of them is assigned is the group's choice.
+    // The group chooses which of them is assigned.
     let limit = Duration::from_secs(2);
     let (unblock, blocked) = watch::channel(false);
     let campaign = async |store: &Store, name: &str| {
@@ -207,7 +207,7 @@ async fn a_drain_whose_handler_blocks_ends_at_its_limit_and_the_other_member_lea
     unblock.send(true).unwrap();
 }
 
-/// Polls are made on a thread of their own, where no handler runs.
+/// Polls run on a separate thread, on which no handler runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_blocks_hides_no_removal_from_the_group() {
     let (broker, jobs) = (broker(), election("hidden"));

@@ -89,7 +89,7 @@ async fn a_win_waits_for_gonelis_lease_after_its_last_heartbeat() {
     let store = open(&broker.address(), "").await;
     let ada = store.campaign(&jobs, brief("ada")).await.unwrap();
     drop(next_term(&ada).await);
-    // A removed goNELI leader goes on writing; it changes nothing for the owner.
+    // A removed goNELI leader keeps writing, which changes nothing for the owner.
     broker.admin().append(&topic, "1598000000000000000%gopher", &[]);
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(ada.is_leader());
@@ -98,7 +98,7 @@ async fn a_win_waits_for_gonelis_lease_after_its_last_heartbeat() {
     let written = Instant::now();
     let ben = store.campaign(&jobs, brief("ben")).await.unwrap();
     drop(next_term(&ben).await);
-    // goNELI's heartbeat timeout; the candidate read no record before it began.
+    // goNELI's heartbeat timeout; the candidate read no earlier record.
     assert!(written.elapsed() >= Duration::from_secs(5), "{:?}", written.elapsed());
 }
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::support::{LIMIT, LONG, broker, election, open, until};
 
-/// Members of one group, and what their barriers saw: the event, and the number of leaders when it was called.
+/// Members of one group, and what their barriers saw: the event, and the number of leaders at the call.
 struct Nodes {
     broker: Arc<Shared>,
     group: String,
@@ -83,7 +83,7 @@ async fn nodes_that_come_and_go_never_lead_together(count: usize, compatible: bo
     for number in 1..=count {
         nodes.start(number, compatible).await;
         let group = &nodes.group;
-        // A coordinator that has only begun to serve refuses for a moment.
+        // A coordinator that has just begun to serve refuses for a moment.
         let members = async || watching.candidates(group).await.ok().flatten().unwrap_or_default().len();
         until("all are members", async || members().await == number).await;
         nodes.one_leads().await;

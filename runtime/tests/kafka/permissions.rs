@@ -1,4 +1,4 @@
-//! A candidate whose permissions on the topic are taken, while the rest are well.
+//! A candidate loses its permissions on the topic, while the others are healthy.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::support::{LIMIT, brief, election, next_term, until};
 
-/// Long enough that three of them are more than this machine's stalls, short enough to wait for ten.
+/// Long enough that three leases outlast this machine's stalls, short enough to wait for ten.
 const LEASE: Duration = Duration::from_secs(3);
-/// What a candidate may do with its topic.
+/// A candidate's permissions on its topic.
 const ALL: [&str; 3] = ["Read", "Write", "Describe"];
 
-/// Two candidates of one election, of users with permissions of their own.
+/// Two candidates of one election, whose users have separate permissions.
 struct Two {
     broker: Kafka,
     topic: String,
@@ -77,7 +77,8 @@ impl Two {
         block_in_place(|| self.broker.admin().forbid("eve", "topic", &self.topic, operations));
     }
 
-    /// The faulty one gives way, and the other leads within three leases of `since`. Returns for how long the former rests.
+    /// The faulty candidate gives way, and the other leads within three leases of `since`. Returns for how long the
+    /// former rests.
     async fn ada_leads_since(&mut self, since: Instant) -> Duration {
         let term = next_term(&self.ada).await;
         let took = since.elapsed();
@@ -102,7 +103,7 @@ impl Two {
         vacant
     }
 
-    /// The other goes, and the one that may again leads.
+    /// The other leaves, and the candidate with restored permissions leads.
     async fn eve_leads_alone(self) {
         timeout(LIMIT, self.ada.close()).await.unwrap().unwrap();
         drop(timeout(LIMIT * 2, self.eve.next_term()).await.unwrap().unwrap());
@@ -110,7 +111,7 @@ impl Two {
     }
 }
 
-/// Waits until a candidate says that it gave way; returns for how long it rests.
+/// Waits until a candidate reports that it gave way; returns for how long it rests.
 async fn gave_way(events: &mut Events) -> Duration {
     let gave_way = async {
         loop {

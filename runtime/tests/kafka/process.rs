@@ -1,6 +1,6 @@
-//! A candidate in a process of its own, which can be killed and stopped.
+//! A candidate in a separate process, which can be killed and stopped.
 //!
-//! The process is this test's program, asked for the one test below that is no test.
+//! The process is this test binary, which runs the one function below that is not really a test.
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use incumbent_testkit::wait::{until, until_some};
 
 use crate::support::{LIMIT, brief};
 
-/// What a child campaigns for: URL, election, name.
+/// A child's campaign: URL, election, name.
 const ORDER: &str = "INCUMBENT_TEST_CANDIDATE";
 
 /// A candidate of another process, with a lease of 2 s.
@@ -47,7 +47,7 @@ impl Process {
         Self { child, lines, read: Cell::default() }
     }
 
-    /// Waits until the candidate reports this, after what was waited for before, and returns the rest of its line.
+    /// Waits until the candidate reports this, after the reports of earlier waits, and returns the rest of its line.
     #[track_caller]
     pub(super) fn reports(&self, what: &str) -> String {
         until_some(&format!("a line with {what:?}"), LIMIT, || {
@@ -60,12 +60,12 @@ impl Process {
         })
     }
 
-    /// Waits for none of the lines so far from now on.
+    /// Skips all lines so far in later waits.
     fn skip(&self) {
         self.read.set(self.lines.lock().unwrap().len());
     }
 
-    /// The token of the term that it reported last, unless it reported its loss since.
+    /// The token of the last term that it reported, unless it reported the loss since then.
     pub(super) fn leads(&self) -> Option<u64> {
         let lines = self.lines.lock().unwrap();
         let last = lines.iter().rfind(|line| line.contains("won ") || line.contains("lost "))?;
@@ -109,7 +109,7 @@ impl Pair {
         until("one of two members leads", LIMIT, || {
             let before = leads();
             broker.admin().owner(election, 2);
-            // On a busy machine either of them may have led before.
+            // On a busy machine either of them may have led already.
             [&ada, &ben].into_iter().for_each(Process::skip);
             found = leads();
             before == found && found.iter().flatten().count() == 1
@@ -121,7 +121,7 @@ impl Pair {
     }
 }
 
-/// No test: the candidate of a [`Process`]; without an order it does nothing.
+/// Not a test: the candidate of a [`Process`]; without an order it does nothing.
 #[tokio::test]
 async fn campaigns_in_a_process_of_its_own() {
     let Ok(order) = std::env::var(ORDER) else { return };

@@ -1,5 +1,4 @@
-//! The reading of the log: a topic that was made again on a broker with a past, heartbeats without a pause, and a log of a
-//! week.
+//! Reading the log: a topic recreated on a broker with a history, heartbeats without a pause, and a week-long log.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -20,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::support::{LIMIT, brief, broker, election, next_term, open, until};
 
-/// A client of librdkafka keeps the larger leader epoch of the former topic, and shows nothing of the new one, for good.
+/// A client of librdkafka keeps the former topic's larger leader epoch, and never shows anything of the new topic.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_topic_that_is_made_again_on_a_broker_that_was_restarted_has_a_leader_again() {
     let remade = async |version| {
@@ -38,7 +37,7 @@ async fn a_topic_that_is_made_again_on_a_broker_that_was_restarted_has_a_leader_
             broker.stop();
             broker.restart();
         });
-        // The first term outlasts a restart that is quicker than its lease; otherwise the second is won after it.
+        // The first term survives a restart that is quicker than its lease; otherwise a second one is won after it.
         let second = term_from(&candidates, first).await;
         block_in_place(|| {
             broker.admin().delete_topic(&topic);
@@ -80,7 +79,7 @@ async fn term_above(candidates: &[Candidate; 2], before: Token) -> Token {
     term_from(candidates, Token { sequence: Revision(before.sequence.0 + 1), ..before }).await
 }
 
-/// What `incumbent status` asks of the election.
+/// The queries of `incumbent status` about the election.
 async fn status(address: &str, parameters: &str, election: &str) -> (Duration, Option<String>) {
     let store = open(address, parameters).await;
     let began = Instant::now();
@@ -93,7 +92,7 @@ async fn status(address: &str, parameters: &str, election: &str) -> (Duration, O
     (took, entry.live().map(|record| record.candidate.clone()))
 }
 
-/// Half of these answers at least came within a second: this machine builds as well.
+/// At least half of these answers came within a second, because the machine may also be building.
 fn quick(mut answers: Vec<Duration>) {
     println!("answers within {answers:?}");
     answers.sort();
@@ -125,7 +124,7 @@ async fn a_week_of_heartbeats_delays_neither_an_observer_nor_an_examination_nor_
     let topic = format!("{jobs}.neli");
     block_in_place(|| {
         broker.admin().create_topic(&topic, "1", &[]);
-        // A cluster's first question about a group makes the topic of all groups, which takes seconds.
+        // A cluster's first query about a group creates the topic of all groups, which takes seconds.
         broker.admin().coordinator(&jobs);
         append(&broker.address(), &topic, 600_000);
     });
@@ -148,7 +147,7 @@ async fn a_week_of_heartbeats_delays_neither_an_observer_nor_an_examination_nor_
     let ada = store.campaign(&jobs, brief("ada")).await.unwrap();
     let term = next_term(&ada).await;
     println!("led {:?} after it entered", began.elapsed());
-    // The newest heartbeat is of goNELI, whose lease is 5 s: the rest is the group's.
+    // The newest heartbeat is goNELI's, with a lease of 5 s; the rest is the group's time.
     assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
     drop(term);
     let (took, leader) = status(&broker.address(), "", &jobs).await;
@@ -158,7 +157,7 @@ async fn a_week_of_heartbeats_delays_neither_an_observer_nor_an_examination_nor_
     assert!(listed.iter().any(|listed| listed.election == jobs && listed.leader.is_some()));
 }
 
-/// Appends so many heartbeats of goNELI's, which state no incarnation.
+/// Appends this many of goNELI's heartbeats, which state no incarnation.
 fn append(address: &str, topic: &str, count: u32) {
     let producer: BaseProducer = ClientConfig::new()
         .set("bootstrap.servers", address)
@@ -175,7 +174,7 @@ fn append(address: &str, topic: &str, count: u32) {
     producer.flush(LIMIT).unwrap();
 }
 
-/// A cluster makes the topic of its groups when it is asked about the first one, which takes seconds.
+/// A cluster creates the topic of its groups at the first query about one, which takes seconds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_never_had_a_group_is_looked_at_within_a_second() {
     let broker = block_in_place(|| Kafka::start_with(Options::new()));
@@ -189,7 +188,7 @@ async fn a_cluster_that_never_had_a_group_is_looked_at_within_a_second() {
     quick(answers);
 }
 
-/// The token is in the metadata of the group's commits: retention, or a reading that begins late, forgets none.
+/// The token is in the metadata of the group's commits, so neither retention nor a late reader loses one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_above_that_of_a_leader_with_a_clock_ahead_though_no_record_of_its_is_left() {
     let (broker, jobs) = (broker(), election("clocks"));

@@ -144,7 +144,7 @@ async fn a_listener_that_wants_a_certificate_of_the_client_lets_none_in_without(
     let error =
         refused(&format!("kafkas://{address}/?fail_fast=true&ssl.ca.location={}", files.shown("ca.pem")))
             .await;
-    // The broker closes the connection, with an alert that may be lost with it.
+    // The broker closes the connection with an alert, which may be lost.
     let kinds = [ErrorKind::Authentication, ErrorKind::StoreUnavailable];
     assert!(kinds.contains(&error.kind()), "{error}");
 }

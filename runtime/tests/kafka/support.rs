@@ -1,4 +1,4 @@
-//! What these tests share.
+//! Helpers for these tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,17 +9,17 @@ use incumbent_testkit::kafka::shared::Shared;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How long anything may take that has no limit of its own: this machine builds as well.
+/// The limit of anything without its own limit, because the machine may also be building.
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
 /// A lease that outlasts a stall of 10 s.
 pub(super) const LONG: Duration = Duration::from_secs(12);
 
 /// The session of candidates with [a lease of 2 s](brief).
 pub(super) const SESSION: Duration = Duration::from_secs(6);
-/// The groups: cooperative assignors, the eager ones of goNELI, and KIP-848.
+/// The groups: with cooperative assignors, with goNELI's eager ones, and with KIP-848.
 pub(super) const GROUPS: [&str; 3] = ["", "?goneli=true", "?protocol=consumer"];
 
-/// The broker for all tests that do not stop it.
+/// The broker that all tests share that do not stop it.
 pub(super) fn broker() -> Arc<Shared> {
     Shared::broker()
 }
@@ -46,7 +46,7 @@ pub(super) fn brief(name: &str) -> CampaignOptions {
     CampaignOptions::new().name(name).preset(Preset::Fast).lease(Duration::from_secs(2))
 }
 
-/// A candidate of an election that another has released: it waits for no lease, as it would in an empty log.
+/// A candidate of an election that another has released, so that it does not wait for a lease as in an empty log.
 pub(super) async fn once_released(store: &Store, election: &str, options: CampaignOptions) -> Candidate {
     let first = store.campaign(election, brief("first")).await.unwrap();
     drop(next_term(&first).await);
@@ -59,7 +59,7 @@ pub(super) async fn next_term(candidate: &Candidate) -> incumbent::Term {
     timeout(LIMIT, candidate.next_term()).await.expect("a term in time").expect("a term")
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(super) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !is_so().await {
@@ -108,14 +108,14 @@ pub(super) fn leaders<'a>(candidates: impl Iterator<Item = &'a Candidate> + Clon
         candidate.term().filter(|term| term.is_current()).map(|term| term.token())
     };
     let before: Vec<_> = candidates.clone().map(token).collect();
-    // Two that lead by both readings, in the same terms, led at the same time between them.
+    // Candidates that lead by both readings, in the same terms, led at the same time in between.
     let throughout = candidates.map(token).zip(before).filter(|(one, other)| one.is_some() && one == other);
     let count = throughout.count();
     assert!(count <= 1, "two lead at once");
     count
 }
 
-/// Candidates that are looked at all the time, so that no two of them lead at once unnoticed.
+/// Candidates that are constantly checked, so that no two of them lead at once unnoticed.
 pub(super) struct Watched {
     candidates: Vec<Candidate>,
     task: JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! Winning, leaving, and what others see of it.
+//! Winning and leaving, and what others see of it.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -136,7 +136,7 @@ async fn a_cluster_that_does_not_answer_is_an_error_where_that_is_wanted_with_ad
     tokio::join!(
         refused("127.0.0.1:1".into(), "Connection refused"),
         refused(of_silent.to_string(), "did not answer within 3s"),
-        refused(of_other.to_string(), "that is no broker of Kafka"),
+        refused(of_other.to_string(), "that is not a Kafka broker"),
         refused("no-such-host.invalid:9092".into(), "resolve"),
     );
     drop(silent);
@@ -149,7 +149,7 @@ async fn an_observer_finds_the_topic_that_is_created_after_its_first_question() 
     let (broker, jobs) = (broker(), election("later"));
     let watching = open(&broker.address(), "").await;
     let leader = async || watching.leader(&jobs).await.unwrap();
-    // For several of the reader's attempts, which nothing outside shows.
+    // For several of the reader's attempts, which cannot be observed from outside.
     for _ in 0..50 {
         assert_eq!(leader().await, None);
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -21,14 +21,14 @@ pub(crate) const STREAM: &str = "KV_elections";
 
 /// A lease for tests in which one runs out.
 pub(crate) const SHORT: Duration = Duration::from_secs(6);
-/// A lease for tests in which one runs out while another must not, also on a busy machine.
+/// A lease for tests in which one lease runs out while another must not, even on a busy machine.
 pub(crate) const STEADY: Duration = Duration::from_secs(10);
 /// A lease for tests in which none may run out: no test waits for it.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 /// The longest delay on a busy machine.
 pub(crate) const BUSY: Duration = Duration::from_secs(10);
-/// The longest time that an overdue record may still be there, plus the interval of reads: the store's
-/// granularity, and the core's poll.
+/// The longest time that an overdue record may remain, plus the interval of reads: the store's granularity, and the
+/// core's poll.
 pub(crate) const REMOVAL: Duration = Duration::from_millis(350 + 100);
 
 /// One server with a bucket.
@@ -56,12 +56,12 @@ impl Bench {
         self.server.url()
     }
 
-    /// A candidate with a store of its own.
+    /// A candidate with its own store.
     pub(crate) async fn join(&self, name: &str) -> Actor {
         join(&self.server.url(), name, self.lease).await
     }
 
-    /// A candidate that polls the key all the time, beside the watch.
+    /// A candidate that constantly polls the key, in addition to the watch.
     pub(crate) async fn join_looking(&self, name: &str) -> Actor {
         let store = open(&self.server.url(), self.lease).await;
         let options = options(name, self.lease).interval(Duration::from_millis(200));
@@ -107,7 +107,7 @@ impl Bench {
         });
     }
 
-    /// Waits until these candidates, each with a store of its own, watch the bucket.
+    /// Waits until these candidates, each with its own store, watch the bucket.
     #[track_caller]
     pub(crate) fn await_joined(&self, names: &[&str]) {
         self.watched_by(names.len() as u64);
@@ -118,7 +118,7 @@ impl Bench {
         process.child.pause();
     }
 
-    /// Deletes what makes that candidate the leader: the key, which one record holds.
+    /// Deletes the key that makes that candidate the leader.
     pub(crate) async fn delete_claim_of(&self, name: &str) {
         assert_eq!(self.record().await.candidate, name);
         self.operator.delete(KEY).await.unwrap();
@@ -130,7 +130,7 @@ impl Bench {
     }
 }
 
-/// Runs a scenario on a server of each version: there is one.
+/// Runs a scenario on a server of each version, which is one.
 pub(crate) async fn on_each<F: Future<Output = ()>>(lease: Duration, scenario: impl Fn(Bench) -> F) {
     scenario(Bench::start(lease).await).await;
 }
@@ -185,7 +185,7 @@ pub(crate) fn followed_within(lease: Duration) -> Duration {
     lease + REMOVAL + BUSY
 }
 
-/// The time that others wait after the deletion of a record, as its author may not have learned of it.
+/// The time that others wait after the deletion of a record, because its author may not have learned of it.
 pub(crate) fn wait_after_a_deletion(lease: Duration) -> Duration {
     lease
 }

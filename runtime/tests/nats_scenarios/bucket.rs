@@ -1,4 +1,4 @@
-//! The bucket is deleted and made again under a leader, or goes back.
+//! The bucket is recreated under a leader, or goes back in time.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::actor::{Actor, TIME_LIMIT, before_a_renewal, is_before_a_renewal, nex
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// The bucket is deleted and made again: `Lost(StoreReset)`, a warning, and no leader before the new bucket is a
-/// lease old; then one with a larger token.
+/// The bucket is deleted and created again: `Lost(StoreReset)`, a warning, and no leader until the new bucket is a
+/// lease old; then a leader with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_candidate_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     let bench = Bench::start(SHORT).await;
@@ -37,7 +37,7 @@ async fn no_candidate_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     probe.verdict();
 }
 
-/// The bucket is deleted and stays away: a warning, and `Lost` at the deadline at the latest; once it is made again,
+/// The bucket is deleted and stays gone: a warning, and `Lost` at the deadline at the latest; once it is created again,
 /// a candidate leads there.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_bucket_no_candidate_leads_and_each_is_warned() {
@@ -59,9 +59,9 @@ async fn without_a_bucket_no_candidate_leads_and_each_is_warned() {
     probe.verdict();
 }
 
-/// The bucket is deleted and made again, and a delayed renewal finds the very sequence it expects, under the record
-/// of another writer. It is applied, but no candidate reports a win by it before the bucket is a lease old, and one
-/// leads.
+/// The bucket is deleted and created again, and a delayed renewal finds exactly the sequence that it expects, under
+/// another writer's record. It is applied, but no candidate reports a win by it until the bucket is a lease old, and
+/// one leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     let bench = Bench::start(STEADY).await;
@@ -72,7 +72,7 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     b.observes("a").await;
     let probe = Probe::of(&[&a, &b]);
 
-    // Its next renewal is under way for as long as it takes to make the bucket again.
+    // Its next renewal is under way until the bucket has been created again.
     loop {
         before_a_renewal(&a, STEADY).await;
         proxy.cut_to_server();
@@ -92,7 +92,7 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     for _ in 1..expected {
         bench.operator.put("another", b"").await.unwrap();
     }
-    // The record of another writer now has the sequence that the held renewal expects.
+    // Another writer's record now has the sequence that the held renewal expects.
     assert_eq!(bench.operator.put(KEY, b"an operator").await.unwrap().0, expected);
     wait::until("the renewal to be sent", TIME_LIMIT, || now() > cut + STEADY / 10);
     proxy.heal();
@@ -106,8 +106,8 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     probe.verdict();
 }
 
-/// A server loses more acknowledged writes than candidates use up by themselves, and every candidate remembers them:
-/// none leads until an operator accepts that tokens start again. An acceptance of other tokens or of another
+/// A server loses more acknowledged writes than candidates make up for by themselves, and every candidate remembers
+/// them: none leads until an operator accepts that tokens start again. An acceptance of other tokens or of another
 /// incarnation changes nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_accepts() {

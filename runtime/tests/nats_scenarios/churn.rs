@@ -1,4 +1,4 @@
-//! The Go library's own acceptance test, as a scenario here.
+//! The Go library's own acceptance test, as a scenario.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::probe::Probe;
 const LEASE: Duration = Duration::from_millis(750);
 const FAULT_EVERY: Duration = Duration::from_millis(150);
 const FOR: Duration = Duration::from_secs(15);
-/// The longest time until there were enough wins and losses, on a machine that stands still now and then.
+/// The longest time until there were enough wins and losses, on a machine that stalls occasionally.
 const LONGEST: Duration = Duration::from_secs(90);
-/// The number of wins, and of losses, that the faults cause at least.
+/// The least number of wins, and of losses, that the faults must cause.
 const ENOUGH: usize = 5;
 /// The election in the same bucket that stays undisturbed.
 const BESIDE: &str = "beside";
 
-/// Ten candidates whose key is deleted or overwritten again and again: they elect, lose and re-elect, never
-/// two at once, and the election beside theirs loses no term to that.
+/// Ten candidates whose key keeps being deleted or overwritten: they elect, lose and re-elect, never two at once, and
+/// the other election loses no term to that.
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_candidates_under_constant_faults_never_lead_at_once() {
     let bench = Bench::start(LEASE).await;
@@ -45,7 +45,7 @@ async fn ten_candidates_under_constant_faults_never_lead_at_once() {
         "{wins} wins and {} losses of {faults} faults",
         losses.len()
     );
-    // So short a lease also runs out where the machine stands still for half a second, in either election.
+    // Such a short lease also runs out if the machine stalls for half a second, in either election.
     let is_lawful = |reason: &Reason| matches!(reason, Reason::Usurped | Reason::Deleted | Reason::Expired);
     assert!(losses.iter().all(is_lawful), "{losses:?}");
     let losses: Vec<_> = two.iter().flat_map(|actor| actor.losses()).map(|lost| lost.reason).collect();
@@ -53,7 +53,7 @@ async fn ten_candidates_under_constant_faults_never_lead_at_once() {
     assert!(!losses.is_empty() || two[1 - beside].wins().is_empty(), "two won, and none lost");
 }
 
-/// Makes a fault every 150 ms while there is a leader: two of three are overwritings, the third a deletion.
+/// Makes a fault every 150 ms while there is a leader: two of three overwrite the key, the third deletes it.
 async fn make_faults(bench: &Bench, candidates: &[&Actor]) -> usize {
     let begun = now();
     let is_enough = || {

@@ -38,7 +38,7 @@ impl Pair {
         Self { leader, other, token, probe }
     }
 
-    /// Checks that the term goes on: renewed after now, never lost, and no other candidate ever led.
+    /// Checks that the term continues: renewed after now, never lost, and no other candidate ever led.
     async fn goes_on(self) {
         self.leader.renewed_after(now(), LEASE).await;
         assert_eq!(self.leader.losses(), []);
@@ -47,7 +47,7 @@ impl Pair {
     }
 }
 
-/// Makes the bucket, as soon as the servers know enough of each other to place it.
+/// Creates the bucket, as soon as the servers know enough of each other to place it.
 async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
     let options = InitOptions::new(lease).replicas(3).never_used(true);
     let settings = settings(&cluster.addresses());
@@ -63,7 +63,7 @@ async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
     .await;
 }
 
-/// The server that leads the stream is killed: the term survives with a lease of 30 s.
+/// The stream's leading server is killed: the term survives with a lease of 30 s.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_term_survives_the_death_of_the_streams_leader() {
     let mut cluster = NatsCluster::start(3);
@@ -73,7 +73,7 @@ async fn a_term_survives_the_death_of_the_streams_leader() {
     pair.goes_on().await;
 }
 
-/// The server that leads the stream is paused (SIGSTOP), with all its connections open.
+/// The stream's leading server is stopped (SIGSTOP), with all its connections open.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_term_survives_a_pause_of_the_streams_leader() {
     let cluster = NatsCluster::start(3);
@@ -84,7 +84,7 @@ async fn a_term_survives_a_pause_of_the_streams_leader() {
     cluster[paused].resume();
 }
 
-/// The server that leads the cluster's JetStream is killed, while another leads the stream: no effect.
+/// The leader of the cluster's JetStream is killed, while another server leads the stream: no effect.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_term_survives_the_death_of_the_meta_leader() {
     let mut cluster = NatsCluster::start(3);
@@ -108,8 +108,8 @@ async fn a_term_survives_a_rolling_restart() {
     pair.goes_on().await;
 }
 
-/// Two of three servers are away for longer than the lease: `Lost(Expired)` at the deadline, and no leader;
-/// when they are back a candidate leads, with a larger token.
+/// Two of three servers are down for longer than the lease: `Lost(Expired)` at the deadline, and no leader; when they
+/// are back a candidate leads, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_quorum_no_candidate_leads_for_longer_than_a_lease() {
     let mut cluster = NatsCluster::start(3);
@@ -131,7 +131,7 @@ async fn without_a_quorum_no_candidate_leads_for_longer_than_a_lease() {
     probe.verdict();
 }
 
-/// Two of three servers are paused until a renewal is overdue, and go on before the lease is over: the delayed
+/// Two of three servers are stopped until a renewal is overdue, and continue before the lease is over: the delayed
 /// write commits late, is recognised, and the term survives.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
@@ -150,7 +150,7 @@ async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
 struct Ways(Vec<Proxy>);
 
 impl Ways {
-    /// Only the route to `node` is open yet, so that is the server of the first connection.
+    /// Only the route to `node` is open so far, so the first connection goes to that server.
     fn at_first_to(cluster: &NatsCluster, node: usize) -> Self {
         let ways = Self(cluster.nodes().iter().map(|node| Proxy::to(&node.address())).collect());
         ways.0.iter().enumerate().filter(|(at, _)| *at != node).for_each(|(_, way)| way.cut());
@@ -166,9 +166,8 @@ impl Ways {
     }
 }
 
-/// The server that leads the stream, to which the leader is connected, is cut off from the other servers and
-/// goes on answering from the past. The leader rejects those answers, finds the other servers, and the term
-/// survives.
+/// The stream's leading server, to which the leader is connected, is cut off from the other servers and keeps giving
+/// outdated answers. The leader rejects those answers, finds the other servers, and the term survives.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_term_survives_the_isolation_of_the_streams_leader() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
@@ -191,15 +190,15 @@ async fn a_term_survives_the_isolation_of_the_streams_leader() {
     cluster.heal();
 }
 
-/// As before, with a lease too short to survive it, and candidates that come to the isolated server while no
-/// other server leads the stream: it answers every request with a write in flight. They find the other
-/// servers, and the next leader has a larger token.
+/// As before, with a lease too short to survive it, and candidates that connect to the isolated server while no other
+/// server leads the stream: it answers that a write is in flight. They find the other servers, and the next leader has
+/// a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_do_not_stay_with_an_isolated_server() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
     make_bucket(&cluster, TOO_SHORT).await;
     let isolated = cluster.stream_leader(STREAM);
-    // The next connection is to a server not tried before: the isolated one, before the other servers have elected.
+    // The next connection goes to a server not tried before: the isolated one, before the other servers have elected.
     let ways = Ways::at_first_to(&cluster, (isolated + 1) % 3);
     let a = join(&ways.servers(), "a", TOO_SHORT).await;
     let token = a.won(1).await.token;

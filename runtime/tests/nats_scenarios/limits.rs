@@ -1,4 +1,4 @@
-//! Settings that are changed, limits that are reached, and names that are taken.
+//! Changed settings, reached limits, and taken names.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::actor::{Reported, next_leader};
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// The maximum age is lowered under a leader: its lease shrinks with it, a warning reports that, and the term goes on.
+/// The maximum age is lowered under a leader: its lease shrinks with it, a warning reports that, and the term
+/// continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_shrinks_with_the_maximum_age() {
     // The shorter lease counts from the last proof, and a busy machine may take seconds to get from there to the change.
@@ -32,7 +33,7 @@ async fn a_lease_shrinks_with_the_maximum_age() {
     probe.verdict();
 }
 
-/// The maximum age is lowered while the leader is cut off: the candidate that watched still waits for the leader's own
+/// The maximum age is lowered while the leader is cut off: the watching candidate still waits for the leader's own
 /// lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
@@ -56,8 +57,8 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
     probe.verdict();
 }
 
-/// The maximum age is raised under a leader whose lease is no whole number of seconds: its records then have a lease of
-/// their own, which is no shorter than the leader's.
+/// The maximum age is raised under a leader whose lease is not a whole number of seconds: its records then have their
+/// own lease, which is no shorter than the leader's.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_is_kept_for_its_lease_when_the_maximum_age_is_raised() {
     let lease = Duration::from_millis(9500);
@@ -80,7 +81,7 @@ async fn a_record_is_kept_for_its_lease_when_the_maximum_age_is_raised() {
     probe.verdict();
 }
 
-/// The maximum age is removed: a warning, because a crashed leader would have no successor; the term goes on.
+/// The maximum age is removed: a warning, because a crashed leader would have no successor; the term continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_removal_of_the_maximum_age_is_reported() {
     let bench = Bench::start(STEADY).await;
@@ -101,8 +102,8 @@ async fn change_max_age(bench: &Bench, to: Duration) {
     assert!(report.updated);
 }
 
-/// A setting of the bucket becomes unsafe during campaigns: each reports it once, and once more when it is set right
-/// and unsafe again; the term goes on, and new openings of the bucket are refused meanwhile.
+/// A setting of the bucket becomes unsafe during campaigns: each reports it once, and once more when it was corrected
+/// and becomes unsafe again; the term continues, and new openings of the bucket are refused meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_opening() {
     let bench = Bench::start(STEADY).await;
@@ -173,7 +174,7 @@ async fn a_bucket_that_takes_no_renewals_is_reported_and_the_leader_leads_until_
     probe.verdict();
 }
 
-/// The bucket takes no renewals for less than a lease: the term goes on.
+/// The bucket takes no renewals for less than a lease: the term continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_that_takes_no_renewals_for_a_moment_costs_nothing() {
     let bench = Bench::start(LONG).await;
@@ -190,7 +191,7 @@ async fn a_bucket_that_takes_no_renewals_for_a_moment_costs_nothing() {
 }
 
 fn takes_no_write(warning: &Warning) -> bool {
-    warning.to_string().contains("takes no write")
+    warning.to_string().contains("refuses writes")
 }
 
 /// Changes the bucket's settings as an operator with any client might.
@@ -201,7 +202,7 @@ async fn change(bench: &Bench, change: impl FnOnce(&mut stream::Config)) {
     jetstream.update_stream(&config).await.unwrap();
 }
 
-/// Two candidates have one name: their nonces differ, a warning reports it, and one leads at a time.
+/// Two candidates have the same name: their nonces differ, a warning reports it, and one leads at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_candidates_of_one_name_are_distinguished() {
     let bench = Bench::start(STEADY).await;

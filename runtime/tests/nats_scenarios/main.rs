@@ -1,8 +1,7 @@
 //! Whole elections on real NATS servers, with the faults of real systems.
 //!
-//! Each test names its fault, and asserts the promise of `docs/guide/what-can-go-wrong.md` for it.
-//! In every one of them a probe asks all candidates all the time whether they lead. [`wire`] has no fault: it counts
-//! messages.
+//! Each test names its fault, and asserts the promise of `docs/guide/what-can-go-wrong.md` for it. In each test a probe
+//! constantly asks all candidates whether they lead. [`wire`] has no fault: it counts messages.
 #![cfg(all(unix, feature = "nats"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 

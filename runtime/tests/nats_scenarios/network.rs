@@ -45,7 +45,7 @@ async fn a_candidate_that_is_cut_off_changes_nothing() {
 
     proxy.cut();
     let cut = now();
-    // Longer than the record it knows of can last.
+    // Longer than the record that it knows can last.
     a.renewed_after(cut + STEADY + REMOVAL, STEADY).await;
     proxy.heal();
     let healed = now();

@@ -37,8 +37,8 @@ async fn after_an_overwriting_the_election_is_vacant_until_that_record_expires()
     probe.verdict();
 }
 
-/// The stream is purged with a filter, without a tombstone, under a leader that is cut off: a candidate that
-/// finds the key vacant still waits for the lease of the last record it observed.
+/// The stream is purged with a filter, without a tombstone, under a leader that is cut off: a candidate that finds the
+/// key vacant still waits for the lease of the last record that it observed.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_purge_without_a_trace_candidates_that_watched_wait_for_a_lease() {
     let bench = Bench::with(purgeable(STEADY), STEADY).await;
@@ -103,7 +103,7 @@ async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
     let before = now();
     bench.operator.delete(KEY).await.unwrap();
     a.is(State::Holding).await;
-    // It never observed the deletion, nor the leader before it.
+    // It observed neither the deletion nor the previous leader.
     let late = bench.join("late").await;
     late.observes("a").await;
     let of_late = Probe::of(&[&late]);

@@ -36,7 +36,8 @@ async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
     probe.verdict();
 }
 
-/// A candidate closes while its acquire is in flight: its orphan is removed, and delays no other candidate for a lease.
+/// A candidate closes while its acquire is in flight: its orphan is removed, and does not delay other candidates for a
+/// lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_acquire_in_flight_at_a_close_keeps_no_candidate_out() {
     let bench = Bench::start(LONG).await;

@@ -1,4 +1,4 @@
-//! A leader that hands over to another process, and processes that are listed as candidates.
+//! A leader hands over to another process, and processes are listed as candidates.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::process::{Process, never_two_processes, next_leader};
 /// The time for which candidates hold back for the successor that a release names.
 const HOLD_BACK: Duration = Duration::from_secs(1);
 
-/// The leader hands over to a named process: that one succeeds, and no other candidate does.
+/// The leader hands over to a named process: that process succeeds, and no other candidate does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_hands_over_to_the_process_it_names() {
     let bench = Bench::start(LONG).await;
@@ -32,8 +32,8 @@ async fn a_leader_hands_over_to_the_process_it_names() {
     never_two_processes(&all.iter().collect::<Vec<_>>());
 }
 
-/// Has the leader hand over until `to` leads; returns its token. Other candidates hold back for a moment. On a busy machine
-/// the successor may miss it: then the next leader is asked.
+/// Makes the leader hand over until `to` leads; returns its token. Other candidates hold back for a moment, which the
+/// successor may miss on a busy machine: then the next leader is asked.
 fn hands_over(all: &mut [Process], from: usize, to: usize, token: Token) -> Token {
     let successor = all[to].name.clone();
     let (mut leader, mut token) = (from, token);
@@ -49,7 +49,7 @@ fn hands_over(all: &mut [Process], from: usize, to: usize, token: Token) -> Toke
     }
 }
 
-/// A request for candidates lists the candidates that can answer: not once killed, and not while stopped.
+/// A request for candidates lists the candidates that can answer, which are neither killed nor stopped.
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_are_listed_as_long_as_they_can_answer() {
     let bench = Bench::start(LONG).await;

@@ -12,7 +12,7 @@ use incumbent_testkit::wait;
 use crate::actor::TIME_LIMIT;
 use crate::bench::*;
 
-/// The budgets: the most that may be counted in each phase. Lower one when what it limits became less.
+/// The budgets: the most that may be counted in each phase. Lower a budget when its count falls.
 const BUDGETS: [(Phase, Traffic); 3] = [
     (Phase::Win, Traffic { messages_in: 8, bytes_in: 640, messages_out: 10, bytes_out: 5_600 }),
     (Phase::Renewals, Traffic { messages_in: 20, bytes_in: 2_150, messages_out: 64, bytes_out: 15_600 }),
@@ -24,16 +24,16 @@ const BUDGETS: [(Phase, Traffic); 3] = [
 enum Phase {
     /// The store is opened, and the only candidate wins.
     Win,
-    /// It renews its lease [`RENEWALS`] times. The watch's heartbeats meanwhile are in it.
+    /// It renews its lease [`RENEWALS`] times. This includes the watch's heartbeats meanwhile.
     Renewals,
     /// The candidate is closed, which releases the lease, and so is the store.
     Release,
 }
 
 const RENEWALS: u64 = 10;
-/// Nothing is under way when the counters stand still for so long; a renewal is due every 2 s.
+/// Nothing is under way when the counters do not change for this long; a renewal is due every 2 s.
 const QUIET: Duration = Duration::from_millis(500);
-/// On a busy machine an answer may be late, and is asked for again. Then another election is counted.
+/// On a busy machine an answer may be late and the request repeated. Then another election is counted.
 const ELECTIONS: usize = 3;
 
 /// The server's counters of its clients.
@@ -177,7 +177,7 @@ async fn quiet(server: &NatsServer) -> Traffic {
     }
 }
 
-/// The number of writes that the bucket has had, without asking the store.
+/// The number of writes that the bucket has had, without a request to the store.
 fn last_sequence(server: &NatsServer) -> Option<u64> {
     let streams = server.monitoring("/jsz?accounts=1&streams=1")?;
     let details = streams["account_details"][0]["stream_detail"].as_array()?;

@@ -1,4 +1,4 @@
-//! The candidates in the elections of a bucket, asked over plain NATS.
+//! The candidates in the elections of a bucket, requested over plain NATS.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use incumbent_testkit::wait;
 
 use crate::support::*;
 
-/// Far longer than any step takes, also on a busy machine.
+/// Far longer than any step takes, even on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 const CALLS: &str = "_incumbent.roll.elections";
 
@@ -39,11 +39,11 @@ async fn until_told(store: &Store, expected: &[&str]) {
     .await;
 }
 
-/// Calls as a plain client does, and returns the first answer, if one comes before another call is answered.
+/// Calls like a plain client, and returns the first answer, if one comes before another call is answered.
 async fn first_answer(client: &Client, call: &str) -> Option<String> {
     let mut answers = client.subscribe(format!("{CALLS}.mine")).await.unwrap();
     client.publish_with_reply(CALLS, format!("{CALLS}.mine"), call.to_owned().into()).await.unwrap();
-    // Calls arrive in order: a call not answered before this one is not answered at all.
+    // Calls arrive in order, so a call that was not answered before this one will not be answered.
     let mut later = client.subscribe(format!("{CALLS}.later")).await.unwrap();
     client.publish_with_reply(CALLS, format!("{CALLS}.later"), "".into()).await.unwrap();
     tokio::select! {
@@ -53,7 +53,7 @@ async fn first_answer(client: &Client, call: &str) -> Option<String> {
     }
 }
 
-/// The subjects subscribed on connections of that name, apart from inboxes.
+/// The subjects subscribed on connections with that name, except inboxes.
 fn call_subscriptions(server: &NatsServer) -> Vec<String> {
     let connections = wait::until_some("the connections", TIME_LIMIT, || server.monitoring("/connz?subs=1"));
     let all = connections["connections"].as_array().unwrap().iter();
@@ -111,7 +111,7 @@ async fn a_call_about_another_incarnation_of_the_bucket_is_not_answered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_made_again_is_named_by_its_new_incarnation() {
-    // Short, for the candidate learns of it when it renews.
+    // Short, because the candidate learns of it when it renews.
     let short = InitOptions::new(Duration::from_secs(5));
     let bench = Bench::with(&short).await;
     let (store, aside) = (connect(&bench.server.url()).await, connect(&bench.server.url()).await);
@@ -122,7 +122,7 @@ async fn a_bucket_made_again_is_named_by_its_new_incarnation() {
     until_told(&aside, &["jobs ada"]).await;
 }
 
-/// The caller names the subject of the answers: no candidate can be made to write a record that way.
+/// The caller names the subject of the answers: that way no candidate can be made to write a record.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_goes_nowhere_but_beside_the_call() {
     let bench = Bench::start().await;
@@ -179,7 +179,7 @@ async fn answers_that_cannot_be_read_name_no_candidate() {
     answering.abort();
 }
 
-/// Permissions from before requests for candidates: the only difference is that no candidate is listed.
+/// Permissions from before requests for candidates existed: the only difference is that no candidate is listed.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_requests_for_candidates_are_not_permitted_campaigns_run_without_warning() {
     let strict = "permissions: { \
@@ -187,7 +187,7 @@ async fn where_requests_for_candidates_are_not_permitted_campaigns_run_without_w
         subscribe: { allow: [\"_INBOX.>\"] } }";
     let config = format!(
         "accounts {{ A: {{ jetstream: enabled, users: [ \
-            {{ user: admin, password: p }}, {{ user: old, password: p, {strict} }} ] }} }}"
+         {{ user: admin, password: p }}, {{ user: old, password: p, {strict} }} ] }} }}"
     );
     let server = NatsServer::start(Options::new().config(config));
     let url = |user: &str| server.url().replace("nats://", &format!("nats://{user}:p@"));

@@ -20,7 +20,7 @@ fn cluster_settings(cluster: &NatsCluster) -> NatsSettings {
     settings(&cluster.addresses())
 }
 
-/// Makes a bucket, as soon as the servers know enough of each other to place it.
+/// Creates a bucket, as soon as the servers know enough of each other to place it.
 async fn make(settings: &NatsSettings, options: &InitOptions) {
     wait::until_async("a place for three replicas", FAIL_OVER, || async {
         match init(settings, options).await {
@@ -90,7 +90,7 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     cluster[leader].kill();
     let write = acquire(Expect::Revision(held));
     wait::until_some_async("a write to be applied", FAIL_OVER, || async {
-        // As the driver does: no answer for a while is unknown, and another server is asked.
+        // Like the driver: no answer for a while means unknown, and another server is asked.
         let outcome = tokio::time::timeout(Duration::from_secs(1), store.write(KEY, write.clone())).await;
         match outcome.unwrap_or(Outcome::Unknown) {
             Outcome::Applied { .. } => Some(()),

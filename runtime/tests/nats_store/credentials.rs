@@ -1,4 +1,4 @@
-//! Every way to authenticate, and the error where it fails.
+//! Every way to authenticate, and the error if it fails.
 
 use std::fs;
 use std::process::Command;
@@ -145,7 +145,7 @@ fn jwt_of(account: &KeyPair, operator: &KeyPair, claims: Value) -> String {
     jwt(account, operator, "account", claims)
 }
 
-/// A token of NATS: its subject, signed by its issuer.
+/// A NATS token: its subject, signed by its issuer.
 fn jwt(subject: &KeyPair, issuer: &KeyPair, kind: &str, mut claims: Value) -> String {
     claims["type"] = kind.into();
     claims["version"] = 2.into();

@@ -1,4 +1,4 @@
-//! Broken connections, servers that are away, missing permissions.
+//! Broken connections, unreachable servers, missing permissions.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ async fn a_reconnection_makes_a_new_connection() {
     applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
 }
 
-/// A bucket whose lease is 6 s, and the addresses of two servers that take connections and drop all packets.
+/// A bucket whose lease is 6 s, and the addresses of two servers that accept connections and drop all packets.
 #[tokio::test]
 async fn addresses_that_drop_packets_cost_a_sixth_of_the_lease_together() {
     let bench = Bench::with(&InitOptions::new(Duration::from_secs(6))).await;
@@ -89,7 +89,7 @@ async fn addresses_that_drop_packets_cost_a_sixth_of_the_lease_together() {
     wait::until_async("another connection", GENEROUS, || async { events.connected().len() == 2 }).await;
     let took = begun.elapsed();
     assert_eq!(events.connected(), [answers.url(), answers.url()]);
-    // One of them takes 2 s where the client gives each the whole time of a connection.
+    // One of them would take 2 s if the client gave each the whole time of a connection.
     assert!(took < Duration::from_millis(1800), "{took:?}");
     within(store.inspect()).await.unwrap();
 }

@@ -101,7 +101,7 @@ impl Events {
     }
 }
 
-/// Fails where a call takes too long: none of these tests waits on a store that works.
+/// Fails if a call takes too long: none of these tests waits on a working store.
 pub(crate) async fn within<F: Future>(call: F) -> F::Output {
     timeout(GENEROUS, call).await.unwrap_or_else(|_| panic!("no answer within {GENEROUS:?}"))
 }
@@ -157,7 +157,7 @@ pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> WatchEvent 
     next_or_end(watch).await.expect("the watch has ended")
 }
 
-/// The next change, or none where the watch ends.
+/// The next change, or none if the watch ends.
 pub(crate) async fn next_or_end(watch: &mut BoxStream<'static, Watched>) -> Option<WatchEvent> {
     let change = async |item| match item {
         Watched::Entry(change) => Some(change),

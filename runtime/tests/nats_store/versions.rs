@@ -1,4 +1,4 @@
-//! The same on every version of the server that is supported.
+//! The same on every supported version of the server.
 
 use std::time::Duration;
 

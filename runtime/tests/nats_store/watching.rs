@@ -1,4 +1,4 @@
-//! The watch, over the keys that are followed or over all.
+//! The watch, over the followed keys or over all.
 
 use std::io::Write;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn a_watch_delivers_the_present_entries_and_then_every_change_in_order() {
 
     let mut held = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
     for _ in 0..20 {
-        // Read before the next write: the server skips an entry that is replaced before it was sent.
+        // Read before the next write, because the server skips an entry that is replaced before it was sent.
         let seen = next(&mut watch).await;
         assert_eq!((seen.key.as_str(), seen.entry.revision()), (KEY, Some(held)));
         held = applied(&bench.store, KEY, &acquire(Expect::Revision(held))).await;
@@ -38,7 +38,7 @@ async fn a_watch_delivers_the_present_entries_and_then_every_change_in_order() {
     assert_eq!(next(&mut watch).await.entry.revision(), Some(released));
 }
 
-/// The keys up to the item that says of these that all was shown, in order.
+/// The keys up to the item that reports that all of `of` was shown, in order.
 async fn keys_until_all_is_shown(watch: &mut BoxStream<'static, Watched>, of: &Scope) -> Vec<String> {
     let mut keys = Vec::new();
     loop {
@@ -70,7 +70,7 @@ async fn a_watch_of_few_keys_shows_these_and_the_requests_about_them_on_every_ve
         let shown = keys_until_all_is_shown(&mut watch, &these(&["a"])).await;
         assert_eq!(shown, ["a", "_incumbent.hand-over.a"], "{version:?}");
 
-        // Another key: all of them are shown again, and what is written meanwhile.
+        // Another key: all keys are shown again, with what is written meanwhile.
         store.follow("c");
         let shown = keys_until_all_is_shown(&mut watch, &these(&["a", "c"])).await;
         assert_eq!(shown, ["a", "c", "_incumbent.hand-over.a"], "{version:?}");
@@ -79,7 +79,7 @@ async fn a_watch_of_few_keys_shows_these_and_the_requests_about_them_on_every_ve
         store.put(&HandOver::key("c"), b"to ada").await.unwrap();
         assert_eq!(next(&mut watch).await.key, "_incumbent.hand-over.c", "{version:?}");
 
-        // A key that is left is shown until the next watch.
+        // An unfollowed key is shown until the next watch.
         store.unfollow("a");
         store.put("a", b"elsewhere").await.unwrap();
         assert_eq!(next(&mut watch).await.key, "a", "{version:?}");
@@ -131,9 +131,9 @@ async fn a_watch_that_the_bucket_has_no_place_for_is_refused_with_the_remedy() {
     let refused = within(second.watch()).await.err().expect("there is one consumer already");
     assert_eq!(
         refused.detail,
-        "the NATS bucket \"elections\" has as many consumers as it may (maximum consumers limit reached), and \
-         each process needs one: raise `max_consumers` of its stream KV_elections or of the account; where none \
-         is set, nats-server 2.15 and newer allow 1,000"
+        "the NATS bucket \"elections\" has reached its limit of consumers (maximum consumers limit reached), and each \
+         process needs one: raise `max_consumers` of its stream KV_elections or of the account; if neither is set, \
+         nats-server 2.15 and newer allow 1,000"
     );
 }
 
@@ -202,7 +202,7 @@ async fn a_watch_ends_when_a_heartbeat_reveals_a_missing_delivery() {
     let stream = bench.jetstream().await.get_stream("KV_elections").await.unwrap();
     let consumer = stream.consumers().next().await.unwrap().unwrap();
     let inbox = consumer.config.deliver_subject.unwrap();
-    // The client library sends no status lines, so this speaks the protocol itself.
+    // The client library sends no status lines, so this uses the protocol directly.
     let headers = "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 9\r\n\r\n";
     let length = headers.len();
     let lines = format!("CONNECT {{\"headers\": true}}\r\nHPUB {inbox} {length} {length}\r\n{headers}\r\n");
@@ -217,7 +217,7 @@ async fn a_watch_that_nothing_happens_to_stays() {
     let mut watch = within(bench.store.watch()).await.unwrap();
     let sent = || bench.server.monitoring("/connz")?["connections"][0]["out_msgs"].as_u64();
     let before = wait::until_some("the number of messages", GENEROUS, sent);
-    // More than twice as many heartbeats as it would miss before it ended.
+    // More than twice as many heartbeats as it may miss before it ends.
     let heartbeats = wait::until_async("heartbeats", GENEROUS, || async { sent() >= Some(before + 8) });
     tokio::select! {
         biased;
@@ -268,7 +268,7 @@ async fn a_watch_that_is_dropped_leaves_no_consumer_behind() {
 async fn a_listing_ends_though_entries_that_it_counted_expire_before_they_are_sent() {
     let bench = Bench::with(&InitOptions::new(Duration::from_secs(2))).await;
     let jetstream = bench.jetstream().await;
-    // One after the other, so that most listings meet some that expire.
+    // One after the other, so that most listings meet expiring records.
     for number in 0..200 {
         let sent = jetstream.publish(format!("$KV.{BUCKET}.{number}"), "elsewhere".into()).await.unwrap();
         within(async { sent.await.unwrap() }).await;
@@ -279,7 +279,7 @@ async fn a_listing_ends_though_entries_that_it_counted_expire_before_they_are_se
     })
     .await;
     let list = async || {
-        // A server keeps the consumer of each for some seconds, and a thousand at most.
+        // A server keeps the consumer of each listing for some seconds, and at most a thousand.
         for _ in 0..240 {
             within(bench.store.list()).await.unwrap();
         }

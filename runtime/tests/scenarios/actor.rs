@@ -8,10 +8,10 @@ use incumbent_testkit::wait;
 
 use crate::bench::margin;
 
-/// Far longer than any step takes, also on a busy machine.
+/// Far longer than any step takes, even on a busy machine.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(90);
 
-/// An event of a candidate. Unlike an `Event` it holds no term, and so delays no drain.
+/// An event of a candidate. Unlike an `Event` it holds no term, so it delays no drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reported {
     Won(Won),
@@ -32,7 +32,7 @@ pub(crate) struct Won {
 pub(crate) struct Lost {
     pub(crate) token: Token,
     pub(crate) reason: Reason,
-    /// The time of the read, a little later than the event.
+    /// The time of the read, slightly later than the event.
     pub(crate) at: Instant,
 }
 

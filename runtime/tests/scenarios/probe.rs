@@ -1,4 +1,4 @@
-//! Whether two candidates ever led at once, by their answers.
+//! Checks by their answers whether two candidates ever led at once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::actor::{Actor, Log, check_terms};
 /// The interval between questions to a candidate.
 const EVERY: Duration = Duration::from_micros(500);
 
-/// Asks the candidates of one election all the time.
+/// Constantly asks the candidates of one election whether they lead.
 pub(crate) struct Probe {
     logs: Vec<Log>,
     names: Vec<String>,
@@ -57,7 +57,7 @@ pub(crate) fn never_two(terms: Vec<Proven>) {
     assert_eq!(History::new(terms).overlaps(), [], "two led at once");
 }
 
-/// The last time that the candidate is known to lead.
+/// The last time at which the candidate is known to have led.
 pub(crate) fn last_led(terms: &[Proven]) -> Instant {
     terms.last().map_or(Instant::ZERO, |term| term.evidence.seen)
 }

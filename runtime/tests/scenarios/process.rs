@@ -1,8 +1,8 @@
-//! Candidates that are processes of their own, so that they can be killed and stopped.
+//! Candidates that are separate processes, so that they can be killed and stopped.
 //!
-//! A candidate is this very test binary, started again with a variable in its environment that makes
-//! [`the_candidate`] run one. It asks itself all the time whether it leads, and prints a line of JSON for
-//! every event and answer; its commands come on its standard input.
+//! A candidate is this test binary, started again with an environment variable that makes [`the_candidate`] run one. It
+//! constantly asks itself whether it leads, and prints a line of JSON for every event and answer; its commands come on
+//! its standard input.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -23,9 +23,9 @@ use crate::actor::TIME_LIMIT;
 use crate::bench::{KEY, store_url};
 use crate::probe::{never_two, proven};
 
-/// Makes [`the_candidate`] run one; without it it does nothing.
+/// Makes [`the_candidate`] run a candidate; without this variable it does nothing.
 const ROLE: &str = "INCUMBENT_SCENARIO_CANDIDATE";
-/// An answer so long after the last one comes from a process that was stopped, and is always printed.
+/// An answer this long after the last one comes from a process that was stopped, and is always printed.
 const STOPPED: Duration = Duration::from_millis(100);
 
 /// A line that a candidate prints.
@@ -45,7 +45,7 @@ impl Line {
     }
 }
 
-/// A candidate in a process of its own.
+/// A candidate in a separate process.
 pub(crate) struct Process {
     pub(crate) name: String,
     pub(crate) child: ChildGuard,
@@ -178,7 +178,7 @@ pub(crate) fn never_two_processes(processes: &[&Process]) {
     never_two(processes.iter().flat_map(|process| process.terms()).collect());
 }
 
-/// Not a test: a candidate, where [`Process`] starts this binary again.
+/// Not a test: a candidate, if [`Process`] started this binary.
 #[test]
 fn the_candidate() {
     if std::env::var_os(ROLE).is_none() {
@@ -191,7 +191,7 @@ fn the_candidate() {
     std::process::exit(0);
 }
 
-/// Prints reports, and the answers of a leader and those after it.
+/// Prints reports, a leader's answers, and the answers after them.
 #[derive(Clone, Default)]
 struct Printed(Arc<Mutex<Option<Reading>>>);
 

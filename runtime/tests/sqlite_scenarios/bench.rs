@@ -22,7 +22,7 @@ pub(crate) const BUSY: Duration = Duration::from_secs(10);
 /// The longest interval at which candidates read the file.
 const POLL: Duration = Duration::from_secs(1);
 
-/// A file on which no election was ever held.
+/// A file on which no election ever ran.
 pub(crate) struct Bench {
     folder: TempDir,
 }
@@ -43,7 +43,7 @@ impl Bench {
         format!("sqlite:{}", self.path().display())
     }
 
-    /// What can keep every candidate from the file, as a proxy can from a server.
+    /// A lock that can keep every candidate from the file, like a proxy from a server.
     pub(crate) fn proxy(&self) -> Lock {
         Lock { sql: Connection::open(self.path()).unwrap(), url: self.url() }
     }
@@ -59,7 +59,7 @@ impl Bench {
         });
     }
 
-    /// Stops a candidate's process (SIGSTOP), and not during a transaction: that would keep every other candidate from
+    /// Stops a candidate's process (SIGSTOP), but not during a transaction, which would keep every other candidate from
     /// writing.
     pub(crate) fn stop(&self, process: &Process) {
         let lock = self.proxy();
@@ -85,17 +85,17 @@ impl Lock {
     }
 }
 
-/// Runs a scenario on a file: there is one version.
+/// Runs a scenario on a file, of which there is one version.
 pub(crate) async fn on_each<F: Future<Output = ()>>(lease: Duration, scenario: impl Fn(Bench) -> F) {
     scenario(Bench::start(lease).await).await;
 }
 
-/// The URL for a candidate that a lock can keep from the file: that of all candidates.
+/// The URL for a candidate that a lock can keep from the file, which is the URL of all candidates.
 pub(crate) fn url_through(lock: &Lock) -> String {
     lock.url.clone()
 }
 
-/// The URL that a candidate in a process of its own opens, as the test gives it.
+/// The URL that a candidate in a separate process opens, which the test gives.
 pub(crate) fn store_url(url: &str) -> String {
     url.to_owned()
 }

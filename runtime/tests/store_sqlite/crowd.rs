@@ -1,5 +1,5 @@
-//! Many candidates that wait on one file, each in a process of its own: they cost the machine next to nothing, and the leader
-//! keeps its term beside them.
+//! Many candidates that wait on one file, each in a separate process: they cost the machine next to nothing, and the
+//! leader keeps its term.
 //!
 //! `INCUMBENT_TEST_CROWD=300` sets their number.
 
@@ -14,16 +14,16 @@ use incumbent::{CampaignOptions, Event, Store};
 
 use crate::processes::{OutputLines, Process, say};
 
-/// Long enough not to end just because the machine is busy.
+/// Long enough not to end merely because the machine is busy.
 const LEASE: Duration = Duration::from_secs(10);
 /// The time of the measurement: several renewals.
 const WATCHED: Duration = Duration::from_secs(14);
-/// The share of two processors that 300 candidates may take, in sum.
+/// The share of two processors that 300 candidates may take in total.
 const SHARE: f64 = 0.05 * 2.0 / 300.0;
-/// The factor of a test build, without optimisation.
+/// The factor for a test build without optimisation.
 const ALLOWANCE: f64 = 3.0;
 
-/// The child's part: campaigns, and prints when it leads and when it does not.
+/// The child's part: campaigns, and prints when it begins and stops leading.
 pub(crate) async fn wait(path: &Path, name: &str) {
     let clock = Clock::system();
     let sqlite = Sqlite::open(&SqliteSettings::new(path), &clock).await.unwrap();
@@ -41,7 +41,7 @@ pub(crate) async fn wait(path: &Path, name: &str) {
     }
 }
 
-/// The time the threads of a process have run.
+/// The time that the threads of a process have run.
 fn ran(process: &Process) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{}/task", process.child.id())).unwrap();
     let nanos = tasks.map(|task| {
@@ -74,7 +74,7 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
     let mut waiting: Vec<_> = (0..crowd).map(|n| Process::start("wait", &path, &format!("p{n}"))).collect();
     let voices: Vec<_> = waiting.iter_mut().map(register).collect();
     let stood = began.elapsed();
-    // Until they are written down, and have observed each other.
+    // Until they are stored, and have observed each other.
     let sql = rusqlite::Connection::open(&path).unwrap();
     let listed = || sql.query_row("SELECT count(*) FROM candidate", [], |row| row.get::<_, i64>(0));
     while usize::try_from(listed().unwrap_or_default()).unwrap() < crowd + 1 {

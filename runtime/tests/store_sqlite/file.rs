@@ -1,4 +1,4 @@
-//! Events that a SQLite file survives or reports: reboots, locks, damage, deletion, wrong files.
+//! Events that an SQLite file survives or reports: reboots, locks, damage, deletion, wrong files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ mod a_lock {
             assert!(futures_util::poll!(&mut writing).is_pending());
             program.execute_batch("ROLLBACK").unwrap();
             match writing.await {
-                // The machine was so busy that the moment was too long.
+                // The machine was too busy for such a short time.
                 Outcome::Busy => None,
                 outcome => Some(applied(outcome)),
             }
@@ -101,7 +101,7 @@ mod a_lock {
         program.execute_batch("BEGIN IMMEDIATE").unwrap();
         let write = acquire(1, Expect::Absent, "a", LEASE);
         let mut turns = 0_u32;
-        // This runtime has one thread: it can only turn if the write does not block it.
+        // This runtime has one thread, so it can only run if the write does not block it.
         let turning = async {
             loop {
                 turns += 1;
@@ -126,7 +126,7 @@ mod damage {
         let error = refused(&SqliteSettings::new(&path)).await;
         assert_eq!(error.kind(), ErrorKind::Broken);
         assert!(
-            error.message().contains("stop every candidate, move it away together with its -journal"),
+            error.message().contains("stop every candidate and move it away together with its -journal"),
             "{error}"
         );
     }
@@ -159,7 +159,7 @@ mod damage {
         assert_eq!(fault.kind, FaultKind::Broken, "{fault}");
         fs::rename(&kept, &path).unwrap();
         assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
-        // Where the repair took long, the first write begins a new incarnation.
+        // If the repair took long, the first write begins a new incarnation.
         eventually("it is written again", || async {
             let outcome = store.write("jobs", write.clone()).await;
             matches!(outcome, Outcome::Applied { .. }).then_some(())
@@ -304,7 +304,7 @@ mod opening {
         assert!(error.message().contains("`incumbent init`"), "{error}");
         let error = refused(&SqliteSettings::new(folder.path().join("no/elections.db"))).await;
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        assert!(error.message().contains("make it first"), "{error}");
+        assert!(error.message().contains("create it first"), "{error}");
     }
 
     #[tokio::test]
@@ -344,8 +344,7 @@ async fn an_operators_deletion_says_the_lease_of_the_last_live_record() {
     let store = open(&path, &clock).await;
     acquired(&store, "jobs", "a", LEASE).await;
     for _ in 0..2 {
-        // Deleted again, and after its time, it is the same lease: nothing else states the time for
-        // which the holder was to lead.
+        // Deleted again after its time, the lease is the same: nothing else states for how long the holder could lead.
         let revision = store.delete("jobs").await.unwrap();
         assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE) });
         clock.advance(LEASE * 2);

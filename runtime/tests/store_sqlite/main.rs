@@ -1,4 +1,4 @@
-//! The SQLite store: the contract, the accidents of its file, and several processes on one file.
+//! The SQLite store: the contract, accidents of its file, and several processes on one file.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ use incumbent::incumbent_core::Instant;
 use incumbent::store::{Adapter, Sqlite, SqliteSettings, StoreAdmin};
 use tempfile::TempDir;
 
-/// A file in a folder of its own, on a clock that stands still until a test moves it.
+/// A file in its own folder, on a clock that moves only when a test moves it.
 struct File {
     folder: TempDir,
     clock: Clock,

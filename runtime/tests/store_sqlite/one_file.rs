@@ -1,5 +1,5 @@
-//! Operations on a file under its leader: restored, copied over, linked, mounted, its companions removed. Each
-//! candidate is a process that prints at every moment whether it leads; two never do.
+//! Operations on a file under its leader: it is restored, copied over, linked, mounted, or its companions are removed.
+//! Each candidate is a process that constantly prints whether it leads; two never do.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +48,7 @@ pub(crate) async fn lead(path: &Path, name: &str) {
     }
 }
 
-/// A candidate in a process of its own, and the moments in which it led.
+/// A candidate in a separate process, and the moments in which it led.
 struct Candidate {
     process: Process,
     line: Receiver<String>,
@@ -75,7 +75,7 @@ impl Candidate {
         Self { process, line, led: BTreeMap::new(), refused: None }
     }
 
-    /// Reads its output until it led at `after` or later; returns the token it led with.
+    /// Reads its output until it led at `after` or later; returns its token.
     fn leads_after(&mut self, after: u64) -> String {
         let deadline = Instant::now() + LONG;
         loop {
@@ -120,7 +120,7 @@ impl Candidate {
         true
     }
 
-    /// Stops it by SIGSTOP, or lets it go on.
+    /// Stops it by SIGSTOP, or lets it continue.
     fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([signal, &self.process.child.id().to_string()]).status();
         assert!(status.unwrap().success());
@@ -153,7 +153,7 @@ fn file() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// A leader on a file that was backed up when it was new, longer ago than a copy could pass for the present.
+/// A leader on a file that was backed up when it was new, too long ago for the copy to pass as current.
 async fn a_leader_and_a_backup(path: &Path) -> (Candidate, PathBuf) {
     Sqlite::init(&SqliteSettings::new(path), &Clock::system(), true).await.unwrap();
     let backup = path.with_file_name("backup");
@@ -168,7 +168,7 @@ fn remove_companions(path: &Path) {
     for end in ["-wal", "-shm", "-journal"] {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
-        // They exist in the middle of a write only, or not at all.
+        // They exist only in the middle of a write, or not at all.
         let _ = fs::remove_file(PathBuf::from(name));
     }
 }
@@ -237,7 +237,7 @@ async fn a_backup_renamed_over_the_file_under_a_leader_makes_no_second_one() {
     .await;
 }
 
-/// A stopped leader notices nothing: its knowledge does not help, and only the file can show the change.
+/// A stopped leader notices nothing, so only the file itself can show the change.
 async fn one_at_a_time_beside_a_stopped_leader(act: impl FnOnce(&Path, &Path)) {
     let (_folder, path) = file();
     let (mut ada, backup) = a_leader_and_a_backup(&path).await;
@@ -287,7 +287,7 @@ async fn a_second_name_of_the_file_is_refused() {
     assert_one_at_a_time(ada, cleo);
 }
 
-/// A container with another clock would count as over every lease whose beginning it did not observe.
+/// A container with another clock would consider every lease over whose beginning it did not observe.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_process_in_a_time_namespace_with_another_clock_is_refused() {
@@ -310,7 +310,7 @@ async fn a_process_in_a_time_namespace_with_another_clock_is_refused() {
     assert_one_at_a_time(ada, cleo);
 }
 
-/// The effect of `docker -v /srv/elections.db:/elections.db`: the journal beside the file would be another one.
+/// The effect of `docker -v /srv/elections.db:/elections.db`: the file's journal would be a different one.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_file_that_is_mounted_alone_is_refused() {

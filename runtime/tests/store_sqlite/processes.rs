@@ -1,4 +1,4 @@
-//! Several processes on one file. Each child is this test binary again; its environment selects its part.
+//! Several processes on one file. Each child is this test binary; its environment selects its part.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -216,7 +216,7 @@ async fn a_writer_that_is_killed_loses_no_acknowledged_write() {
     assert_sound(&path);
 }
 
-/// Renews and takes over, through every change of the file, until a file `stop` appears beside it.
+/// Renews and takes over, through every change of the file, until a file `stop` appears next to it.
 async fn struggle(store: &Sqlite, name: &str, path: &Path) {
     let stop = path.with_file_name("stop");
     let mut known = (Incarnation(0), Revision(0));
@@ -297,7 +297,7 @@ async fn fill_the_disk(store: &Sqlite, path: &Path) {
                 assert!(fault.detail.contains("the disk is full; free some space"), "{fault}");
                 failures += 1;
             }
-            // A connection of the store was still at work; it is not the disk.
+            // A connection of the store was still busy; the disk is not the cause.
             Outcome::Busy => {}
             other => panic!("{other:?}"),
         }
@@ -314,7 +314,7 @@ async fn fill_the_disk(store: &Sqlite, path: &Path) {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_full_disk_is_reported_and_loses_nothing() {
-    // Only the child sees the small disk, and it goes with the child.
+    // Only the child sees the small disk, which disappears with the child.
     const MOUNT: &str = r#"mount -t tmpfs -o size=400k none "$0" && exec "$@""#;
     let (folder, path) = file();
     let as_root = Command::new("unshare").args(["--mount", "true"]).status();
@@ -346,7 +346,7 @@ async fn a_candidate_of_a_killed_process_is_no_longer_listed_and_its_row_goes_wi
     let mut ben = Process::start("register", &path, "ben");
     assert_eq!((ada.says().as_deref(), ben.says().as_deref()), (Some("registered"), Some("registered")));
     until_told(&aside, &["ada", "ben"]).await;
-    // A process that has ended and is not reaped is gone, too.
+    // A process that has ended but is not reaped counts as gone too.
     ada.child.kill().unwrap();
     until_told(&aside, &["ben"]).await;
     let sql = rusqlite::Connection::open(&path).unwrap();

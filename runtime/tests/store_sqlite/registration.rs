@@ -66,7 +66,7 @@ async fn a_candidate_writes_when_it_comes_and_goes_and_nothing_while_it_waits() 
     let clock = clock();
     let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
     let operator = Sqlite::open(&SqliteSettings::new(&path), &clock).await.unwrap();
-    // A bare record, which lives for 30 s.
+    // A bare record, which lasts for 30 s.
     operator.put("jobs", b"another").await.unwrap();
     let ada = register(&store, "ada").await;
     until_told(&aside, &["ada"]).await;
@@ -129,7 +129,7 @@ async fn candidates_are_written_into_the_file_that_replaces_the_one_before() {
     let _ada = register(&store, "ada").await;
     until_told(&aside, &["ada"]).await;
     std::fs::remove_file(&path).unwrap();
-    // A watch that failed is begun again later, by the clock.
+    // A failed watch is begun again later, by the clock.
     eventually("it is listed again", || async {
         clock.advance(Duration::from_millis(100));
         (listed(&aside).await == ["ada"]).then_some(())

@@ -1,5 +1,5 @@
-//! Files of another time: of an earlier boot, restored from a backup or copied, or with the write-ahead log of an earlier
-//! version.
+//! Files from another time: from an earlier boot, restored from a backup or copied, or with the write-ahead log of an
+//! earlier version.
 
 use std::fs;
 use std::time::Duration;
@@ -25,7 +25,7 @@ mod after_a_reboot {
         drop(before);
         let clock = clock_after_reboot();
         let after = open(&path, &clock).await;
-        // The leader may run on another machine that shares the file undetected, and may still lead.
+        // The leader may still lead, on another machine that shares the file undetected.
         let early = after.write("jobs", acquire(2, Expect::Absent, "b", LEASE)).await;
         assert_eq!(early, Outcome::Refused { current: old });
         clock.advance(LEASE - Duration::from_nanos(1));
@@ -62,7 +62,7 @@ mod after_a_reboot {
         drop(before);
         let after = open(&path, &clock_after_reboot()).await.inspect().await.unwrap();
         assert_eq!(after.incarnation, info.incarnation);
-        // The age it had reached, and the minute since the machine was started.
+        // The age that it had reached, plus the minute since the machine was started.
         assert_eq!(after.age, Some(Duration::from_secs(560)));
     }
 
@@ -86,7 +86,7 @@ mod after_a_reboot {
         let clock = clock_after_reboot();
         let store = open(&path, &clock).await;
         let revision = acquired(&store, "jobs", "a", LEASE).await;
-        // A second opening in the same boot ends nothing.
+        // A second opening in the same boot ends no lease.
         let other = open(&path, &clock).await;
         clock.advance(LEASE - Duration::from_nanos(1));
         assert_eq!(other.read("jobs").await.unwrap().revision(), Some(revision));
@@ -134,7 +134,7 @@ mod a_restored_file {
         assert_eq!(copied.read("jobs").await.unwrap().revision(), Some(revision));
         clock.advance(Duration::from_nanos(1));
         assert!(acquired(&copied, "jobs", "b", LEASE).await > revision);
-        // Opened again it is the same.
+        // Opened again, it is the same.
         assert_eq!(incarnation_of(&open(&copy, &clock).await).await.0, next);
         assert_eq!(incarnation_of(&store).await.0, incarnation, "and so is the file it was made from");
     }
@@ -182,12 +182,12 @@ mod a_restored_file {
         assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(second));
         fs::copy(&backup, &path).unwrap();
         assert_eq!(next(&mut watch).await, None);
-        // What was read in the middle of the copy says so once more.
+        // A read in the middle of the copy reports it once more.
         let info = eventually("the store to be read", || async { store.inspect().await.ok() }).await;
         assert!(info.incarnation.0 > incarnation);
     }
 
-    /// SQLite takes its cached pages for those of the file as long as a count in the file is the same.
+    /// SQLite considers its cached pages current as long as a count in the file stays the same.
     #[tokio::test]
     async fn copied_into_the_open_one_and_written_to_as_often_is_read_as_it_is() {
         let (folder, path) = file();
@@ -201,7 +201,7 @@ mod a_restored_file {
         assert_eq!(store.list().await.unwrap().len(), 1);
         fs::copy(&backup, &path).unwrap();
         let other = open(&path, &clock).await;
-        // Where the copy was slow, the other store notices it, and writes once more.
+        // If the copy was slow, the other store notices it, and writes once more.
         while other.put("other", b"there").await.is_err() {}
         let went_back = store.read("other").await;
         if incarnation_of(&other).await.0 == incarnation {
@@ -221,7 +221,7 @@ mod a_restored_file {
         let revision = acquired(&before, "jobs", "a", LEASE).await;
         let (incarnation, ..) = incarnation_of(&before).await;
         before.close().await;
-        // As in a copy of an hour ago: the file was changed now, and states that it was written then.
+        // As with an hour-old copy: the file was changed now, but states that it was written then.
         let program = Connection::open(&path).unwrap();
         program.execute("UPDATE store SET written = written - 3600000000000", []).unwrap();
         drop(program);

@@ -43,7 +43,7 @@ pub(crate) fn no_preset(value: &str) -> Text {
     Text::setting("preset").and(format!(" is {value}, and must be \"standard\", \"fast\" or \"go_compatible\""))
 }
 
-/// Refuses a win delay that is none.
+/// Refuses an invalid win delay.
 pub(crate) fn no_win_delay(value: &str, lengths: &str) -> Text {
     Text::setting("win_delay").and(format!(" is {value}, and must be \"automatic\", \"cautious\", or {lengths}, not negative; or a text such as \"10s\" or \"500ms\""))
 }
@@ -53,12 +53,12 @@ pub(crate) fn no_waits() -> Text {
     Text::setting("backoff").and(" is an empty list, and must be a list of one wait or more")
 }
 
-/// Refuses metadata that is no map.
+/// Refuses metadata that is not a map.
 pub(crate) fn no_map(value: &str) -> Text {
     Text::setting("metadata").and(format!(" is {value}, and must be a map of texts"))
 }
 
-/// Refuses metadata that is no text.
+/// Refuses metadata that is not a text.
 pub(crate) fn no_text_in_map(key: &str, value: &str) -> Text {
     Text::setting("metadata").and(format!("[{key:?}] is {value}, and must be a text"))
 }
@@ -68,7 +68,7 @@ pub(crate) fn watch_limit(value: &str, lengths: &str) -> Text {
     Text::setting("watch_loop").and(format!(" is {value}, and must be true for the lease, false for off, or at least 100 ms: {lengths}, not negative; or a text such as \"10s\" or \"500ms\""))
 }
 
-/// Refuses no interval of health checks.
+/// Refuses an interval of zero between health checks.
 pub(crate) fn health_interval(value: &str, lengths: &str) -> Text {
     Text::setting("health_interval").and(format!(" is {value}, and must be longer than nothing: {lengths}, not negative; or a text such as \"10s\" or \"500ms\""))
 }

@@ -28,7 +28,7 @@ public enum ErrorCode: String, CaseIterable, Hashable, Sendable {
     case forked = "FORKED"
     /// Only the leader may do this.
     case notLeader = "NOT_LEADER"
-    /// The store answers and cannot serve: it is full, locked or damaged.
+    /// The store answers but cannot serve: it is full, locked or damaged.
     case broken = "BROKEN"
     /// The term ended before the work that ran in it.
     case termEnded = "TERM_ENDED"
@@ -73,7 +73,7 @@ public enum IncumbentError: Error, Hashable, Sendable {
     case forked(Details)
     /// Only the leader may do this.
     case notLeader(Details)
-    /// The store answers and cannot serve: it is full, locked or damaged.
+    /// The store answers but cannot serve: it is full, locked or damaged.
     case broken(Details)
     /// The term ended before the work that ran in it.
     case termEnded(Reason, Details)

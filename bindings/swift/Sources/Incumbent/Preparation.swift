@@ -9,23 +9,23 @@ internal import IncumbentRaw
 /// ```
 public struct PreparationSettings: Sendable {
     // generated: init
-    /// States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
-    /// because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program
-    /// makes a store again under a leader, there can be two. Refused for a store that has been written to.
+    /// States that no election ever ran there. Otherwise no candidate leads until the store is one lease old, because
+    /// it may replace another in which a candidate still leads. Only by hand, or in a test: if a program recreates a
+    /// store under a leader, there can be two leaders. Refused for a store that has been written to.
     public var new: Bool?
-    /// NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists.
+    /// NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own.
     public var lease: Duration?
-    /// NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as
-    /// it is for one that exists.
+    /// NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an
+    /// existing one keeps its own.
     public var replicas: Int?
-    /// NATS: the most bytes of the bucket, where the account requires such a limit; 65536 at least; by default none for
-    /// a new bucket, and as it is for one that exists.
+    /// NATS: the most bytes of the bucket, if the account requires a limit; 65536 at least; by default none for a new
+    /// bucket; an existing one keeps its own.
     public var maxBytes: Int?
     /// NATS: whether watches report expiry (2.11 or newer).
     public var markers: Bool?
     /// NATS: whether each election can have its own lease (2.11 or newer).
     public var ownLeases: Bool?
-    /// NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE.
+    /// NATS: whether to change an existing bucket that differs; by default that is an error, UNSAFE_STORE.
     public var update: Bool?
     /// Kafka: the election whose topic is created.
     public var election: String?

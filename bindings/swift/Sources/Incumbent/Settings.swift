@@ -28,9 +28,9 @@ public struct StoreSettings: Sendable {
     }
 
     // generated: store
-    /// Whether a store that does not answer is an error; by default it is waited for.
+    /// Whether a store that does not answer is an error; by default candidates wait for it.
     public var failFast: Bool?
-    /// The lease that candidates are going to have, so that an unfit store is refused when it is opened.
+    /// The lease that candidates will have, so that an unsuitable store is refused when it is opened.
     public var expectedLease: Duration?
 
     private var generated: [String: Setting] {
@@ -102,8 +102,8 @@ public struct CampaignSettings: Sendable {
     public var name: String?
     /// The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more.
     public var preset: Preset?
-    /// The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
-    /// its records share that, else the preset's, and never more than the store's.
+    /// The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all
+    /// its records share it, else the preset's lease, never longer than the store's maximum age.
     public var lease: Duration?
     /// The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
     /// 1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record.
@@ -114,17 +114,17 @@ public struct CampaignSettings: Sendable {
     /// The time between reading the clock and acting on it; by default a twentieth of the lease, at most 250 ms. It is
     /// a part of the margin.
     public var slack: Duration?
-    /// The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
-    /// may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before;
-    /// a time is a minimum.
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader
+    /// may still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+    /// minimum.
     public var winDelay: WinDelay?
     /// The longest random wait before the first campaign, so that a fleet that starts together does not campaign
     /// together; by default a tenth of the lease, at most 1 s. Zero for no wait.
     public var splay: Duration?
-    /// The time that a leader has to finish its work when it leaves of its own accord; by default 10 s.
+    /// The time that a leader has to finish its work when it leaves voluntarily; by default 10 s.
     public var drain: Duration?
-    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
-    /// record that it saw last should have expired.
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+    /// record that it saw should have expired.
     public var interval: Duration?
     /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
     /// apply to a leader, which repeats a failed renewal as fast as its deadline demands.

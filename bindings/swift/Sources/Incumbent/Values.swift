@@ -65,21 +65,21 @@ public enum Reason: String, CaseIterable, Hashable, Sendable {
 /// The state of a campaign.
 public enum State: String, CaseIterable, Hashable, Sendable {
     // generated: states
-    /// Not in the race: not yet asked to campaign, or unhealthy.
+    /// Not campaigning: not yet asked to, or unhealthy.
     case idle = "IDLE"
     /// Waiting for a random time before its first campaign.
     case splaying = "SPLAYING"
-    /// In the race; another candidate holds the lease, or the key was not read yet.
+    /// Campaigning; another candidate holds the lease, or the key was not read yet.
     case waiting = "WAITING"
-    /// An acquire was sent, and not answered yet.
+    /// An acquire was sent but not answered yet.
     case acquiring = "ACQUIRING"
-    /// Holds the lease and does not lead yet, because a previous leader might still believe that it leads.
+    /// Holds the lease but does not lead yet, because a previous leader might still believe that it leads.
     case holding = "HOLDING"
     /// Leads.
     case leading = "LEADING"
     /// Leads, and is finishing its work.
     case draining = "DRAINING"
-    /// Leads no more, and releases the lease, or waits for the end of the term's work before it does.
+    /// No longer leads, and releases the lease once the term's work has ended.
     case releasing = "RELEASING"
     /// Over.
     case closed = "CLOSED"

@@ -8,8 +8,8 @@ use incumbent_core::text::Text;
 pub(crate) fn clock() -> InvalidSettings {
     InvalidSettings {
         setting: "clock",
-        value: "one that may stand still while the machine is suspended".into(),
-        limit: Text::from("one that counts the time of a suspension"),
+        value: "a clock that may stop while the machine is suspended".into(),
+        limit: Text::from("a clock that counts suspension"),
         remedy: Text::from("have the host read CLOCK_BOOTTIME on Linux, mach_continuous_time on macOS, or QueryPerformanceCounter on Windows, and answer counts-suspension with true"),
     }
 }

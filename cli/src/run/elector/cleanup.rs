@@ -1,8 +1,8 @@
-//! The cleanup process: it ends the work where the supervisor was killed.
+//! The cleanup process: it ends the work if the supervisor was killed.
 //!
 //! While there is work to end it holds an instruction: the command to run, and its environment. It runs the command
-//! when its standard input ends, because then the supervisor is gone, for whatever reason. A supervisor that ends in
-//! good order withdraws the instruction first.
+//! when its standard input ends, because then the supervisor is gone, for whatever reason. A supervisor that ends
+//! normally withdraws the instruction first.
 
 use std::io;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub(crate) struct CleanupArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// The number of further attempts, the first of them at once
+    /// The number of further attempts; the first of them comes at once
     #[arg(long)]
     retries: u32,
     /// The wait after a failure, from the second on
@@ -73,7 +73,7 @@ pub(crate) struct CleanupArgs {
 pub(crate) async fn cleanup(args: &CleanupArgs) -> io::Result<()> {
     let mut orders = Orders::new(c"run-cleanup")?;
     let mut instruction: Option<Instruction> = None;
-    // An incomplete order: the supervisor died while it wrote, and the instruction before it holds.
+    // An incomplete order: the supervisor died while it wrote, so the previous instruction holds.
     while let Some(next) = orders.next().await {
         instruction = next;
     }
@@ -87,12 +87,12 @@ pub(crate) async fn cleanup(args: &CleanupArgs) -> io::Result<()> {
 }
 
 async fn execute(instruction: &Instruction, args: &CleanupArgs) {
-    warn("the process that led is gone, and on-lost is run in its place");
+    warn("the process that led is gone, so on-lost is run in its place");
     if let Some(group) = instruction.begins.and_then(Pid::from_raw) {
         // A group that is gone needs no signal.
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // As in the reconciler: after a failure it runs again at once, and from then on at intervals.
+    // As in the reconciler: it runs again at once after the first failure, and at intervals after further failures.
     for tried in 0..=args.retries {
         if tried > 1 {
             tokio::time::sleep(args.retry_every).await;
@@ -106,10 +106,10 @@ async fn execute(instruction: &Instruction, args: &CleanupArgs) {
             Some(how) => warn(format_args!("on-lost failed: {how}")),
         }
     }
-    warn("giving up: what on-won began may still be going on here");
+    warn("giving up: the work that on-won began may still be running on this machine");
 }
 
-/// The cleanup process as its supervisor sees it.
+/// The supervisor's handle of the cleanup process.
 pub(super) struct Cleanup {
     process: Helper<Option<Instruction>>,
     /// The last instruction sent to it.
@@ -125,7 +125,7 @@ impl Cleanup {
         Ok(Self { process: Helper::start("run-cleanup", runner.file.folder(), arguments)?, last: None })
     }
 
-    /// Sets the instruction from now on; none: nothing to do.
+    /// Sets the instruction from now on; none if there is nothing to do.
     pub(super) fn set(&mut self, instruction: Option<Instruction>) {
         if self.last != instruction {
             self.last.clone_from(&instruction);
@@ -133,7 +133,7 @@ impl Cleanup {
         }
     }
 
-    /// Returns when the cleanup process has ended, which it should not. Cancel-safe.
+    /// Returns when the cleanup process has ended, which should not happen. Cancel-safe.
     pub(super) async fn gone(&mut self) {
         self.process.gone().await;
     }

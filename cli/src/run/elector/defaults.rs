@@ -1,4 +1,4 @@
-//! The settings of the tool elector, by its options and environment variables, where nothing else sets an option.
+//! The settings of the tool elector, from its options and environment variables, for options that nothing else sets.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::run::args::Args;
 use crate::run::source::CONSOLE;
 use crate::store::{encoded, shown};
 
-/// Fills in the options that the command line and our own settings leave open. Returns what a person should know.
+/// Fills in the options that the command line and our own settings leave open. Returns notes for the user.
 pub(crate) fn take_defaults(
     args: &mut Args,
     variable: impl Fn(&str) -> Option<String>,
@@ -26,13 +26,13 @@ pub(crate) fn take_defaults(
     let has_handlers = handlers.on_won.is_some() || handlers.on_lost.is_some();
     if !has_handlers && args.listen.is_none() && args.file.is_none() {
         return Err(Failure::usage(
-            "nothing to run: give a command as `-- CMD ARGS`, or handlers with --on-won CMD and --on-lost CMD, or --listen \
-             ADDRESS or --file PATH for a candidate alone",
+            "nothing to run: give a command as `-- CMD ARGS`, or handlers with --on-won CMD and --on-lost CMD, or \
+             --listen ADDRESS or --file PATH without a command",
         ));
     }
     if has_handlers && args.file.is_some() {
         return Err(Failure::usage(
-            "--file is for a candidate alone, and ELECTOR_START_COMMAND or ELECTOR_STOP_COMMAND gives a handler",
+            "--file is for a candidate without handlers, but ELECTOR_START_COMMAND or ELECTOR_STOP_COMMAND sets one",
         ));
     }
     if handlers.error_timeout.is_none()
@@ -67,7 +67,8 @@ pub(crate) fn take_defaults(
             Some("console") => Some(CONSOLE.into()),
             Some(other) => {
                 return Err(Failure::usage(format!(
-                    "ELECTOR_BACKEND or --backend is {other:?}, and can be console or etcd-lock: give --store URL instead"
+                    "ELECTOR_BACKEND or --backend is {other:?}, but must be console or etcd-lock: give --store URL \
+                     instead"
                 )));
             }
         };
@@ -79,8 +80,8 @@ pub(crate) fn take_defaults(
     {
         let wanted = interval.saturating_mul(3);
         notes.push(format!(
-            "a refresh interval of {} is not kept: a lease is renewed every third of its duration; for that interval, set \
-             --lease {}",
+            "the refresh interval of {} is ignored: a lease is renewed every third of its duration; for that \
+             interval, set --lease {}",
             span(interval),
             humantime::format_duration(wanted)
         ));
@@ -94,12 +95,12 @@ fn span_of(setting: &str, text: &str) -> Result<Option<Duration>, Failure> {
         return Ok(None);
     }
     let span = humantime::parse_duration(text).map_err(|error| {
-        Failure::usage(format!("{setting} is {text:?}, and must be a time such as 30s: {error}"))
+        Failure::usage(format!("{setting} is {text:?}, but must be a time such as 30s: {error}"))
     })?;
     Ok(Some(span).filter(|span| !span.is_zero()))
 }
 
-/// The prefix and the election of a keyspace: elector's was the path of one key.
+/// The prefix and the election of a keyspace, which in elector was the path of one key.
 fn split(keyspace: &str) -> (&str, &str) {
     let path = keyspace.trim_matches('/');
     path.rsplit_once('/').unwrap_or(("", path))
@@ -136,7 +137,7 @@ impl EtcdLock {
         }
         if hosts.is_empty() {
             return Err(Failure::usage(format!(
-                "the backend is etcd-lock, and {MEMBERS} names no server: give --store URL"
+                "the backend is etcd-lock, but {MEMBERS} names no server: give --store URL"
             )));
         }
         let files = [("tls_ca", &self.ca), ("tls_cert", &self.certificate), ("tls_key", &self.key)];
@@ -144,8 +145,8 @@ impl EtcdLock {
         let has_tls = encrypted > 0 || !files.is_empty();
         if has_tls && plain > 0 {
             return Err(Failure::usage(format!(
-                "{MEMBERS} names members by http://, and others by https:// or with files for TLS: a client uses TLS for \
-                 all members or for none"
+                "{MEMBERS} mixes members with http:// and members with https:// or files for TLS: a client uses TLS \
+                 for all members or for none"
             )));
         }
         let scheme = if has_tls { "etcds" } else { "etcd" };
@@ -156,7 +157,7 @@ impl EtcdLock {
         }
         if let Err(error) = url.parse::<StoreSettings>() {
             return Err(Failure::usage(format!(
-                "the backend is etcd-lock, which is --store {} here, and that cannot be opened: {error}",
+                "the backend etcd-lock is --store {} here, which cannot be opened: {error}",
                 shown(&url)
             )));
         }
@@ -237,7 +238,7 @@ mod tests {
             |variable, value| filled(&[], &[&HANDLERS[..], &[(variable, value)]].concat()).unwrap_err();
         assert!(refused("ELECTOR_ERROR_TIMEOUT", "soon").contains("ELECTOR_ERROR_TIMEOUT is \"soon\""));
         assert!(refused("ELECTOR_TTL", "soon").contains("ELECTOR_TTL is \"soon\""));
-        assert!(refused("ELECTOR_BACKEND", "zookeeper").contains("is \"zookeeper\", and can be console"));
+        assert!(refused("ELECTOR_BACKEND", "zookeeper").contains("is \"zookeeper\", but must be console"));
         assert!(refused("ELECTOR_BACKEND", "etcd-lock").contains("ELECTOR_ETCD_MEMBERS"));
     }
 
@@ -280,7 +281,7 @@ mod tests {
     fn a_refresh_interval_is_answered_with_the_lease_that_gives_it() {
         let (_, notes) = noted(&["--refresh-interval", "10s"], &HANDLERS).unwrap();
         assert_eq!(notes.len(), 1);
-        assert!(notes[0].contains("is not kept") && notes[0].ends_with("--lease 30s"), "{notes:?}");
+        assert!(notes[0].contains("is ignored") && notes[0].ends_with("--lease 30s"), "{notes:?}");
         let variables = [&HANDLERS[..], &[("ELECTOR_REFRESH_INTERVAL", "0")]].concat();
         assert_eq!(noted(&[], &variables).unwrap().1, [""; 0]);
     }

@@ -12,7 +12,7 @@ impl Elector {
         match event {
             Event::Won(term) => self.won(term).await,
             Event::Draining { reason, .. } => {
-                // In an error the reason for the end of the work is known already.
+                // After an error the reason for the end of the work is known already.
                 if !self.runner.health.stays_out {
                     self.reason = Some(reason);
                 }
@@ -41,7 +41,7 @@ impl Elector {
             // The term is over already; its event is about to come.
             return Ok(());
         }
-        // Without the file there is still the token.
+        // Without the file the work still has the token.
         self.runner.file.write(deadline, token, &self.runner.clock).await;
         self.term = Some(term);
         self.learn(deadline)?;
@@ -55,13 +55,13 @@ impl Elector {
         if !self.runner.health.stays_out {
             self.reason = Some(reason);
         }
-        // A term that was resigned is given up only when its work has ended, and after a deletion other
-        // candidates wait for our lease to run out. After any other reason there may be another leader now.
+        // A resigned term is given up only when its work has ended, and after a deletion other candidates wait for our
+        // lease to run out. After any other reason another candidate may lead now.
         let is_kept = reason.may_drain() || matches!(reason, Reason::Deleted | Reason::HandlerFailed);
         let until = if is_kept { self.deadline } else { self.deadline.min(now) };
         self.give(Input::Lease { until })?;
         self.pass_on(Message::NotLeader)?;
-        // Held until no work is left, where there is any.
+        // Held until no work is left.
         if !self.reconciler.works() {
             self.term = None;
         }
@@ -72,7 +72,7 @@ impl Elector {
         Ok(())
     }
 
-    /// Passes a message on; but not that the candidate leaves because of an error, which is known already.
+    /// Passes a message on, except that the candidate leaves because of an error, which is known already.
     fn pass_on(&mut self, message: Message) -> Result<(), Failure> {
         if self.runner.health.stays_out && message == Message::NotLeader {
             return Ok(());
@@ -81,7 +81,7 @@ impl Elector {
     }
 }
 
-/// The election knows only that this candidate took itself out; the reason is known here.
+/// The election knows only that this candidate left by itself; the reason is known here.
 pub(super) fn known(ours: Option<Reason>, reason: Reason) -> Reason {
     match ours {
         Some(Reason::HandlerFailed) if reason == Reason::Unhealthy => Reason::HandlerFailed,

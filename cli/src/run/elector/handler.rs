@@ -49,18 +49,18 @@ struct Process {
 }
 
 impl Running {
-    /// A handler with nothing to run. It succeeds at once.
+    /// A handler with nothing to run, which succeeds at once.
     pub(super) fn nothing(run: RunId, handler: Handler) -> Self {
         Self { run, handler, process: Err(None), kill_at: None }
     }
 
-    /// A handler that could not be started. It fails at once.
+    /// A handler that could not be started, which fails at once.
     pub(super) fn not_started(run: RunId, handler: Handler, error: &io::Error) -> Self {
         Self { run, handler, process: Err(Some(format!("it cannot be started: {error}"))), kill_at: None }
     }
 
-    /// Starts a handler, in a process group of its own. It is not killed with this process: an end that
-    /// has begun should be completed.
+    /// Starts a handler in its own process group. It is not killed with this process: an end that has begun should be
+    /// completed.
     pub(super) fn start(
         run: RunId,
         handler: Handler,
@@ -81,7 +81,8 @@ impl Running {
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = tokio::process::Command::from(command).spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let group = group.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
+        let group =
+            group.ok_or_else(|| io::Error::other("the operating system reported no process number"))?;
         let stdout = child.stdout.take().map(ChildStdout::into_owned_fd).transpose()?;
         let stderr = child.stderr.take().map(ChildStderr::into_owned_fd).transpose()?;
         let name = option(handler);
@@ -104,7 +105,7 @@ impl Running {
         }
     }
 
-    /// The reason of its failure, as text; none where it succeeded. Cancel-safe.
+    /// The reason for its failure, as text; none if it succeeded. Cancel-safe.
     pub(super) async fn ended(&mut self) -> Option<String> {
         let process = match &mut self.process {
             Ok(process) => process,
@@ -184,7 +185,7 @@ impl Output {
         }
     }
 
-    /// Leaves the output to a task: processes that the handler left in the background may go on writing.
+    /// Leaves the output to a task: processes that the handler left in the background may keep writing.
     fn leave(&mut self) {
         if self.is_open() {
             let mut left = Self { pipe: self.pipe.take(), rest: std::mem::take(&mut self.rest), ..*self };

@@ -1,4 +1,4 @@
-//! The clock's side: deadlines, and the end of the work in good time before them.
+//! Deadlines, and ending the work in good time before them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::stderr::warn;
 
 /// The interval between two checks of the lease while there is one.
 const TICK: Duration = Duration::from_millis(50);
-/// The longest sleep between two readings of the clock: timers stand still while the machine is suspended.
+/// The longest sleep between two readings of the clock: timers stop while the machine is suspended.
 const NAP: Duration = Duration::from_secs(1);
 
 impl Elector {
@@ -37,7 +37,7 @@ impl Elector {
         if let Some(deadline) = deadline {
             self.learn(deadline)?;
         }
-        // Also where the end of the term is published already and its event has not come yet.
+        // Even if the end of the term is published already and its event has not come yet.
         if self.term.is_some() {
             self.hurry()?;
         }
@@ -53,7 +53,7 @@ impl Elector {
         self.give(Input::Lease { until: deadline })
     }
 
-    /// Ends the work in good time where the lease is not renewed.
+    /// Ends the work in good time if the lease is not renewed.
     fn hurry(&mut self) -> Result<(), Failure> {
         let (at, _) = guard::times(self.deadline, self.longest, self.runner.args.drain);
         let leaves = self.term.as_ref().is_some_and(|term| {
@@ -64,7 +64,7 @@ impl Elector {
         }
         self.hurried = true;
         self.reason = Some(Reason::Expired);
-        warn("the lease is not renewed in time, and the work is ended");
+        warn("the lease was not renewed in time, so the work is ended");
         self.overdue = self.term.as_ref().map(|term| Overdue::new(term, self.deadline));
         self.give(Input::Message(Message::NotLeader))
     }

@@ -1,8 +1,8 @@
 //! Handlers that begin and end a leader's work, as in the tool elector.
 //!
 //! [`Reconciler`] decides what runs when; here it gets an election, or a [console](super::source::Console), a clock and
-//! processes. This module adds the time before a deadline: where a lease is not renewed, the end begins in good
-//! time, while the candidate still leads.
+//! processes. This module adds the time before a deadline: if a lease is not renewed, the end begins in good time,
+//! while the candidate still leads.
 //!
 //! ```text
 //!   source ── the election, or a person who types
@@ -48,7 +48,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     let scripts = Scripts::read(&args)?;
     if args.is_console() && args.listen.is_some() {
         return Err(Failure::usage(
-            "--listen reports on an election, and console: has none: leave it out, or give another store",
+            "--listen reports on an election, but console: has none: leave it out, or give another store",
         ));
     }
     let mut opened = match Opened::open(&args, args.drain).await? {
@@ -89,7 +89,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
         elector.cleanup.dismiss().await;
     }
     if elector.result == Some(Exit::Inconsistent) {
-        // Nothing is given up while the work of on-won may go on: the lease runs out by itself.
+        // The term is not given up while the work of on-won may continue: the lease runs out by itself.
         std::mem::forget(elector.term.take());
         return result;
     }
@@ -101,7 +101,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     result
 }
 
-/// Reports the end of the term that the candidate leaves: its work has ended before.
+/// Reports the end of the term that the candidate leaves. Its work has ended already.
 async fn report_end(runner: &mut Runner, ours: Option<Reason>, source: &mut Source) {
     if !runner.is_leading() {
         return;
@@ -113,7 +113,7 @@ async fn report_end(runner: &mut Runner, ours: Option<Reason>, source: &mut Sour
             }
         }
     };
-    // A store that does not answer keeps it for that long.
+    // A store that does not answer delays the end for that long.
     let _ = tokio::time::timeout(LEAVING, ending).await;
 }
 
@@ -131,9 +131,9 @@ struct Elector {
     /// The term's deadline as last seen, and the longest time to it so far.
     deadline: Instant,
     longest: Duration,
-    /// True if the end has begun because the lease is not renewed.
+    /// True if the end has begun because the lease was not renewed.
     hurried: bool,
-    /// The term that ends for that.
+    /// The term that ends because of that.
     overdue: Option<Overdue>,
     token: Option<Token>,
     /// The token of the term in which the work began.
@@ -141,7 +141,7 @@ struct Elector {
     reason: Option<Reason>,
     /// The last message typed at the console.
     typed: Option<Message>,
-    /// Whether to ask for another message, where a person types.
+    /// Whether to ask for another message, if a person types.
     prompts: bool,
     asked: bool,
     /// The exit code, once it is known.
@@ -160,7 +160,7 @@ enum Work {
 enum Wake {
     Look,
     CleanupGone,
-    /// A handler has returned; the reason where it failed.
+    /// A handler has returned; the reason if it failed.
     Returned(Option<String>),
 }
 
@@ -222,7 +222,8 @@ impl Form for Elector {
                 if let Some(running) = running {
                     running.signal(Signal::KILL);
                 }
-                let left = "asked twice to end: what on-won began may still be going on here";
+                let left =
+                    "asked twice to end: the work that on-won began may still be running on this machine";
                 warn(left);
                 self.result = Some(Exit::Inconsistent);
                 // Nothing is left to wait for.
@@ -269,7 +270,7 @@ impl Elector {
     }
 }
 
-/// The failure of the running handler; never returns where none runs. Cancel-safe.
+/// The failure of the running handler; never returns if none runs. Cancel-safe.
 async fn returned(running: &mut Option<Running>) -> Option<String> {
     match running {
         Some(running) => running.ended().await,

@@ -47,7 +47,7 @@ impl Elector {
             Output::StandUp => {
                 self.runner.health.stays_out = false;
                 self.term = None;
-                // A win that was dropped would be a leader that does no work.
+                // If a win were dropped, this leader would do no work.
                 if self.runner.candidate.as_ref().is_some_and(Candidate::is_leader) {
                     self.runner.resign();
                 }
@@ -60,9 +60,10 @@ impl Elector {
                     self.runner.leader().unwrap_or_else(|| "no candidate, as far as is known".into());
                 warn(format_args!(
                     "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
-                     Look at this system before you start a candidate here again"
+                     Check this machine before you start a candidate here again"
                 ));
-                // Its term stays held: nothing is given up while the work may go on, and the lease runs out by itself.
+                // Its term stays held: it is not given up while the work may continue, and the lease runs out by
+                // itself.
                 self.result = Some(Exit::Inconsistent);
             }
             Output::WakeAt(_) => {}
@@ -70,10 +71,10 @@ impl Elector {
         Ok(())
     }
 
-    /// Releases the term: no work is left. A term won since is another one.
+    /// Releases the term, because no work is left. A term won since then is another term.
     fn relinquish(&mut self) {
         let Some(term) = self.term.take_if(|term| Some(term.token()) == self.begun) else { return };
-        // This leader does no work. A lease that was not renewed in time runs out, unless it is renewed after all.
+        // This leader does no work. A lease that was not renewed in time runs out, unless it is renewed later.
         if self.overdue.is_none() && term.is_current() && term.drains_until().is_none() {
             self.runner.resign();
         }
@@ -83,7 +84,7 @@ impl Elector {
         if handler == Handler::Begin {
             self.begun = self.token;
         }
-        // A handler that ends the work goes on without this process.
+        // A handler that ends the work continues without this process.
         self.instruct_cleanup(if handler == Handler::Begin { Work::Begins } else { Work::None });
         let Some(script) = self.scripts.of(handler) else {
             self.running = Some(Running::nothing(run, handler));
@@ -106,7 +107,7 @@ impl Elector {
             _ => Reason::Resigned,
         };
         let over = || (self.deadline != Instant::ZERO).then_some(Reason::Expired);
-        // Without another reason, the clock says that the lease is over.
+        // Without another reason, the lease is over by the clock.
         self.reason.or_else(over).unwrap_or_else(by_hand)
     }
 
@@ -123,7 +124,7 @@ impl Elector {
         self.cleanup.set(instruction);
     }
 
-    /// Ends a begin that is no longer needed: in time, where there is a lease.
+    /// Ends a begin that is no longer needed; in time, if there is a lease.
     fn stop(&mut self) {
         let now = self.runner.clock.now();
         let by_grace = now + self.runner.args.drain;
@@ -143,21 +144,21 @@ impl Elector {
             Reported::State(state) => {
                 self.runner.emit(json!({ "event": "state", "state": state.to_string() }))
             }
-            // Its work is ended while the lease is held, and the election is given up then.
+            // Its work is ended while the lease is held; then the election is given up.
             Reported::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
             Reported::Failed(_) => {}
             Reported::Overdue { since } => {
                 let by = self.runner.clock.now().since(since);
                 let doing = match &self.running {
                     Some(running) => format!("{} is still running", option(running.handler)),
-                    None => "on-lost failed, and will be run again".into(),
+                    None => "on-lost failed and will be run again".into(),
                 };
                 warn(format_args!(
-                    "the promise of one leader is broken: the lease has been over for {by:?}, and what \
-                     on-won began has not ended ({doing}). Another candidate may lead beside it"
+                    "the promise of one leader is broken: the lease ended {by:?} ago, and the work that on-won began \
+                     has not ended ({doing}). Another candidate may lead at the same time"
                 ));
             }
-            Reported::Late { by } => warn(format_args!("the work has ended, {by:?} too late")),
+            Reported::Late { by } => warn(format_args!("the work has ended {by:?} too late")),
             Reported::Resumed { dropped } => {
                 warn(format_args!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
             }

@@ -53,10 +53,10 @@ impl Script {
         }
         match serde_json::from_str::<Vec<String>>(text) {
             Ok(words) if !words.is_empty() => Ok(Self::Words(words)),
-            // `[ -f x ] && y` begins like a list, and is a line for the shell.
+            // `[ -f x ] && y` begins like a list, but is a line for the shell.
             _ if text.trim_start().starts_with("[ ") => Ok(Self::Shell(text.into())),
             _ => Err(Failure::usage(format!(
-                "{option} begins like a JSON list and is none: write it as [\"program\", \"argument\"]"
+                "{option} begins like a JSON list but is not one: write it as [\"program\", \"argument\"]"
             ))),
         }
     }

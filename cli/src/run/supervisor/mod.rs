@@ -21,11 +21,12 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::stderr::notice;
 
-/// The interval between two checks for a new deadline, and for the command's end where no signal reported it.
+/// The interval between two checks for a new deadline, and for a command's end that no signal reported.
 const TICK: Duration = Duration::from_millis(50);
-/// The interval between two looks at what a command that has just ended leaves behind, whose end no signal reports (1 ms).
+/// The interval between two checks of the processes that a command has just left behind, whose end no signal reports (1
+/// ms).
 const SOON: Duration = Duration::from_millis(1);
-/// The shortest time between two starts of a process that waits: one that keeps ending must not keep a processor busy.
+/// The shortest time between two starts of a waiting process: if it keeps ending, it must not keep a processor busy.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The time before the end of a drain at which the command is killed, so that it is dead by then.
 const DYING: Duration = Duration::from_millis(200);
@@ -39,7 +40,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     let runner = Runner::new(args, &opened)?;
     let cgroup = Cgroup::new()
         .inspect_err(
-            |error| tracing::info!(%error, "what leaves the command's process group is not followed"),
+            |error| tracing::info!(%error, "processes that leave the command's process group cannot be tracked"),
         )
         .ok();
     let mut supervisor = Supervisor {
@@ -69,14 +70,14 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
 struct Supervisor {
     guard: Helper<Order>,
     runner: Runner,
-    /// Holds the command and all its children, where control groups can be used.
+    /// Holds the command and all its children, if control groups can be used.
     cgroup: Option<Cgroup>,
-    /// The process that waits to become the command, while there is none.
+    /// The process that waits to become the command, while no command runs.
     ready: Option<Group>,
-    /// The earliest time at which another is started.
+    /// The earliest time at which another waiting process is started.
     ready_from: Instant,
     work: Option<Work>,
-    /// The term whose command is started again, and the time.
+    /// The term whose command is started again, and when.
     rest: Option<(Term, Instant)>,
     /// The term whose command was ended because its lease was not renewed.
     overdue: Option<Overdue>,
@@ -89,7 +90,7 @@ struct Supervisor {
     is_over: bool,
 }
 
-/// The orders that say where the command and all its children are kept.
+/// The orders that name the control group of the command and its children.
 fn where_to_look(cgroup: Option<&Cgroup>) -> Vec<Order> {
     cgroup.map(|cgroup| Order::Within(cgroup.path().to_owned())).into_iter().collect()
 }
@@ -118,7 +119,7 @@ impl Form for Supervisor {
         let group = self.work.as_ref().map(|work| &work.group).or(self.ready.as_ref());
         let nap = match group {
             Some(group) if group.has_just_ended() => Some(SOON),
-            // Nothing happens by the clock while a process waits for a term.
+            // Nothing depends on the clock while a process waits for a term.
             Some(_) if self.work.is_none() && self.rest.is_none() && self.overdue.is_none() => None,
             _ => Some(TICK),
         };
@@ -145,7 +146,7 @@ impl Form for Supervisor {
             Event::Lost { term, reason } => {
                 let at = self.runner.clock.now();
                 self.rest = None;
-                // Before any output: it may take long until that is read.
+                // Before any output, which may not be read for a long time.
                 self.kill_work().await?;
                 self.runner.lost(&term, reason, at);
                 if self.runner.args.once && self.result.is_none() {
@@ -207,14 +208,14 @@ impl Supervisor {
         self.begin(term).await
     }
 
-    /// Has a process wait for the next term, while there is no command.
+    /// Has a process wait for the next term while no command runs.
     fn keep_ready(&mut self) {
         self.ready = self.ready.take().filter(Group::is_alive);
         let now = self.runner.clock.now();
         let is_busy = self.work.is_some() || self.cgroup.as_ref().is_some_and(Cgroup::is_being_killed);
         if self.ready.is_none() && !is_busy && !self.is_leaving() && !self.is_over && now >= self.ready_from {
             self.ready_from = now + AGAIN;
-            // Where there is none at the win, it is started then, and that may not fail.
+            // If none is ready at the win, one is started then, and that must not fail.
             self.ready =
                 self.prepare().inspect_err(|error| tracing::warn!(%error, "no process is ready")).ok();
         }
@@ -230,7 +231,7 @@ impl Supervisor {
     }
 
     fn replace_guard(&mut self) -> Result<(), Failure> {
-        tracing::warn!("the process that guards the command has ended, and is started again");
+        tracing::warn!("the process that guards the command has ended; starting it again");
         let mut orders = where_to_look(self.cgroup.as_ref());
         if let Some(work) = &self.work {
             orders.extend(work.watch.map(|(_, watch)| Order::Watch(watch)));
@@ -242,17 +243,17 @@ impl Supervisor {
         Ok(())
     }
 
-    /// A term was lost, and no other is to follow.
+    /// A term was lost, and no other will follow.
     fn lost(&mut self, reason: Reason) {
         if self.asked.is_none() {
-            notice(format_args!("the term was lost ({reason}), and --once asks for no other"));
+            notice(format_args!("the term was lost ({reason}), and --once allows no other"));
             self.result = Some(Exit::Failure as u8);
             self.runner.leave();
         }
     }
 }
 
-/// Returns once the process has ended; never where there is none. Cancel-safe.
+/// Returns once the process has ended; never if there is none. Cancel-safe.
 async fn end(group: Option<&Group>) {
     match group {
         Some(group) => group.end().await,
@@ -262,10 +263,10 @@ async fn end(group: Option<&Group>) {
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
-/// A command that ran for this long does not count as one that keeps exiting.
+/// A command that ran for this long does not count as exiting repeatedly.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// One second, then twice as long each time up to a minute; one second again once the command ran for a minute.
+/// One second, then twice as long each time, up to a minute; one second again after the command ran for a minute.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     last: Option<Duration>,

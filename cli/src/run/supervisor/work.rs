@@ -21,19 +21,19 @@ const STUCK: Duration = Duration::from_secs(1);
 /// The command in a term.
 pub(super) struct Work {
     pub(super) group: Group,
-    /// Holds up a drain for as long as the command lives.
+    /// Holds up a drain while the command lives.
     pub(super) term: Term,
     /// The longest time to a deadline so far.
     longest: Duration,
     /// The last message to the guard, and its deadline.
     pub(super) watch: Option<(Instant, Watch)>,
-    /// The latest time at which it is killed, where it was asked to end.
+    /// The latest time at which it is killed, once it was asked to end.
     kill_at: Option<Instant>,
-    /// It was asked to end, or its term is over: its exit is not voluntary.
+    /// It was asked to end, or its term is over, so its exit is not voluntary.
     is_ending: bool,
     /// Whether signals reach all of its processes.
     reach: Reach,
-    /// The deadline for which it was ended before any request to end, because the lease was not renewed.
+    /// The deadline at which it was ended, before any request to end, because the lease was not renewed.
     pub(super) overdue: Option<Instant>,
 }
 
@@ -52,7 +52,7 @@ impl Supervisor {
             // The term is over already; its event is about to come.
             return Ok(());
         }
-        // Without the file there is still the token.
+        // Without the file the command still has the token.
         self.runner.file.write(deadline, term.token(), &self.runner.clock).await;
         let group = match self.ready.take().filter(Group::is_alive) {
             Some(ready) => ready,
@@ -68,7 +68,7 @@ impl Supervisor {
             reach: Reach::default(),
             overdue: None,
         });
-        // The guard first: from then on the command ends in time whatever happens to this process.
+        // The guard first: from then on the command ends in time, whatever happens to this process.
         self.look_after_work()?;
         let has_received = self.guard.has_received().await;
         match self.work.take() {
@@ -94,17 +94,18 @@ impl Supervisor {
         }
     }
 
-    /// Ends what should end, notices what has ended, and sends the guard what is new.
+    /// Ends what should end, notices what has ended, and sends the guard every change.
     pub(super) fn look_after_work(&mut self) -> Result<(), Failure> {
         let Some(work) = &mut self.work else { return Ok(()) };
         let now = self.runner.clock.now();
         if let Some((deadline, _)) = work.watch.filter(|(_, watch)| watch.is_pressing(now) && !work.is_ending)
         {
-            tracing::warn!("the lease is not renewed in time, and the command is ended");
+            tracing::warn!("the lease was not renewed in time; ending the command");
             work.overdue = self.asked.is_none().then_some(deadline);
             work.is_ending = true;
             work.kill_at = Some(now + self.runner.args.drain);
-            // The guard sends the signal, as it would without us: a command that got two might hurry its shutdown.
+            // The guard sends the signal, as it would without us: a command that got two signals might hurry its
+            // shutdown.
             self.guard.send(Order::Terminate);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
@@ -126,12 +127,12 @@ impl Supervisor {
             let remedy = "run incumbent as that user instead";
             match self.cgroup {
                 Some(_) => warn(format_args!(
-                    "the command runs as {user}, and signals of this process do not reach it: where the term ends its \
-                     control group is killed, without a SIGTERM before; {remedy}"
+                    "the command runs as {user}, so this process cannot send it signals: when the term ends its \
+                     control group is killed, without a SIGTERM first; {remedy}"
                 )),
                 None => warn(format_args!(
-                    "the command runs as {user}, and signals of this process do not reach it: nothing can end it before \
-                     another candidate leads; {remedy}, or in a control group of its own (Delegate=yes of systemd)"
+                    "the command runs as {user}, so this process cannot send it signals, and nothing can end it \
+                     before another candidate leads; {remedy}, or in its own control group (Delegate=yes in systemd)"
                 )),
             }
         }
@@ -145,7 +146,8 @@ impl Supervisor {
         let (code, at) = (exit_code(status), self.runner.clock.now().as_nanos());
         self.runner.emit(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
-            // An end by the requested signal is success; after an end for the lease the exit code says nothing.
+            // An end by the requested signal is success. If the command was ended for its lease, the exit code means
+            // nothing.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
             self.result =
                 Some(if obeyed || work.overdue.is_some() { Exit::Done as u8 } else { exit_code(status) });
@@ -161,11 +163,11 @@ impl Supervisor {
         match self.runner.args.on_exit {
             OnExit::Restart => {
                 let wait = self.backoff.after(work.group.ran());
-                notice(format_args!("the command exited with code {code}, and is started again in {wait:?}"));
+                notice(format_args!("the command exited with code {code}; starting it again in {wait:?}"));
                 self.rest = Some((work.term, self.runner.clock.now() + wait));
             }
             OnExit::Resign if !self.runner.args.once => {
-                tracing::info!(code, "the command exited, and this leader resigns");
+                tracing::info!(code, "the command exited; resigning");
                 if code == 0 {
                     self.runner.resign();
                 } else {
@@ -186,7 +188,7 @@ impl Supervisor {
             let by_drain = work.term.drains_until().map(|until| until.before(DYING));
             let kill_at = by_drain.unwrap_or(by_grace).min(by_grace);
             work.end(signal, kill_at);
-            // From here on it is killed in time whatever delays this process.
+            // From here on it is killed in time, whatever delays this process.
             if let Some((_, watch)) = &mut work.watch {
                 *watch = watch.ending(kill_at);
                 self.guard.send(Order::Watch(*watch));
@@ -194,7 +196,7 @@ impl Supervisor {
         }
     }
 
-    /// The term is over: no process of the command may be left.
+    /// The term is over, so no process of the command may be left.
     pub(super) async fn kill_work(&mut self) -> Result<(), Failure> {
         if let Some(work) = &mut self.work {
             work.is_ending = true;
@@ -204,10 +206,10 @@ impl Supervisor {
         while self.work.is_some() {
             self.look_after_work()?;
             if !self.runner.health.stays_out && since.elapsed() > STUCK && self.work.is_some() {
-                // Nothing is given up before it has ended, and a candidate that cannot begin again should not be
-                // elected.
+                // The term is not given up before the command has ended, and a candidate that cannot begin again should
+                // not be elected.
                 warn(
-                    "the command cannot be killed, and this candidate stays out until nothing is left of it",
+                    "the command cannot be killed; this candidate stays out until all its processes have ended",
                 );
                 self.runner.health.stays_out = true;
                 self.runner.apply_health();

@@ -1,4 +1,4 @@
-//! `etcds://`: authorities, client certificates, and users over TLS.
+//! `etcds://`: certificate authorities, client certificates, and users over TLS.
 
 use incumbent_testkit::certificates::Certificates;
 use incumbent_testkit::etcd::{EtcdServer, Options};
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{examined, leading, refused, status};
 use crate::support::{Running, ended, incumbent, sequence, takes_part};
 
-/// A server with TLS, its certificates, and the URL of a client that trusts its authority.
+/// A server with TLS, its certificates, and the URL of a client that trusts its CA.
 struct Secured {
     certificates: Certificates,
     server: EtcdServer,
@@ -24,7 +24,7 @@ impl Secured {
         Self { certificates, server, trusting }
     }
 
-    /// The URL of a client that has a certificate as well.
+    /// The URL of a client that also has a certificate.
     fn certified(&self) -> String {
         self.presenting(&self.certificates, "client.pem", "client.key")
     }
@@ -88,11 +88,11 @@ fn a_server_of_another_authority_and_a_certificate_of_another_authority_are_refu
     for command in [&["status", "jobs", "--fail-fast"][..], &["doctor"], &["init"]] {
         refused(&[command, &["--store", &mistrusting]].concat(), 6, &["certificate", "tls_ca"]);
         let ended = ended(&[command, &["--store", &foreign]].concat());
-        // The server closes the connection, with an alert that may be lost with it.
+        // The server closes the connection with an alert, which may be lost.
         assert!(matches!(ended.code, Some(3 | 6)), "{ended:?}");
         assert!(ended.stderr.contains(&secured.server.address()), "{ended:?}");
     }
-    // The authority of the system is none of these.
+    // The system trust store lacks this CA.
     let trusting_the_system = format!("etcds://{}/app", secured.server.address());
     let said = ["certificate", "tls_ca"];
     refused(&["status", "jobs", "--fail-fast", "--store", &trusting_the_system], 6, &said);
@@ -145,7 +145,7 @@ fn a_user_with_a_password_is_authenticated_over_tls_and_the_password_is_not_show
         &["does not accept the user and the password"],
     );
     assert!(!wrong.stderr.contains("gu3ss3d"), "{wrong:?}");
-    refused(&["status", "jobs", "--fail-fast", "--store", &secured.trusting], 6, &["asks for a user"]);
+    refused(&["status", "jobs", "--fail-fast", "--store", &secured.trusting], 6, &["requires a user"]);
     ada.signal(Signal::TERM);
     let ended = ada.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -156,7 +156,7 @@ fn a_user_with_a_password_is_authenticated_over_tls_and_the_password_is_not_show
 fn a_server_without_tls_and_one_with_it_name_the_scheme_to_write() {
     let (with, without) = (Secured::start(false), EtcdServer::start(Options::new()));
     let clear = format!("etcd://{}/app", with.server.address());
-    refused(&["status", "jobs", "--fail-fast", "--store", &clear], 6, &["wants TLS", "etcds://"]);
+    refused(&["status", "jobs", "--fail-fast", "--store", &clear], 6, &["requires TLS", "etcds://"]);
     let secure = with.trusting.replace(&with.server.address(), &without.address());
     refused(&["status", "jobs", "--fail-fast", "--store", &secure], 6, &["has no TLS", "etcd://"]);
 }

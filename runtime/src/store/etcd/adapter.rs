@@ -1,4 +1,4 @@
-//! What campaigns, observers and operators ask for, as calls of etcd.
+//! The requests of campaigns, observers and operators, as calls to etcd.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,10 +31,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// The elections under a prefix, over a separate connection.
 ///
-/// It carries keys and leases, and classifies answers; it decides nothing. It repeats nothing but a request that was refused
-/// for an expired token, and answers [`Failure::Unknown`] where the outcome is not known. Every future and stream may be
-/// dropped at any time: that abandons the wait for the answer, not the request, which may still be applied. The waits are
-/// bounded by the caller.
+/// It carries keys and leases, and classifies answers; it decides nothing. It repeats only a request that was refused
+/// for an expired token, and answers [`Failure::Unknown`] if the outcome is not known. Every future and stream may be
+/// dropped at any time: that abandons the wait for the answer, not the request, which may still be applied. The caller
+/// bounds the waits.
 pub(super) struct Etcd {
     settings: EtcdSettings,
     clock: Clock,
@@ -44,19 +44,20 @@ pub(super) struct Etcd {
     reads: Arc<Reads>,
     pub(super) watches: Arc<Watches>,
     server: Mutex<Server>,
-    /// The alarm of the cluster, or what could not be found out, by the last inspection.
+    /// The alarm of the cluster, or what the last inspection could not find out.
     flaw: Mutex<Option<Fault>>,
 }
 
 impl Etcd {
-    /// Connects to a member that can be used.
+    /// Connects to a usable member.
     ///
-    /// Where no member answers it waits for one, and logs the first failure; with [`EtcdSettings::fail_fast`] it returns it.
+    /// If no member answers it waits for one, and logs the first failure; with [`EtcdSettings::fail_fast`] it returns
+    /// the failure.
     ///
     /// # Errors
-    /// `Authentication` for files, credentials or TLS that do not fit, `PermissionDenied` for a user without the role of
-    /// a candidate, `Unsupported` for servers that are too old and for proxies, `StoreUnavailable` without an answer and
-    /// with `fail_fast`.
+    /// `Authentication` for files, credentials or TLS that do not fit, `PermissionDenied` for a user without the role
+    /// of a candidate, `Unsupported` for servers that are too old and for proxies, `StoreUnavailable` with `fail_fast`
+    /// if no member answers.
     pub(super) async fn open(settings: &EtcdSettings, clock: &Clock) -> Result<Self> {
         settings.check()?;
         let keys = settings.keys();
@@ -72,7 +73,7 @@ impl Etcd {
             }
             // One line for each outage, not for each attempt.
             if !std::mem::replace(&mut failing, true) {
-                tracing::warn!("etcd at {} is tried again: {error}", settings.servers_shown());
+                tracing::warn!("trying etcd at {} again: {error}", settings.servers_shown());
             }
             tokio::time::sleep(PAUSE).await;
             connection.renew();
@@ -90,7 +91,7 @@ impl Etcd {
         })
     }
 
-    /// Asks for the shortest lease where it is not known yet. Returns the reason where it stays so.
+    /// Asks for the shortest lease if it is not known yet. Returns the reason if it remains unknown.
     async fn learn_shortest(&self) -> Option<Fault> {
         if self.server().shortest.is_some() {
             return None;
@@ -104,8 +105,8 @@ impl Etcd {
         }
     }
 
-    /// The raft term of the cluster, from the header of a linearised answer. No leader of an earlier term knows a lease that is
-    /// asked for after it.
+    /// The raft term of the cluster, from the header of a linearised answer. No leader of an earlier term knows a lease
+    /// that is requested after this answer.
     async fn raft_term(&self) -> Result<u64, Failure> {
         let birth = RangeRequest { key: self.keys.birth(), keys_only: true, ..Default::default() };
         let answer = self.connection.call::<_, RangeResponse>(method::RANGE, birth).await;
@@ -113,7 +114,7 @@ impl Etcd {
         answer.header.map(|header| header.raft_term).ok_or(Failure::Unknown)
     }
 
-    /// What is known of the servers of the store; it may grow with each inspection.
+    /// What is known of the store's servers; each inspection may add to it.
     pub(super) fn server(&self) -> Server {
         *lock(&self.server)
     }
@@ -128,14 +129,14 @@ impl Etcd {
         local::check_text("candidate's name", name)
     }
 
-    /// Checks that no key of the store would count as a candidate of this election without being one, before a campaign
-    /// enters. Where the store does not answer, the campaign learns of it by itself.
+    /// Checks, before a campaign enters, that no key of the store would wrongly count as a candidate of this election.
+    /// If the store does not answer, the campaign finds out by itself.
     pub(super) async fn check_overlap(&self, election: &str) -> Result<()> {
         prefixes::check_overlap(&self.connection, &self.reads, &self.keys, election).await
     }
 
-    /// Asks the store for its incarnation and its newest revision. A store that has no birth record gets one; of two that
-    /// write one at the same time, both find the first.
+    /// Asks the store for its incarnation and its newest revision. Writes a birth record if the store has none; if two
+    /// clients write one at the same time, both find the first.
     ///
     /// `asked_at` in the answer is read from the clock before the request is sent.
     pub(super) async fn inspect(&self) -> Result<StoreInfo, Fault> {
@@ -147,9 +148,9 @@ impl Etcd {
         Ok(info)
     }
 
-    /// A state of the store that an operator has to end, by the newest answer to [`inspect`](Self::inspect), and that
-    /// leaders survive: the alarm of a store that is full. The driver calls this after each inspection, and reports a
-    /// change to every candidate.
+    /// A state of the store that only an operator can end and that leaders survive, by the newest answer to
+    /// [`inspect`](Self::inspect): the alarm of a full store. The driver calls this after each inspection, and reports
+    /// a change to every candidate.
     pub(super) fn flaw(&self) -> Option<Fault> {
         lock(&self.flaw).clone()
     }
@@ -159,21 +160,21 @@ impl Etcd {
         self.leases.grant(lease, ttl).await
     }
 
-    /// The lease of the companions of this connection, one for each time to live. A new one is granted where there is none
-    /// yet, or only the one that is `gone`. Its [number](LeaseId::of_companions) has the raft term of a linearised read that
-    /// was answered before the grant was sent.
+    /// The lease of this connection's companions, one for each time to live. A new lease is granted if there is none
+    /// yet, or only the `gone` one. Its [number](LeaseId::of_companions) contains the raft term of a linearised read
+    /// that was answered before the grant was sent.
     pub(super) async fn share(&self, gone: Option<LeaseId>, ttl: Duration) -> Result<LeaseId, Failure> {
         // A machine without random numbers could not have made a campaign's nonce either.
         let drawn = getrandom::u64().map_err(|_| Failure::Unknown)?;
         self.leases.share(gone, ttl, self.raft_term(), drawn).await
     }
 
-    /// Sends keep-alives of these leases in this order, over the connection's one stream, and emits the answers in the same
-    /// order; then the stream ends. The leases of all campaigns whose rounds begin in one turn of the driver are best given
+    /// Sends keep-alives of these leases in this order, over the connection's one stream, and emits the answers in the
+    /// same order; then the stream ends. Pass the leases of all campaigns whose rounds begin in one turn of the driver
     /// together.
     ///
-    /// Nothing is sent before the stream is polled. A keep-alive that is not answered is not waited for any longer once
-    /// [`reconnect`](Self::reconnect) is called: it and all behind it fail with [`Failure::Unknown`].
+    /// Nothing is sent before the stream is polled. Once [`reconnect`](Self::reconnect) is called, unanswered
+    /// keep-alives fail with [`Failure::Unknown`].
     pub(super) fn keep_alive(&self, leases: Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer> {
         self.leases.keep_alive(leases)
     }
@@ -199,7 +200,7 @@ impl Etcd {
         transaction::written(&self.keys, election, action, answer)
     }
 
-    /// Revokes a lease; the keys that are attached to it are deleted. One that is gone already counts as revoked.
+    /// Revokes a lease; the keys that are attached to it are deleted. A lease that is already gone counts as revoked.
     pub(super) async fn revoke(&self, lease: LeaseId) -> Result<(), Failure> {
         self.leases.revoke(lease).await
     }
@@ -215,18 +216,18 @@ impl Etcd {
         self.watches.unfollow(election);
     }
 
-    /// Watches the followed elections from the moment at which this returns, and an operator's requests: those that stand
-    /// first.
-    /// The stream ends when changes may have been missed: at compaction, when the store cancels it, when the connection
-    /// breaks. The driver then watches again, which every campaign takes as a gap.
+    /// Watches the followed elections from the moment at which this returns, and operators' requests, beginning with
+    /// the existing ones. The stream ends when changes may have been missed: at compaction, when the store cancels it,
+    /// when the connection breaks. The driver then begins another watch, which every campaign treats as a gap.
     pub(super) async fn watch(&self) -> Result<BoxStream<'static, Watched<Change>>, Fault> {
         self.watches.begin().await
     }
 
     /// The leader of an election as observers see it: the first place, or [`Entry::Vacant`].
     ///
-    /// A leader with a companion of the same creation has that one's nonce, lease and metadata, and its creation as token; a
-    /// leader of other software has the value of its place as name. The revision is that of the place's creation.
+    /// A leader whose companion was created with its place has the companion's nonce, lease and metadata, and the
+    /// creation as token; a leader of other software has its place's value as name. The revision is that of the place's
+    /// creation.
     pub(super) async fn entry(&self, election: &str) -> Result<Entry, Fault> {
         let (entry, read) = elections::entry(&self.connection, &self.keys, election).await?;
         self.watches.read(election, read);
@@ -240,14 +241,14 @@ impl Etcd {
 
     /// The candidates of all elections or of one, by election and then in the order of its queue, the leader first.
     ///
-    /// Candidates of other software are listed with the value of their place as name, and without a nonce. `standing_for`
-    /// is the candidate's own account, and zero for other software, so it says nothing of the order.
+    /// Candidates of other software are listed with the value of their place as name, and without a nonce.
+    /// `standing_for` is the candidate's own claim, and zero for other software, so it does not determine the order.
     pub(super) async fn candidates(&self, election: Option<&str>) -> Result<Vec<CandidateInfo>, Fault> {
         elections::candidates(&self.connection, &self.keys, election).await
     }
 
-    /// Leaves the present connection and its stream of keep-alives for a new one, to another member where there are several.
-    /// Returns once connected again; the driver bounds the wait.
+    /// Replaces the present connection and its stream of keep-alives by a new one, to another member if there are
+    /// several. Returns once connected again; the driver bounds the wait.
     pub(super) async fn reconnect(&self) {
         let limit = self.settings.connect_timeout;
         for attempt in 1_usize.. {
@@ -263,8 +264,8 @@ impl Etcd {
         }
     }
 
-    /// Closes the connection, after it gave up the leases of its companions: those are revoked. No candidate of this
-    /// connection leads any more, or is about to leave.
+    /// Revokes the leases of the companions, and closes the connection. By then no candidate of this connection leads,
+    /// or is still leaving.
     pub(super) async fn close(&self) {
         self.leases.give_up_shared().await;
         self.leases.leave_stream();
@@ -278,7 +279,7 @@ impl fmt::Debug for Etcd {
     }
 }
 
-/// The values of a campaign's keys, beside those that its actions state.
+/// The values of a campaign's keys, in addition to those that its actions state.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     /// The candidate's name: the value of its place.

@@ -67,7 +67,7 @@ pub(super) async fn candidates(
     let queues = queues(connection, keys, election).await?;
     let mut candidates = Vec::new();
     for (election, places) in &queues.places {
-        // Other candidates than ours have no companion, and an election may have none of ours.
+        // Only our candidates have companions, and an election may have none of ours.
         let companions = queues.companions.get(election).map(Vec::as_slice).unwrap_or_default();
         for place in keys.only_places(election, places) {
             let companion = companion_beside(keys, election, place, companions);
@@ -85,8 +85,8 @@ pub(super) async fn candidates(
 
 /// Reads the queues of all elections or of one.
 ///
-/// Without a prefix, every key of the cluster could be a place: there, elections are those in which one of our candidates
-/// has a companion.
+/// Without a prefix, every key of the cluster could be a place, so only elections in which one of our candidates has a
+/// companion count.
 async fn queues(connection: &Connection, keys: &Keys, election: Option<&str>) -> Result<Queues, Fault> {
     let companions = election.map_or_else(|| keys.watched(), |election| keys.companions(election));
     let places = match election {
@@ -117,7 +117,7 @@ async fn queues(connection: &Connection, keys: &Keys, election: Option<&str>) ->
     match (election, places) {
         (Some(election), _) => drop(queues.places.insert(election.to_owned(), found)),
         (None, Some(_)) => {
-            // A place of any name counts in an election that has one of the usual form.
+            // In an election that has a place of the usual form, places of any name count.
             let elections: BTreeSet<_> = found
                 .iter()
                 .filter_map(|kv| keys.election_of(&kv.key).map(str::to_owned))
@@ -155,7 +155,7 @@ async fn read(connection: &Connection, success: Vec<Op>) -> Result<TxnResponse, 
     answer.map_err(|status| fault(Operation::Read, &status))
 }
 
-/// What is missing in an answer is not known: it is no empty queue.
+/// A missing part of an answer means not known, rather than an empty queue.
 fn incomplete() -> Fault {
     Fault { kind: FaultKind::Unreachable, detail: "etcd left a part of a read unanswered".into() }
 }
@@ -174,7 +174,7 @@ fn companion_beside<'a>(
     })
 }
 
-/// The leader, as observers understand one: the first place. No one leads behind a key of another prefix.
+/// The leader, as observers see it: the first place. If a key of another prefix comes first, there is no leader.
 fn entry_of(
     keys: &Keys,
     election: &str,
@@ -194,7 +194,7 @@ fn entry_of(
         record.lease = Some(companion.lease_time).filter(|lease| !lease.is_zero());
         record.term_info = incarnation.map(|incarnation| TermInfo {
             token: Token { incarnation, sequence: created },
-            // No key says it: nothing is written when a term is won.
+            // No key tells, because nothing is written when a term is won.
             led_for: None,
         });
         record.metadata = companion.metadata;

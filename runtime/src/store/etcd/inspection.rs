@@ -24,22 +24,22 @@ use crate::{Error, ErrorKind, Result};
 /// A version: major, minor, patch.
 type Version = (u32, u32, u32);
 
-/// The oldest version with the calls that are used here.
+/// The oldest version that has all calls used here.
 const OLDEST: Version = (3, 4, 0);
-/// The time limit of the questions that opening a store asks a member; one that lost its leader answers after 7 s.
+/// The time limit of the calls to a member when a store is opened; a member that lost its leader answers after 7 s.
 const OPENING_LIMIT: Duration = Duration::from_secs(5);
-/// The time limit for the first bytes of a server that may be of another protocol.
+/// The time limit for the first bytes of a server that may speak another protocol.
 const BYTES_LIMIT: Duration = Duration::from_secs(1);
 /// The beginning of a connection of HTTP/2, with empty settings.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-/// A greeting of TLS that says nothing, to which a server answers an alert.
+/// An empty TLS greeting, which a server answers with an alert.
 const EMPTY_HELLO: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
 
-/// Finds a member that can be used, beginning with the present one. Returns the shortest lease, or `None` where no lease was
+/// Finds a usable member, beginning with the present one. Returns the shortest lease, or `None` if no lease was
 /// granted.
 ///
 /// # Errors
-/// The first that is more than the lack of an answer, once every member was tried.
+/// The first error other than a missing answer, once every member was tried.
 pub(super) async fn find_member(
     connection: &Connection,
     settings: &EtcdSettings,
@@ -85,7 +85,8 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
     match connection.call(method::MEMBERS, MemberListRequest {}).await {
         Ok(members) if is_of_a_proxy(&members) => {
             let message = format!(
-                "{member} is a proxy of etcd, which answers keep-alives from its own memory; give the addresses of members"
+                "{member} is an etcd proxy, which answers keep-alives from its own memory; give the addresses of \
+                 members"
             );
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
@@ -97,28 +98,28 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
     // Linearised, and with the permission that every candidate needs.
     let birth = RangeRequest { key: keys.birth(), ..Default::default() };
     let _: RangeResponse = connection.call(method::RANGE, birth).await.map_err(refused)?;
-    // Where none is granted, each inspection asks again.
+    // If none is granted, each inspection asks again.
     Ok(shortest(connection).await.ok())
 }
 
-/// Whether the member can be used at all; checked again whenever the member is changed.
+/// Whether the member is usable at all; checked again at each change of member.
 pub(super) async fn is_usable(connection: &Connection) -> bool {
     match connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {}).await {
         Ok(status) => unusable(&status).is_none(),
-        // Another member would not take the credentials either.
+        // Another member would not accept the credentials either.
         Err(status) => !matches!(status.code(), Code::Unavailable | Code::Unknown | Code::DeadlineExceeded),
     }
 }
 
 fn unusable(status: &StatusResponse) -> Option<&'static str> {
     if status.is_learner {
-        return Some("is a learner, which serves no elections: give the addresses of voting members");
+        return Some("is a learner, which cannot serve elections: give the addresses of voting members");
     }
     (status.leader == 0)
-        .then_some("has no leader: most members of its cluster are down, or cannot be reached by it")
+        .then_some("has no leader: most members of its cluster are down, or it cannot reach them")
 }
 
-/// A proxy that advertises an address lists itself, without the header that every member's answer has.
+/// A proxy that advertises an address lists itself, but without the header of a member's answer.
 fn is_of_a_proxy(answer: &MemberListResponse) -> bool {
     answer.header.is_none_or(|Header { cluster_id, .. }| cluster_id == 0)
 }
@@ -135,7 +136,7 @@ fn version(text: &str) -> Option<Version> {
 /// The shortest lease that the server grants, from the answer to a grant of one second.
 ///
 /// # Errors
-/// A fault that says why none was granted: a server that is full grants none.
+/// A fault with the reason why none was granted: a full server grants none.
 pub(super) async fn shortest(connection: &Connection) -> std::result::Result<Duration, Fault> {
     let request = GrantRequest { ttl: 1, id: 0 };
     let granted = connection.call::<_, GrantResponse>(method::GRANT, request).await;
@@ -145,13 +146,14 @@ pub(super) async fn shortest(connection: &Connection) -> std::result::Result<Dur
     match u64::try_from(granted.ttl) {
         Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
         _ => {
-            let detail = format!("etcd granted a lease of {} s where one of 1 s was asked for", granted.ttl);
+            let detail = format!("etcd granted a lease of {} s instead of the requested 1 s", granted.ttl);
             Err(Fault { kind: FaultKind::Unreachable, detail })
         }
     }
 }
 
-/// The fault of a store that cannot write at present; a full one is waited for, as one that does not answer.
+/// The fault of a store that cannot write at present. Candidates wait for a full store, as for a store that does not
+/// answer.
 fn not_at_present(operation: Operation, status: &Status) -> Fault {
     let fault = fault(operation, status);
     match status.code() {
@@ -163,11 +165,11 @@ fn not_at_present(operation: Operation, status: &Status) -> Fault {
 /// What an inspection finds.
 pub(super) struct Inspected {
     pub(super) info: StoreInfo,
-    /// The alarm of the cluster, or else what could not be checked of the prefix.
+    /// The alarm of the cluster, or else what could not be checked about the prefix.
     pub(super) flaw: Option<Fault>,
 }
 
-/// Reads the birth record, and writes one where there is none.
+/// Reads the birth record, and writes one if there is none.
 pub(super) async fn inspect(
     connection: &Connection,
     keys: &Keys,
@@ -195,7 +197,7 @@ pub(super) async fn inspect(
     local::remember_incarnation(incarnation);
     let info =
         StoreInfo { asked_at, incarnation, age: None, never_used, max_age: None, newest: Some(newest) };
-    // Without an answer the alarm is not known; the read says that the store serves.
+    // Without an answer the alarm is not known, but the read shows that the store serves.
     Ok(Inspected { info, flaw: status.ok().as_ref().and_then(alarm).or(unchecked) })
 }
 
@@ -205,7 +207,7 @@ fn revision_of(header: Option<Header>, operation: Operation) -> std::result::Res
     Ok(revision(header.revision))
 }
 
-/// Writes a birth record unless another has done so meanwhile, and returns the one that is there.
+/// Writes a birth record unless another client has done so meanwhile, and returns the present one.
 async fn give_birth(
     connection: &Connection,
     keys: &Keys,
@@ -223,28 +225,29 @@ async fn give_birth(
     let birth = ranges(&answer).flat_map(|range| &range.kvs).next().cloned();
     let birth = birth.ok_or_else(|| Fault {
         kind: FaultKind::Unreachable,
-        detail: "etcd: a birth record was written and is not there".into(),
+        detail: "etcd: a birth record was written but does not exist".into(),
     })?;
     if answer.succeeded {
-        tracing::debug!("etcd: a new birth record, by revision {}", newest.0);
+        tracing::debug!("etcd: wrote a new birth record at revision {}", newest.0);
     }
     Ok((birth, newest))
 }
 
-/// The state of a cluster that an operator has to end.
+/// The state of a cluster that an operator must end.
 fn alarm(status: &StatusResponse) -> Option<Fault> {
     let has = |alarm: &str| status.errors.iter().any(|error| error.contains(alarm));
     let remedy = if has("CORRUPT") {
         "etcd has the alarm CORRUPT: stop the cluster and repair it"
     } else if has("NOSPACE") {
-        "etcd has the alarm NOSPACE: leaders go on, new candidates wait; compact and defragment it, then disarm the alarm"
+        "etcd has the alarm NOSPACE: leaders keep leading, new candidates wait; compact and defragment it, then \
+         disarm the alarm"
     } else {
         return None;
     };
     Some(Fault { kind: FaultKind::Broken, detail: remedy.into() })
 }
 
-/// The error of opening a store for the answer of a member, or for the lack of one.
+/// The error of opening a store, from the answer of a member or the lack of one.
 pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -> Error {
     let text = status.message();
     let says = |part: &str| text.contains(part);
@@ -256,7 +259,7 @@ pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -
         Code::InvalidArgument | Code::Unauthenticated if says("user name is empty") => (
             ErrorKind::Authentication,
             format!(
-                "etcd at {member} asks for a user; give user:password@ before the host, or a client certificate"
+                "etcd at {member} requires a user; give user:password@ before the host, or a client certificate"
             ),
         ),
         Code::Unauthenticated => {
@@ -280,8 +283,8 @@ pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -
         Code::Unavailable if settings.uses_tls() && !settings.has_certificate() && was_closed(text) => (
             ErrorKind::Authentication,
             format!(
-                "etcd at {member} closes the TLS connection ({text}), as servers do that want a client certificate; \
-                 give tls_cert and tls_key"
+                "etcd at {member} closed the TLS connection ({text}), as servers do that require a client \
+                 certificate; give tls_cert and tls_key"
             ),
         ),
         _ => (ErrorKind::StoreUnavailable, format!("{member}: {text}")),
@@ -289,8 +292,8 @@ pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -
     Error::new(kind, message)
 }
 
-/// Whether a connection failed because of what a side is or presents, by the words of rustls. A handshake that breaks off
-/// is not: a balancer without servers does so.
+/// Whether a connection failed because of TLS itself, by the words of rustls. A handshake that breaks off does not
+/// count, because a load balancer without servers does that.
 fn is_about_tls(text: &str) -> bool {
     ["certificate", "corrupt message", "fatal alert", "peer is incompatible"]
         .iter()
@@ -302,8 +305,8 @@ fn was_closed(text: &str) -> bool {
     ["connection closed", "broken pipe", "reset by peer"].iter().any(|word| text.contains(word))
 }
 
-/// The error for a server that takes connections and is no member of etcd, or is one with TLS where it was expected
-/// without, or the reverse.
+/// The error for a server that accepts connections but is not a member of etcd, or a member that unexpectedly uses TLS
+/// or does not.
 async fn other_protocol(member: &str, tls: bool) -> Option<Error> {
     let clear = answer(member, HTTP2).await?;
     // A server of HTTP/2 begins with its settings, the fourth kind of frame.
@@ -315,7 +318,7 @@ async fn other_protocol(member: &str, tls: bool) -> Option<Error> {
     let (kind, message) = match tls {
         true if is_http2 => (ErrorKind::Authentication, "has no TLS; write etcd:// instead of etcds://"),
         false if !is_http2 && wants_tls.await => {
-            (ErrorKind::Authentication, "wants TLS; write etcds:// instead of etcd://")
+            (ErrorKind::Authentication, "requires TLS; write etcds:// instead of etcd://")
         }
         false if !is_http2 && clear.len() >= 4 => {
             (ErrorKind::Unsupported, "does not speak etcd's protocol; check the host and the port")
@@ -325,7 +328,7 @@ async fn other_protocol(member: &str, tls: bool) -> Option<Error> {
     Some(Error::new(kind, format!("the server at {member} {message}")))
 }
 
-/// The first bytes that a server answers to these, or sends before them.
+/// The first bytes that a server answers to `begin`, or sends before it.
 async fn answer(member: &str, begin: &[u8]) -> Option<Vec<u8>> {
     let ask = async {
         let mut stream = TcpStream::connect(member).await.ok()?;

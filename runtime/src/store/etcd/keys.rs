@@ -13,7 +13,7 @@ use super::wire::messages::KeyValue;
 use crate::store::{local, request};
 use crate::{Error, ErrorKind, Result};
 
-/// The part of a prefix's keys that holds what other clients do not know.
+/// The part of a prefix's keys that other clients do not know.
 const OURS: &str = ".incumbent";
 
 /// The keys under a prefix.
@@ -22,7 +22,7 @@ pub(super) struct Keys {
     prefix: String,
 }
 
-/// A range of keys: from the first to the second, which is not part of it.
+/// A range of keys: from the first, up to but without the second.
 pub(super) type Range = (Vec<u8>, Vec<u8>);
 
 impl Keys {
@@ -32,7 +32,7 @@ impl Keys {
 
     /// Refuses an election that would share keys with another, or with our own.
     ///
-    /// etcd's clients read every key that begins with `ELECTION/` as a place, so one election's name must not be the
+    /// etcd's clients take every key that begins with `ELECTION/` for a place, so one election's name must not be the
     /// beginning of another's.
     pub(super) fn check(key: &str) -> Result<()> {
         local::check_text("election's key", key)?;
@@ -53,7 +53,7 @@ impl Keys {
         format!("{}{OURS}", self.prefix).into_bytes()
     }
 
-    /// All keys under the prefix; every key of the cluster where it is empty.
+    /// All keys under the prefix; every key of the cluster if the prefix is empty.
     pub(super) fn all(&self) -> Range {
         match self.prefix.as_str() {
             "" => (vec![0], vec![0]),
@@ -61,7 +61,7 @@ impl Keys {
         }
     }
 
-    /// The birth record and what lies beside it.
+    /// The birth record and the keys under it.
     pub(super) fn ours(&self) -> Range {
         range(format!("{}{OURS}", self.prefix))
     }
@@ -99,24 +99,25 @@ impl Keys {
         range(format!("{}{OURS}/", self.prefix))
     }
 
-    /// The birth record of the prefix that is the beginning of an election's places.
+    /// The birth record of the prefix with which an election's places begin.
     pub(super) fn birth_inside(&self, election: &str) -> Vec<u8> {
         format!("{}{election}/{OURS}", self.prefix).into_bytes()
     }
 
-    /// The prefix inside an election's keys that this key belongs to, if it is one that incumbent keeps beside the
-    /// places of another prefix.
+    /// The prefix inside an election's keys to which this key belongs, if incumbent keeps this key for that other
+    /// prefix.
     pub(super) fn prefix_inside(&self, election: &str, kv: &KeyValue) -> Option<String> {
         let name = name_of(kv, &self.places(election));
         inside(&name).map(|begin| format!("{}{election}/{begin}", self.prefix))
     }
 
-    /// The keys of an election, in the order of their creation, that are places: none that belongs to another prefix.
+    /// The keys of an election that are places, in the order of their creation, without those that belong to another
+    /// prefix.
     pub(super) fn only_places<'kv>(&self, election: &str, kvs: &'kv [KeyValue]) -> Vec<&'kv KeyValue> {
         let range = self.places(election);
         let names: Vec<_> = kvs.iter().map(|kv| name_of(kv, &range)).collect();
         let others: BTreeSet<_> = names.iter().filter_map(|name| inside(name)).collect();
-        // Elections of another prefix have a slash behind it.
+        // Elections of another prefix have a slash after it.
         let is_place = |name: &String| {
             let of = |other: &&str| name.strip_prefix(*other).is_some_and(|name| name.contains('/'));
             inside(name).is_none() && !others.iter().any(of)
@@ -124,7 +125,7 @@ impl Keys {
         kvs.iter().zip(&names).filter(|(_, name)| is_place(name)).map(|(kv, _)| kv).collect()
     }
 
-    /// Says that a prefix lies inside an election's keys.
+    /// The message that a prefix lies inside an election's keys.
     pub(super) fn shares_keys(&self, election: &str, inside: &str) -> String {
         format!(
             "the election's key {election:?} under the prefix {:?} shares keys with the prefix {inside:?} of etcd, whose \
@@ -133,35 +134,35 @@ impl Keys {
         )
     }
 
-    /// The range of keys that could be places of an election that the prefix is the beginning of, and more; `None`
-    /// without a prefix.
+    /// A range that contains all keys that could be places of an election that the prefix is named like; `None` without
+    /// a prefix.
     pub(super) fn places_of_another(&self) -> Option<Range> {
         // A place is named after its lease, in hexadecimal.
         let key = |digit| format!("{}{digit}", self.prefix).into_bytes();
         self.have_a_prefix().then(|| (key('0'), key('g')))
     }
 
-    /// The lease that a key directly under the prefix is named after, if it is named like one.
+    /// The lease that a key directly under the prefix is named after, if it is named like a lease.
     pub(super) fn lease_named_by(&self, key: &[u8]) -> Option<LeaseId> {
         let name = std::str::from_utf8(key.strip_prefix(self.prefix.as_bytes())?).ok()?;
         let lease = LeaseId(u64::from_str_radix(name, 16).ok()?);
         (lease.to_string() == name).then_some(lease)
     }
 
-    /// Whether a key is a place of an election that the prefix is the beginning of: it is named after its own lease.
+    /// Whether a key is a place of an election that the prefix is named like: it is named after its own lease.
     pub(super) fn is_place_of_another(&self, kv: &KeyValue) -> bool {
         self.lease_named_by(&kv.key).is_some_and(|named| lease(kv.lease) == Some(named))
     }
 
-    /// The first key that could be such a place behind the ones with the same first segment as this.
+    /// The first key after this one's first segment that could be such a place.
     pub(super) fn next_segment(&self, key: &[u8]) -> Option<Vec<u8>> {
         let name = key.strip_prefix(self.prefix.as_bytes())?;
         let segment = name.iter().position(|byte| *byte == b'/')?;
-        // The byte behind the slash.
+        // The byte after the slash.
         Some([self.prefix.as_bytes(), &name[..segment], b"0"].concat())
     }
 
-    /// Says that the prefix lies inside the keys of an election that has this place.
+    /// The message that the prefix lies inside the keys of the election with this place.
     pub(super) fn is_inside(&self, place: &[u8]) -> String {
         let path = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);
         let (parent, election) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
@@ -173,16 +174,17 @@ impl Keys {
         )
     }
 
-    /// Says that it could not be read whether the prefix lies inside the keys of an election.
+    /// The message that it could not be checked whether the prefix lies inside the keys of an election.
     pub(super) fn is_not_checked(&self, why: &str) -> String {
         format!(
-            "whether the prefix {0:?} of etcd shares keys with an election of another prefix is not known, as this user may \
-             not read all keys under it ({why}): see that no election is named like its last part",
+            "cannot check whether the prefix {0:?} of etcd shares keys with an election of another prefix, because \
+             this user may not read all keys under it ({why}): make sure that no election is named like its last \
+             part",
             self.prefix
         )
     }
 
-    /// Whether a key of ours would be taken for one that incumbent keeps beside the places of another prefix.
+    /// Whether our own keys would be taken for the keys that incumbent keeps for another prefix.
     pub(super) fn is_of_another(&self) -> bool {
         inside(&self.prefix).is_some()
     }
@@ -191,7 +193,7 @@ impl Keys {
         !self.prefix.is_empty()
     }
 
-    /// The election whose place a key may be, of those under the prefix: Go's clients end a place's name with its lease.
+    /// The election under the prefix whose place this key may be: Go's clients end a place's name with its lease.
     pub(super) fn election_of<'key>(&self, key: &'key [u8]) -> Option<&'key str> {
         let name = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
         let (election, lease) = name.split_once('/')?;
@@ -200,7 +202,7 @@ impl Keys {
     }
 }
 
-/// The part of a key before a segment that is incumbent's own.
+/// The part of a key before incumbent's own segment.
 fn inside(name: &str) -> Option<&str> {
     let mut at = 0;
     for segment in name.split('/') {
@@ -212,7 +214,7 @@ fn inside(name: &str) -> Option<&str> {
     None
 }
 
-/// All keys that begin with a text that is not empty.
+/// All keys that begin with a non-empty text.
 fn range(begin: String) -> Range {
     let begin = begin.into_bytes();
     let mut end = begin.clone();
@@ -247,7 +249,7 @@ fn name_in(value: &[u8]) -> String {
 }
 
 pub(super) fn companion_of(kv: &KeyValue, range: &Range) -> Companion {
-    // A value that cannot be read is still a companion, and holds other candidates back.
+    // A companion with an unreadable value is still a companion, and holds other candidates back.
     let value: Option<Value> = serde_json::from_slice(&kv.value).ok();
     let nonce = value.as_ref().and_then(|value| u128::from_str_radix(&value.nonce, 16).ok()).map(Nonce);
     let value = value.unwrap_or_default();
@@ -263,7 +265,7 @@ pub(super) fn companion_of(kv: &KeyValue, range: &Range) -> Companion {
     }
 }
 
-/// The value of a companion, in JSON. Unknown members are those of later versions.
+/// The value of a companion, in JSON. Unknown members come from later versions.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Value {
     nonce: String,
@@ -286,11 +288,11 @@ pub(super) fn companion_value(identity: &Identity, successor: Option<&str>) -> V
         successor: successor.map(str::to_owned),
         metadata: identity.metadata.iter().cloned().collect(),
     };
-    // Texts and numbers alone: such a value has a form in JSON.
+    // Only texts and numbers, so the value can always be written as JSON.
     serde_json::to_vec(&value).unwrap_or_default()
 }
 
-/// The time for which a companion's owner has been a candidate, by its own account and this machine's time of day.
+/// The time for which a companion's owner has been a candidate, by its own claim and this machine's time of day.
 pub(super) fn standing_for(kv: &KeyValue) -> Duration {
     let value: Value = serde_json::from_slice(&kv.value).unwrap_or_default();
     let since = UNIX_EPOCH.checked_add(Duration::from_millis(value.since_ms));
@@ -329,7 +331,7 @@ pub(super) fn revision(number: i64) -> Revision {
     Revision(u64::try_from(number).unwrap_or(0))
 }
 
-/// A lease as etcd numbers it: its bits, since a number may be negative to other clients.
+/// A lease as etcd numbers it: its bits, because a number may be negative for other clients.
 fn lease(number: i64) -> Option<LeaseId> {
     (number != 0).then_some(LeaseId(number.cast_unsigned()))
 }
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_is_the_key_of_other_clients_and_the_companion_stands_outside_their_range() {
+    fn the_place_is_the_key_of_other_clients_and_the_companion_is_outside_their_range() {
         let keys = Keys::new("prod/");
         let lease = LeaseId(0x694d_71dd_d4a2_c9cb);
         assert_eq!(keys.place("jobs", lease), b"prod/jobs/694d71ddd4a2c9cb");
@@ -413,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_companion_is_read_as_it_was_written_and_one_of_another_kind_still_stands() {
+    fn a_companion_is_read_as_it_was_written_and_one_of_another_kind_still_counts() {
         let keys = Keys::new("");
         let metadata = [("zone".to_owned(), "b".to_owned())];
         let identity = Identity {

@@ -20,14 +20,14 @@ use super::wire::messages::{
 };
 use crate::clock::Clock;
 
-/// For so long a refusal of a lease for companions counts.
+/// How long a refusal of a lease for companions counts.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
 
 /// The leases of one connection.
 pub(super) struct Leases {
     connection: Arc<Connection>,
     clock: Clock,
-    /// Held while a lease is granted, so that one is.
+    /// Held while a lease is granted, so that only one is.
     shared: tokio::sync::Mutex<Shared>,
     stream: Mutex<Option<Stream>>,
 }
@@ -37,20 +37,21 @@ pub(super) struct Leases {
 struct Shared {
     /// Each by its lease time.
     leases: BTreeMap<Duration, LeaseId>,
-    /// When another was refused last, and why: a full cluster, or a permission. It counts for all candidates of the connection
-    /// for a while: after an election of the cluster each of them asks at each of its rounds until one is granted.
+    /// When a lease was last refused, and why: a full cluster, or a permission. The refusal counts for all candidates
+    /// of the connection for a while, because after an election of the cluster each of them asks in every round until a
+    /// lease is granted.
     refused: Option<(Instant, Failure)>,
 }
 
 /// A stream of keep-alives. etcd answers in the order of the requests.
 struct Stream {
-    /// The connection that it belongs to.
+    /// The number of its connection.
     number: u64,
     waiting: Arc<Waiting>,
     _task: AbortOnDropHandle<()>,
 }
 
-/// What a stream waits for; `None` once it has ended.
+/// The requests that a stream waits for; `None` once it has ended.
 struct Waiting(Mutex<Option<Asked>>);
 
 struct Asked {
@@ -82,9 +83,9 @@ impl Leases {
         Ok(span(answer.ttl))
     }
 
-    /// The lease of this connection's companions of this lease time. A new one is granted where there is none yet, or only
-    /// the one that is `gone`. Its number has the raft term that this read shows, which is answered before, above the bits
-    /// that were drawn.
+    /// The lease of this connection's companions of this lease time. A new lease is granted if there is none yet, or
+    /// only the `gone` one. Its number has the raft term from the given read, which is answered first, above the
+    /// randomly drawn bits.
     pub(super) async fn share(
         &self,
         gone: Option<LeaseId>,
@@ -102,7 +103,7 @@ impl Leases {
         // Forgotten before it is granted: a grant of unknown outcome is not used.
         shared.leases.remove(&ttl);
         let lease = LeaseId::of_companions(raft_term.await?, drawn);
-        // Where the number exists, the caller asks again, with another.
+        // If the number exists, the caller asks again, with another.
         let granted = self.grant(lease, ttl).await;
         let refused = granted.as_ref().err().filter(|failure| failure.fault().is_some());
         shared.refused = refused.map(|failure| (Instant::now(), failure.clone()));
@@ -111,7 +112,7 @@ impl Leases {
         Ok(lease)
     }
 
-    /// Revokes the leases of companions that no key is attached to any more. Other leases run out: their owners have left
+    /// Revokes the companions' leases that have no keys left. Other leases run out, because their owners have left
     /// something behind.
     pub(super) async fn give_up_shared(&self) {
         let leases = std::mem::take(&mut self.shared.lock().await.leases);
@@ -119,7 +120,7 @@ impl Leases {
             let request = TimeToLiveRequest { id: lease.0.cast_signed(), keys: true };
             let left = self.connection.call::<_, TimeToLiveResponse>(method::TIME_TO_LIVE, request).await;
             if left.is_ok_and(|left| left.keys.is_empty()) {
-                // One that could not be revoked runs out.
+                // A lease that could not be revoked runs out.
                 let _ = self.revoke(lease).await;
             }
         }
@@ -150,12 +151,12 @@ impl Leases {
         stream::once(send).flat_map(stream::iter).then(answer).boxed()
     }
 
-    /// Leaves the stream of keep-alives; those that were not answered fail.
+    /// Leaves the stream of keep-alives; unanswered ones fail.
     pub(super) fn leave_stream(&self) {
         drop(self.stream().take());
     }
 
-    /// Queues a keep-alive, on a new stream where there is none or it has ended.
+    /// Queues a keep-alive, on a new stream if there is none or it has ended.
     fn send(&self, lease: LeaseId) -> oneshot::Receiver<Result<KeptAlive, Failure>> {
         let (answer, receiver) = oneshot::channel();
         let mut waiter = Waiter { lease, answer };
@@ -188,7 +189,7 @@ impl Stream {
         Self { number, waiting, _task: AbortOnDropHandle::new(tokio::spawn(task)) }
     }
 
-    /// Gives the waiter back where the stream has ended.
+    /// Returns the waiter if the stream has ended.
     fn send(&self, waiter: Waiter) -> Result<(), Waiter> {
         match &mut *self.waiting.lock() {
             Some(asked) => {
@@ -203,16 +204,16 @@ impl Stream {
 
 impl Asked {
     fn send(&self, lease: LeaseId) {
-        // Where the stream has ended, its end answers all waiters.
+        // If the stream has ended, its end answers all waiters.
         let _ = self.requests.send(KeepAliveRequest { id: lease.0.cast_signed() });
     }
 }
 
-/// Opens the stream and hands each answer to the request that it belongs to, until the stream ends.
+/// Opens the stream and passes each answer to its request, until the stream ends.
 ///
-/// Where the token has expired, what was not answered is sent again, once, over a new stream. Its callers keep the instants
-/// before they sent it first, which are the earlier ones, and so safe. A server that denies one keep-alive ends the stream
-/// (measured on 3.7.3; 3.4 denies none): those of other elections are sent again.
+/// If the token has expired, unanswered requests are sent once more over a new stream. Their callers keep the instants
+/// before the first sending, which are earlier and so safe. A server that denies one keep-alive ends the stream
+/// (measured on 3.7.3; 3.4 denies none): the keep-alives of other elections are sent again.
 async fn run(
     connection: Arc<Connection>,
     mut requests: mpsc::UnboundedReceiver<KeepAliveRequest>,
@@ -237,7 +238,7 @@ async fn run(
 async fn read(mut answers: Answers<KeepAliveResponse>, waiting: &Waiting, repeated: &mut bool) -> Status {
     loop {
         match answers.next().await {
-            // Another order than that of the requests would give a lease another's time.
+            // If the order differed from that of the requests, a lease would get another lease's time.
             Ok(answer) if !waiting.answered(&answer) => {
                 return Status::unknown("etcd answered keep-alives in another order");
             }
@@ -248,7 +249,7 @@ async fn read(mut answers: Answers<KeepAliveResponse>, waiting: &Waiting, repeat
 }
 
 impl Waiting {
-    /// Whether the answer belongs to the request that waits longest.
+    /// Whether the answer belongs to the request that has waited longest.
     fn answered(&self, answer: &KeepAliveResponse) -> bool {
         let first = self.lock().as_mut().and_then(|asked| asked.waiters.pop_front());
         let Some(first) = first.filter(|first| first.lease.0 == answer.id.cast_unsigned()) else {
@@ -260,7 +261,7 @@ impl Waiting {
         true
     }
 
-    /// Whether the stream ended because the request that waits longest was denied; that one is answered.
+    /// Whether the stream ended because the request that has waited longest was denied; answers that request.
     fn denied(&self, ended: &Status) -> bool {
         if ended.code() != Code::PermissionDenied {
             return false;
@@ -272,7 +273,7 @@ impl Waiting {
         true
     }
 
-    /// Queues what was not answered for another stream.
+    /// Queues unanswered requests for another stream.
     fn ask_again(&self) -> mpsc::UnboundedReceiver<KeepAliveRequest> {
         let (requests, queued) = mpsc::unbounded_channel();
         if let Some(asked) = &mut *self.lock() {
@@ -293,12 +294,12 @@ impl Waiting {
     }
 }
 
-/// Whole seconds; the caller's leases have no others.
+/// Whole seconds: the caller's leases have no fractions.
 fn seconds(ttl: Duration) -> i64 {
     i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// A time to live; zero for a lease that is gone, whatever the server has below it.
+/// A time to live; zero for a lease that is gone, whatever negative number the server sends.
 fn span(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
@@ -313,7 +314,7 @@ mod tests {
     use incumbent_testkit::wait;
 
     const TTL: Duration = Duration::from_secs(10);
-    /// A time limit for what takes a moment.
+    /// A time limit for quick operations.
     const GENEROUS: Duration = Duration::from_secs(30);
 
     fn leases(server: &EtcdServer) -> Arc<Leases> {
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_number_that_stands_is_a_collision() {
+    async fn a_number_in_use_is_a_collision() {
         let server = EtcdServer::start(Options::new());
         let leases = leases(&server);
         leases.grant(LeaseId(7), TTL).await.unwrap();
@@ -439,7 +440,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_shared_lease_is_given_up_unless_a_companion_stands() {
+    async fn a_shared_lease_is_given_up_unless_a_companion_is_left() {
         let server = EtcdServer::start(Options::new());
         let leases = leases(&server);
         let (free, used) = (TTL, TTL * 2);
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keep_alives_of_a_member_that_stopped_fail_when_it_is_left_and_go_on_over_the_next_stream() {
+    async fn keep_alives_of_a_member_that_stopped_fail_when_it_is_left_and_continue_over_the_next_stream() {
         let server = EtcdServer::start(Options::new());
         let leases = leases(&server);
         let lease = LeaseId(9);

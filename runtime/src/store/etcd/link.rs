@@ -1,4 +1,4 @@
-//! The link of the driver to an etcd, whose elections are queues.
+//! The driver's link to etcd, whose elections are queues.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::store::seam::{Answers, Asked, Asking, Link, Reports, Watch, within};
 use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 
-/// The longest time for which a lease stands after it has run out (measured on etcd).
+/// The longest time for which a lease outlives its time to live (measured on etcd).
 const GRANULARITY: Duration = Duration::from_millis(500);
 
 /// A store of this kind grants whole seconds.
@@ -66,7 +66,7 @@ impl Link for Queues {
 
     fn capabilities(&self) -> Capabilities {
         let server = self.etcd.server();
-        // Shown to people. Until the servers have granted a lease, no more is known than that it is whole seconds.
+        // Shown to people. Until the servers have granted a lease, it is only known that leases are whole seconds.
         let (shortest, longest) = server.lease_bounds().unwrap_or((LEASE_STEP, Duration::MAX));
         Capabilities {
             own_lease: true,
@@ -135,7 +135,7 @@ impl Link for Queues {
         Some(Asking::Several(stream::once(answer).boxed()))
     }
 
-    /// One lease of companions serves many campaigns, and is kept alive once for all of them.
+    /// One lease of companions serves many campaigns, and one keep-alive serves all of them.
     fn ask_together(&mut self) -> Option<BoxStream<'static, Answers<Self>>> {
         let asked = std::mem::take(&mut self.keep_alives);
         let round = Round::begin(asked, self.reports.clock.clone(), |leases| self.etcd.keep_alive(leases))?;
@@ -203,7 +203,7 @@ impl Link for Queues {
     }
 }
 
-/// The answer to a request, which without one within the limit is [`Failure::Unanswered`].
+/// The answer to a request; [`Failure::Unanswered`] if none comes within the limit.
 async fn answer(
     etcd: &Etcd,
     reports: &Reports,
@@ -230,7 +230,7 @@ async fn answer(
         Request::Revoke { lease } => {
             Answer::Revoked { lease, result: answered(clock, limit, etcd.revoke(lease)).await }
         }
-        // Asked for apart.
+        // Asked for separately.
         Request::KeepAlive { .. } | Request::Read { .. } => return None,
     })
 }
@@ -243,13 +243,14 @@ async fn answered<T>(
     within(clock.clone(), limit, ask).await.unwrap_or(Err(Failure::Unanswered))
 }
 
-/// A read of a campaign. Where no answer comes within the limit, one says so, and the store's own still counts for a lease.
+/// A read of a campaign. If no answer comes within the limit, an answer reports that, and the store's later answer
+/// still counts for a lease.
 struct Reading {
     id: CampaignId,
     read: ReadId,
     ask: BoxFuture<'static, Result<Box<Snapshot>, Failure>>,
     sent_at: Instant,
-    /// The times for which it is waited for, from now on.
+    /// The limits of the two waits for the answer, from now on.
     limits: [Option<Duration>; 2],
     clock: Clock,
 }
@@ -327,7 +328,7 @@ impl Round {
     }
 }
 
-/// The write of a record that has the same effect, for the listener to reports: to take a place is to acquire.
+/// The write of a record that has the same effect, for the listener: taking a place is acquiring.
 fn reported(identity: &Identity, action: &Action) -> store::Action {
     let header = |(key, text): &(String, String)| (key.clone().into(), text.clone());
     let put = || Put {
@@ -369,7 +370,8 @@ mod tests {
     const B: LeaseId = LeaseId(0xb);
     const C: LeaseId = LeaseId(0xc);
 
-    /// The keep-alives of these places and of the companions' lease, and what was sent. So many of them are answered, in order.
+    /// The keep-alives of these places and of the companions' lease, and the leases that were sent. The first `answers`
+    /// of them are answered, in order.
     fn round(places: &[(CampaignId, LeaseId)], answers: usize, clock: &Clock) -> (Round, Vec<LeaseId>) {
         let leases = |place| Leases { place, companion: B, moves_to: None };
         let asked =

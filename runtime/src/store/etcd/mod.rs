@@ -1,7 +1,8 @@
-//! etcd, 3.4 and newer: an election is a queue of keys, the one that `etcdctl elect` and Go's `concurrency.Election` use.
+//! etcd, 3.4 and newer: an election is a queue of keys, the same queue that `etcdctl elect` and Go's
+//! `concurrency.Election` use.
 //!
-//! `incumbent_core::queue` has the rule. Of its two keys the place is the standard one, `PREFIX ELECTION/LEASE`; the
-//! companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
+//! `incumbent_core::queue` has the rule. A candidate has two keys: the place is the standard key, `PREFIX
+//! ELECTION/LEASE`; the companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
 
 mod adapter;
 mod admin;

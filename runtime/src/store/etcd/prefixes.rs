@@ -1,8 +1,8 @@
 //! Prefixes and elections whose keys would count for each other.
 //!
-//! An election under the prefix `P` takes every key that begins with `P ELECTION/` for a place, as Go's clients do. So no
-//! prefix may be `P ELECTION/`, or begin with it: its birth record, which no lease ends, would come before every
-//! candidate. The one that comes second is refused, whichever it is.
+//! An election under the prefix `P` takes every key that begins with `P ELECTION/` for a place, as Go's clients do. So
+//! no prefix may be `P ELECTION/`, or begin with it: its birth record, which no lease ends, would come before every
+//! candidate. Whichever of the two comes second is refused.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::{Error, ErrorKind, Result};
 const PAGE: i64 = 1000;
 
 /// Checks, before a birth record is written, that no key of the prefix is a candidate's place in an election of another
-/// prefix. Returns a fault for candidates to report where that may not be read.
+/// prefix. Returns a fault for candidates to report if reading that is not permitted.
 ///
 /// # Errors
-/// A fault where there is such a place, and those of the read.
+/// A fault if there is such a place, and the faults of the read.
 pub(super) async fn check(connection: &Connection, keys: &Keys) -> std::result::Result<Option<Fault>, Fault> {
     match place_of_another(connection, keys).await {
         Ok(None) => Ok(None),
@@ -65,8 +65,8 @@ async fn place_of_another(
 /// Checks that no prefix lies inside the election's keys.
 ///
 /// # Errors
-/// `InvalidName`, with both prefixes. Where the store does not answer, or the user may not read, the election's candidates
-/// learn of it themselves.
+/// `InvalidName`, with both prefixes. If the store does not answer, or the user may not read, the election's candidates
+/// find out by themselves.
 pub(super) async fn check_overlap(
     connection: &Connection,
     reads: &Arc<Reads>,
@@ -74,7 +74,7 @@ pub(super) async fn check_overlap(
     election: &str,
 ) -> Result<()> {
     let inside = |kv: &KeyValue| keys.prefix_inside(election, kv);
-    // Of many elections that are entered together, in one transaction. Few have more candidates than a page.
+    // Elections that are entered together are read in one transaction. Few have more candidates than a page.
     let first = reads.read(vec![without_values(keys.places(election), PAGE)]).await.ok();
     let first = first.iter().flat_map(ranges).next();
     let mut found = first.and_then(|page| page.kvs.iter().find_map(inside));

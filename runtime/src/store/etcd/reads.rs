@@ -1,7 +1,7 @@
 //! Reads of campaigns that are due together, in one transaction.
 //!
-//! The rounds of all campaigns of a connection fall together, and a thousand reads one by one cost the store forty times as
-//! many calls. One transaction is under way at a time; what is asked for meanwhile goes into the next.
+//! The rounds of all campaigns of a connection coincide, and a thousand single reads cost the store forty times as many
+//! calls. One transaction is under way at a time; reads requested meanwhile go into the next.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 use super::wire::connection::{Connection, method};
 use super::wire::messages::{Operation, TxnRequest, TxnResponse};
 
-/// The most operations of a transaction, by a server's default (`--max-txn-ops`).
+/// The most operations of a transaction, a server's default (`--max-txn-ops`).
 pub(super) const OPERATIONS: usize = 128;
 
 /// The reads of a connection.
@@ -23,11 +23,11 @@ pub(super) struct Reads {
 #[derive(Default)]
 struct Queue {
     asked: Vec<Asked>,
-    /// A task sends what is asked for.
+    /// A task is sending the requested reads.
     sending: bool,
 }
 
-/// One read, which is answered as if it were a transaction of its own.
+/// One read, which is answered as if it were a separate transaction.
 struct Asked {
     operations: Vec<Operation>,
     answer: oneshot::Sender<Result<TxnResponse, Status>>,
@@ -49,7 +49,7 @@ impl Reads {
         if is_first {
             tokio::spawn(Arc::clone(self).send());
         }
-        // The task ends with its runtime only.
+        // The task ends only with its runtime.
         receiver.await.unwrap_or_else(|_| Err(Status::unavailable("the connection is closed")))
     }
 
@@ -59,7 +59,7 @@ impl Reads {
         }
     }
 
-    /// As much as fits into a transaction, one read at least.
+    /// As much as fits into a transaction, at least one read.
     fn take(&self) -> Option<Vec<Asked>> {
         let mut queue = self.queue();
         // A caller that was dropped needs no answer.
@@ -87,7 +87,7 @@ impl Reads {
                     let _ = to.send(Ok(part));
                 }
             }
-            // One of them may not be permitted, or the server takes fewer operations.
+            // One of them may not be permitted, or the server accepts fewer operations.
             Err(status)
                 if asked.len() > 1
                     && matches!(status.code(), Code::PermissionDenied | Code::InvalidArgument) =>

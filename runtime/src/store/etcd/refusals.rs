@@ -5,12 +5,12 @@ use incumbent_core::campaign::InvalidSettings;
 use crate::text::Text;
 
 // generated: refusals
-/// Refuses files of TLS for a URL without it.
+/// Refuses TLS files for a URL without TLS.
 pub(crate) fn files_without_tls() -> Text {
     Text::setting("tls_ca").and(", ").and(Text::setting("tls_cert")).and(" and ").and(Text::setting("tls_key")).and(" need TLS; write etcds:// instead of etcd://")
 }
 
-/// Refuses files of TLS that do not fit each other.
+/// Refuses TLS files that do not fit each other.
 pub(crate) fn unfit_files() -> Text {
     Text::from("TLS cannot be set up: the files of ").and(Text::setting("tls_ca")).and(", ").and(Text::setting("tls_cert")).and(" and ").and(Text::setting("tls_key")).and(" do not fit each other, or the system trusts no certificate; give ").and(Text::setting("tls_ca"))
 }
@@ -21,11 +21,11 @@ pub(crate) fn prefix_of_ours(prefix: &str) -> InvalidSettings {
         setting: "prefix",
         value: format!("{prefix:?}"),
         limit: Text::from("free of the part \".incumbent\""),
-        remedy: Text::from("incumbent keeps keys of its own there; choose another"),
+        remedy: Text::from("incumbent keeps its own keys there; choose another"),
     }
 }
 
-/// Refuses the statement that a prefix is new that was written to.
+/// Refuses stating that a prefix is new if it was written to.
 pub(crate) fn not_new(used: &str, prefix: &str) -> Text {
     Text::from(format!("{used}, so the prefix {prefix:?} of etcd is not new; leave `")).and(Text::setting("new")).and("` out")
 }

@@ -28,14 +28,14 @@ const AUTHORITY: Form = Form {
     host: "member",
     port: 2379,
     hint: ", and write : as %3A in a password",
-    credentials: "the credentials of the URL are not of the form user:password@, once and before the first host; \
-                  write @ as %40, and : in a name as %3A",
+    credentials: "the URL's credentials must be user:password@, once and before the first host; write @ as %40, and : \
+        in a name as %3A",
 };
 
 /// The addresses of an etcd cluster, the prefix of its elections' keys, and the credentials for them.
 ///
-/// Covers everything that an `etcd://` URL can express. It holds no open resources; the files that it names are read
-/// when a connection is made.
+/// These settings cover everything that an `etcd://` URL can express. They hold no open resources; the files that they
+/// name are read when a connection is made.
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,9 +69,9 @@ pub(super) struct User {
 }
 
 impl EtcdSettings {
-    /// One member, or several separated by commas, each `host` or `host:port`. The scheme `etcd://` or `etcds://` (with TLS)
-    /// and `user:password@` may stand before the first. Elections are found under no prefix: those that `etcdctl elect`
-    /// finds under the same name.
+    /// One member, or several separated by commas, each `host` or `host:port`. The scheme `etcd://` or `etcds://` (with
+    /// TLS) and `user:password@` may precede the first. Elections have no prefix, so `etcdctl elect` finds them under
+    /// the same name.
     ///
     /// # Errors
     /// `InvalidUrl` for an invalid member.
@@ -86,11 +86,11 @@ impl EtcdSettings {
     /// <!-- generated: parameters -->
     /// | setting | meaning | by default |
     /// |---|---|---|
-    /// | `tls_ca=FILE` | A file with the certificates to trust | those of the system |
+    /// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
     /// | `tls_cert=FILE` | A file with the client's certificate |  |
     /// | `tls_key=FILE` | A file with the client's key |  |
-    /// | `connect_timeout=5s` | The time limit of connecting | 2 s |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
     /// <!-- end of parameters -->
     ///
     /// The keys of an election `jobs` are those under `PREFIX/jobs/`, or under `jobs/` without a prefix. For keys that
@@ -101,7 +101,7 @@ impl EtcdSettings {
     pub fn from_url(text: &str) -> Result<Self> {
         selectors::check_url(text)?;
         let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(invalid(format!("an etcd store's URL reads {FORM}; \"://\" is missing")));
+            return Err(invalid(format!("an etcd store's URL has the form {FORM}; \"://\" is missing")));
         };
         if rest.contains('#') {
             return Err(invalid("an etcd store's URL has no part after #; write # as %23 in a password"));
@@ -150,7 +150,7 @@ impl EtcdSettings {
         })
     }
 
-    /// The prefix of the elections' keys. One that is not empty ends with a slash, which is added where it is missing.
+    /// The prefix of the elections' keys. A non-empty prefix ends with a slash, which is added if missing.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
@@ -181,8 +181,8 @@ impl EtcdSettings {
         self
     }
 
-    /// Uses TLS with this client certificate; both files are PEM. A server with `--client-cert-auth` takes its common name
-    /// for the user where no other is given.
+    /// Uses TLS with this client certificate; both files are PEM. A server with `--client-cert-auth` takes its common
+    /// name for the user if no other is given.
     #[must_use]
     pub fn tls_client_certificate(
         mut self,
@@ -200,14 +200,14 @@ impl EtcdSettings {
         self
     }
 
-    /// Fails at once where no member answers, instead of waiting for one.
+    /// Fails at once if no member answers, instead of waiting for one.
     #[must_use]
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;
         self
     }
 
-    /// The name of the user, where there is one.
+    /// The name of the user, if there is one.
     pub fn user_name(&self) -> Option<&str> {
         self.user.as_ref().map(|user| user.name.as_str())
     }
@@ -221,7 +221,7 @@ impl EtcdSettings {
         Keys::new(self.prefix.clone())
     }
 
-    /// A connection to one member at a time, the first one at first.
+    /// A connection to one member at a time, beginning with the first.
     pub(super) fn connect(&self) -> Result<Connection> {
         Connection::new(self.clone())
     }
@@ -269,7 +269,7 @@ impl EtcdSettings {
         let scheme = if self.tls { "https" } else { "http" };
         let endpoint = Endpoint::from_shared(format!("{scheme}://{host}"));
         let endpoint =
-            endpoint.map_err(|_| invalid(format!("{host:?} is no address of a member of etcd")))?;
+            endpoint.map_err(|_| invalid(format!("{host:?} is not an address of a member of etcd")))?;
         let endpoint = endpoint.connect_timeout(self.connect_timeout);
         if !self.tls {
             return Ok(endpoint);
@@ -371,7 +371,10 @@ mod tests {
             ("etcd://a/b?tls_ca=x", "write etcds://"),
             ("etcd://a/b?connect_timeout=2", "connect_timeout=2"),
             ("etcd://a/b?fail_fast=yes", "write true or false"),
-            ("etcd://a/b?prefix=x", "known are tls_ca, tls_cert, tls_key, connect_timeout, fail_fast"),
+            (
+                "etcd://a/b?prefix=x",
+                "the parameters are tls_ca, tls_cert, tls_key, connect_timeout, fail_fast",
+            ),
         ] {
             let message = message(url);
             assert!(message.contains(why), "{url}: {message}");

@@ -17,19 +17,19 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
     let value = |successor: Option<&str>| companion_value(identity, successor);
     match action {
         Action::Enter { lease, companion, replaces } => {
-            let (place, beside) = pair(*lease);
+            let (place, companion_key) = pair(*lease);
             let inside = keys.birth_inside(election);
             let mut txn = TxnRequest {
-                compare: vec![absent(&place), absent(&beside), absent(&inside)],
+                compare: vec![absent(&place), absent(&companion_key), absent(&inside)],
                 success: vec![
                     put(place.clone(), identity.name.as_bytes().to_vec(), Some(*lease)),
-                    put(beside, value(None), Some(*companion)),
+                    put(companion_key, value(None), Some(*companion)),
                 ],
                 failure: vec![get(place), get(inside)],
             };
             if let Some(Own { lease, revision }) = replaces {
-                let (place, beside) = pair(*lease);
-                for key in [place, beside] {
+                let (place, companion_key) = pair(*lease);
+                for key in [place, companion_key] {
                     txn.compare.push(created_at(&key, signed(revision.0)));
                     txn.success.push(delete(key));
                 }
@@ -37,27 +37,27 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
             txn
         }
         Action::Move { own, modified, to } => {
-            let (_, beside) = pair(own.lease);
+            let (_, companion_key) = pair(own.lease);
             TxnRequest {
-                compare: vec![modified_at(&beside, signed(modified.0))],
-                success: vec![attach(beside, *to)],
+                compare: vec![modified_at(&companion_key, signed(modified.0))],
+                success: vec![attach(companion_key, *to)],
                 failure: Vec::new(),
             }
         }
         Action::LeaveCompanion { lease } => {
-            let (_, beside) = pair(*lease);
-            TxnRequest { success: vec![delete(beside)], ..Default::default() }
+            let (_, companion_key) = pair(*lease);
+            TxnRequest { success: vec![delete(companion_key)], ..Default::default() }
         }
         Action::Name { own, modified, companion, successor } => {
-            let (_, beside) = pair(own.lease);
+            let (_, companion_key) = pair(own.lease);
             TxnRequest {
-                compare: vec![modified_at(&beside, signed(modified.0))],
-                success: vec![put(beside, value(successor.as_deref()), Some(*companion))],
+                compare: vec![modified_at(&companion_key, signed(modified.0))],
+                success: vec![put(companion_key, value(successor.as_deref()), Some(*companion))],
                 failure: Vec::new(),
             }
         }
         Action::Leave { lease, revision } => {
-            let (place, beside) = pair(*lease);
+            let (place, companion_key) = pair(*lease);
             let each = |key: Vec<u8>| match revision {
                 None => delete(key),
                 Some(revision) => operation(OperationKind::Txn(TxnRequest {
@@ -66,7 +66,7 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
                     failure: Vec::new(),
                 })),
             };
-            TxnRequest { success: vec![each(place), each(beside)], ..Default::default() }
+            TxnRequest { success: vec![each(place), each(companion_key)], ..Default::default() }
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn written(
         Err(status) => return Outcome::Failed(failure(operation, &status)),
     };
     if answer.succeeded {
-        // Without its revision it is as if there were no answer: the next attempt learns it.
+        // An answer without a revision counts as no answer: the next attempt learns the revision.
         let applied = |header: Header| Outcome::Applied { revision: revision(header.revision) };
         return answer.header.map_or(Outcome::Failed(Failure::Unknown), applied);
     }
@@ -104,7 +104,7 @@ pub(super) fn written(
     }
 }
 
-/// What reads a queue at one revision. `own` names the candidate's own keys; `whole` asks for all places
+/// The operations that read a queue at one revision. `own` names the candidate's own keys; `whole` asks for all places
 /// and companions, not only the first two.
 pub(super) fn read(keys: &Keys, election: &str, own: Option<LeaseId>, whole: bool) -> Vec<wire::Operation> {
     let all = |range| in_order(range, if whole { 0 } else { 2 });
@@ -128,7 +128,7 @@ pub(super) fn in_order((key, range_end): Range, limit: i64) -> wire::Operation {
     }))
 }
 
-/// Reads so many keys of a range without their values.
+/// Reads this many keys of a range without their values.
 pub(super) fn without_values((key, range_end): Range, limit: i64) -> wire::Operation {
     operation(OperationKind::Range(RangeRequest {
         key,
@@ -139,7 +139,7 @@ pub(super) fn without_values((key, range_end): Range, limit: i64) -> wire::Opera
     }))
 }
 
-/// What the answer to [`read`] shows.
+/// The queue in the answer to [`read`].
 pub(super) fn snapshot(
     keys: &Keys,
     election: &str,
@@ -152,12 +152,12 @@ pub(super) fn snapshot(
         return Err(Failure::Unknown);
     };
     let mut read = ranges(&answer).map(|range| range.kvs.as_slice());
-    // A read has as many answers as it had requests; where one is missing, the read shows nothing.
+    // A read has as many answers as it had requests; if one is missing, the read shows nothing.
     let (Some(birth), Some(first_places), Some(first_companions)) = (read.next(), read.next(), read.next())
     else {
         return Err(Failure::Unknown);
     };
-    // Without a place of its own, a candidate did not ask for it.
+    // A candidate without a place did not ask for its own keys.
     let (place, companion) = (read.next().unwrap_or_default(), read.next().unwrap_or_default());
     let inside = first_places.iter().find_map(|kv| keys.prefix_inside(election, kv));
     Ok(Snapshot {
@@ -191,7 +191,7 @@ pub(super) fn failure(operation: Operation, status: &Status) -> Failure {
     Failure::of(operation, code, status.message())
 }
 
-/// The fault that an error is to a caller that repeats nothing.
+/// The fault of an error, for a caller that does not repeat the request.
 pub(super) fn fault(operation: Operation, status: &Status) -> Fault {
     let kind = match failure(operation, status) {
         Failure::Fault(fault) => return fault,
@@ -217,7 +217,7 @@ pub(super) fn created_at(key: &[u8], revision: i64) -> Compare {
     }
 }
 
-/// A condition that a key was written last at this revision.
+/// A condition that a key was last written at this revision.
 pub(super) fn modified_at(key: &[u8], revision: i64) -> Compare {
     Compare {
         result: Comparison::Equal.into(),
@@ -256,7 +256,7 @@ pub(super) fn operation(kind: OperationKind) -> wire::Operation {
     wire::Operation { kind: Some(kind) }
 }
 
-/// A number as etcd has it, whose bits count.
+/// A number as etcd has it, with the same bits.
 fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
@@ -382,7 +382,11 @@ mod tests {
             assert!(fault.detail.contains("the prefix \"jobs/\""), "{fault}");
             let seen = bench.read(Some(a)).await;
             assert_eq!((seen.place, seen.companions.len()), (None, 0));
-            assert_eq!(seen.overlap, Some(fault.detail), "who is inside already says the same");
+            assert_eq!(
+                seen.overlap,
+                Some(fault.detail),
+                "a candidate that is inside already reports the same"
+            );
         }
     }
 

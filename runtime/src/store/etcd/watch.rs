@@ -27,26 +27,26 @@ use crate::store::seam::Watched;
 
 /// The number of the watch of the companions; those of places follow.
 const COMPANIONS: i64 = 1;
-/// The time for which the removal of a place waits for that of its companion at the same revision, or the reverse. A member
-/// sends both at once, so what comes later is another removal.
+/// How long the removal of a place waits for the removal of its companion at the same revision, or the reverse. A
+/// member sends both at once, so a later one is a separate removal.
 const TOGETHER: Duration = Duration::from_millis(3);
 
-/// What a connection watches.
+/// The watches of a connection.
 pub(super) struct Watches {
     connection: Arc<Connection>,
     keys: Keys,
     followed: Mutex<Followed>,
 }
 
-/// The elections that are followed, and the watch that stands.
+/// The followed elections, and the open watch.
 #[derive(Default)]
 struct Followed {
-    /// The number of the watch of each one's places, from the first read on.
+    /// The number of the watch on each election's places, from the first read on.
     numbers: HashMap<String, Option<i64>>,
     elections: HashMap<i64, String>,
     /// The newest number. None is given twice: a server may still answer a watch that was cancelled.
     last: i64,
-    /// Where another place is to be watched as well.
+    /// The channel for watching another election's places.
     requests: Option<mpsc::UnboundedSender<WatchRequest>>,
 }
 
@@ -60,7 +60,7 @@ impl Watches {
         self.followed().numbers.entry(election.to_owned()).or_default();
     }
 
-    /// Watches the places of an election no longer.
+    /// Stops watching the places of an election.
     pub(super) fn unfollow(&self, election: &str) {
         let mut followed = self.followed();
         let Some(number) = followed.numbers.remove(election).flatten() else { return };
@@ -77,7 +77,7 @@ impl Watches {
         followed.numbers.len()
     }
 
-    /// An election was read at this revision. An answer that comes after the election was left begins nothing.
+    /// An election was read at this revision. An answer after the election was unfollowed begins no watch.
     pub(super) fn read(&self, election: &str, read: Revision) {
         let mut followed = self.followed();
         if followed.numbers.get(election) != Some(&None) {
@@ -143,7 +143,7 @@ impl Watches {
 }
 
 impl Followed {
-    /// A watch that has ended takes no more; the next one watches what is followed then.
+    /// A watch that has ended takes no more requests; the next watch covers what is followed then.
     fn send(&self, request: WatchRequest) {
         if let Some(requests) = &self.requests {
             let _ = requests.send(request);
@@ -164,13 +164,13 @@ fn request_of(kv: &KeyValue, key: String) -> Option<Watched<Change>> {
     request::is_reserved(&key).then(|| Watched::Requested { key, text, revision: revision(kv.mod_revision) })
 }
 
-/// A watch, and what it has not emitted yet.
+/// A watch, and the changes that it has not emitted yet.
 struct Reading {
     watches: Arc<Watches>,
     answers: Answers<WatchResponse>,
     /// The events of answers that are not complete, by the number of the watch.
     fragments: HashMap<i64, Vec<Event>>,
-    /// Changes that are not complete, or may not be.
+    /// Changes that are, or may be, incomplete.
     held: BTreeMap<(Revision, String), Held>,
     held_until: Option<Instant>,
     ready: VecDeque<Watched<Change>>,
@@ -229,7 +229,7 @@ impl Reading {
     fn take(&mut self, mut answer: WatchResponse) {
         let number = answer.watch_id;
         if number != COMPANIONS && self.watches.election(number).is_none() {
-            // Of an election that was left: the confirmation, or what was on its way.
+            // For an unfollowed election: the confirmation, or changes that were on their way.
             self.fragments.remove(&number);
             return;
         }
@@ -291,7 +291,7 @@ impl Reading {
         }
     }
 
-    /// Emits what is held and `may_go`.
+    /// Emits the held changes that `may_go`.
     fn release(&mut self, may_go: impl Fn(&str, Revision) -> bool) {
         let held = std::mem::take(&mut self.held);
         for ((revision, election), held) in held {

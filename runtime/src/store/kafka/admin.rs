@@ -1,5 +1,5 @@
-//! An operator's acts on the elections of a cluster: creating a leader topic, looking at what decides whether elections are
-//! safe, and the permissions of a candidate.
+//! An operator's actions on the elections of a cluster: creating a leader topic, checking what makes elections safe,
+//! and listing the permissions of a candidate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +21,13 @@ use crate::{Error, ErrorKind, Result};
 pub struct InitReport {
     /// The leader topic.
     pub topic: String,
-    /// It was not there, and was created.
+    /// It did not exist, and was created.
     pub created: bool,
 }
 
-/// Creates the leader topic of an election, or finds the one that stands: one partition, three replicas where there are as
-/// many brokers, two of them in sync, records deleted after an hour, in segments of ten minutes, no unclean elections.
+/// Creates the leader topic of an election, or finds the existing one. A new topic has one partition, three replicas if
+/// there are that many brokers, two of them in sync, records deleted after an hour, segments of ten minutes, and no
+/// unclean elections.
 ///
 /// # Errors
 /// `InvalidName` for an election that no topic can have, `PermissionDenied` without Create on the topic, and every error
@@ -43,20 +44,20 @@ pub async fn init(settings: &KafkaSettings, election: &str) -> Result<InitReport
     Ok(InitReport { created: created.await.map_err(error)?, topic })
 }
 
-/// What decides whether elections of a cluster are safe, and how fast they are.
+/// The facts that decide whether elections of a cluster are safe, and how fast they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// The brokers.
     pub brokers: usize,
-    /// The version of the protocol between the brokers, where they state it.
+    /// The version of the protocol between the brokers, if they state it.
     pub version: Option<String>,
-    /// The protocols of groups that the brokers have, as `group.coordinator.rebalance.protocols` lists them.
+    /// The group protocols that the brokers support, from `group.coordinator.rebalance.protocols`.
     pub protocols: Vec<String>,
     /// The bounds of a session in the classic protocol.
     pub session_bounds: Option<(Duration, Duration)>,
     /// The session of members in the consumer protocol.
     pub consumer_session: Option<Duration>,
-    /// The topic of the commits; the brokers create it when they are first asked for a group.
+    /// The topic of the commits; the brokers create it when a group is first requested.
     pub offsets: Option<TopicState>,
     /// The replicas with which the brokers create it: `offsets.topic.replication.factor`.
     pub offsets_replicas: Option<usize>,
@@ -66,7 +67,7 @@ pub struct Survey {
     pub unknown: Option<String>,
 }
 
-/// The settings of a topic that bear on elections.
+/// The settings of a topic that matter for elections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicState {
     /// Its name.
@@ -79,7 +80,7 @@ pub struct TopicState {
     pub min_in_sync: Option<usize>,
     /// `cleanup.policy`.
     pub cleanup: Option<String>,
-    /// `retention.ms`; `None` where records are kept without a limit, or it is not known.
+    /// `retention.ms`; `None` if records are kept without a limit, or it is not known.
     pub retention: Option<Duration>,
     /// `segment.ms`: brokers delete closed segments only, and close one after this time, or at `segment.bytes`.
     pub segment: Option<Duration>,
@@ -87,7 +88,7 @@ pub struct TopicState {
     pub unclean: Option<bool>,
 }
 
-/// Looks at a cluster, and at the leader topics of its elections.
+/// Examines a cluster and the leader topics of its elections.
 ///
 /// # Errors
 /// Every error of reaching the cluster.
@@ -118,7 +119,7 @@ pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
     })
 }
 
-/// The state of those topics that exist.
+/// The state of the topics that exist.
 async fn topics(
     cluster: &Arc<Cluster>,
     admin: &AdminClient<DefaultClientContext>,
@@ -208,7 +209,7 @@ pub struct Acl {
     pub operations: &'static [&'static str],
 }
 
-/// The permissions that a candidate of an election needs, or an observer, who writes nothing and is in no group.
+/// The permissions that a candidate of an election needs, or an observer, which writes nothing and joins no group.
 ///
 /// # Errors
 /// `InvalidName` for an election that no topic can have.
@@ -246,7 +247,7 @@ fn error(fault: Fault) -> Error {
     Error::new(kind, fault.detail)
 }
 
-/// An operator of a cluster. Nothing can be written in a group's stead: the group chooses its owner.
+/// An operator of a cluster. It cannot write on behalf of a group, because the group chooses its owner.
 pub(crate) struct KafkaAdmin;
 
 #[async_trait]
@@ -264,7 +265,7 @@ impl StoreAdmin for KafkaAdmin {
     }
 }
 
-/// Why no operator hands over or evicts.
+/// Why an operator can neither hand over nor evict.
 pub(crate) fn refused() -> Fault {
     let detail = "in Kafka the group chooses the owner of its partition: an operator can neither hand over nor evict; close \
                   or resign the leader, or remove its member with kafka-consumer-groups.sh";

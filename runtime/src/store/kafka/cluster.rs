@@ -1,4 +1,4 @@
-//! The connection to a cluster: one producer for every candidate, and questions about topics and groups.
+//! The connection to a cluster: one producer for all candidates, and queries about topics and groups.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -24,19 +24,19 @@ use crate::{Error, ErrorKind};
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The time limit of a question to the brokers.
+/// The time limit of a query to the brokers.
 pub(super) const LIMIT: Duration = Duration::from_secs(3);
-/// A question is asked again so often within its limit, where the client may report that it was refused.
+/// The interval at which a query is repeated within its limit, if the client may report that it was refused.
 const SLICE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to reach a broker.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How often, and how soon again, a topic is looked for that was just created.
+/// How often, and at which interval, a newly created topic is looked up.
 const TRIES: usize = 30;
 const SOON: Duration = Duration::from_millis(100);
-/// Records in a new leader topic are kept for so long; a lease is shorter.
+/// How long records in a new leader topic are kept; a lease is shorter.
 const RETENTION: &CStr = c"3600000";
-/// A segment of a new leader topic is closed after so long. Brokers delete closed segments only, and close one after a week
-/// by default (`log.roll.hours`): until then a topic keeps all of its records, whatever its retention.
+/// The time after which a segment of a new leader topic is closed. Brokers delete only closed segments, and close one
+/// after a week by default (`log.roll.hours`): until then a topic keeps all of its records, whatever its retention.
 const SEGMENT: &CStr = c"600000";
 
 /// The topic of the commits of all groups.
@@ -51,10 +51,10 @@ pub(crate) struct Cluster {
 
 type Producing = DroppedApart<ThreadedProducer<Reports>>;
 
-/// The producer for all candidates. Another is made where this one is dead, or wrote to a topic that was made again.
+/// The producer for all candidates. It is replaced if it is dead, or wrote to a topic that was recreated.
 struct Writer {
     producer: Arc<Producing>,
-    /// The ids for which it wrote, as the records name them.
+    /// The ids of the topics that it wrote to, as the records name them.
     topics: HashMap<String, String>,
 }
 
@@ -70,7 +70,7 @@ impl Writer {
         Ok(Self { producer: Arc::new(producer), topics: HashMap::new() })
     }
 
-    /// Whether it wrote to a former topic of this name.
+    /// Whether it wrote to an earlier topic of this name.
     fn wrote_to_another(&mut self, topic: &str, id: &str) -> bool {
         match self.topics.get(topic) {
             Some(known) => known != id,
@@ -82,7 +82,7 @@ impl Writer {
     }
 }
 
-/// What the brokers know of a topic.
+/// A topic, as the brokers describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TopicDescription {
     pub(super) id: Option<TopicId>,
@@ -91,27 +91,27 @@ pub(super) struct TopicDescription {
     pub(super) replicas: usize,
 }
 
-/// Where the log of a topic begins and ends, and which topic that is.
+/// The beginning and end of a topic's log, and which topic it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) id: Option<TopicId>,
-    /// The offset of the oldest record, and the one after the newest.
+    /// The offset of the oldest record, and the offset after the newest.
     pub(super) low: u64,
     pub(super) high: u64,
-    /// The offset of the oldest record that was written within the time that was asked about; `None` without one.
+    /// The offset of the oldest record that was written within the requested time; `None` if there is none.
     pub(super) recent: Option<u64>,
 }
 
-/// Hands delivery reports on.
+/// Passes delivery reports on.
 #[derive(Clone, Default)]
 pub(super) struct Reports {
-    /// Why the connection or the credentials are refused; a question only ever says that there is no answer.
+    /// Why the connection or the credentials are refused, because a query only reports that there is no answer.
     refused: Arc<Mutex<Option<ClientError>>>,
     /// The last failure to reach a broker, with its address.
     unreached: Arc<Mutex<Option<String>>>,
 }
 
-/// Where the report of a record goes.
+/// The destination of a record's delivery report.
 pub(super) struct Delivery {
     attempt: Attempt,
     answers: Answers,
@@ -155,11 +155,12 @@ fn failure(error: &ClientError) -> Failure {
 impl Cluster {
     /// Connects to a broker that answers.
     ///
-    /// Where none does it waits for one, and logs the first failure; with [`KafkaSettings::fail_fast`] it returns it.
+    /// If none does, waits for one and logs the first failure; with [`KafkaSettings::fail_fast`] it returns the
+    /// failure.
     ///
     /// # Errors
-    /// `InvalidSetting` for properties that do not fit, `Authentication` and `PermissionDenied` where the brokers refuse
-    /// the credentials, `StoreUnavailable` without an answer and with `fail_fast`.
+    /// `InvalidSetting` for properties that do not fit, `Authentication` and `PermissionDenied` if the brokers refuse
+    /// the credentials, `StoreUnavailable` with `fail_fast` if no broker answers.
     pub(crate) async fn open(settings: &KafkaSettings, clock: &Clock) -> Result<Arc<Self>> {
         settings.check()?;
         let producer = Mutex::new(Writer::new(settings)?);
@@ -180,20 +181,20 @@ impl Cluster {
             }
             // One line for each outage, not for each attempt.
             if !std::mem::replace(&mut failing, true) {
-                tracing::warn!("Kafka at {} is tried again: {error}", settings.servers_shown());
+                tracing::warn!("trying Kafka at {} again: {error}", settings.servers_shown());
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Asks a question that blocks, on a thread for such.
+    /// Makes a blocking query, on a thread for blocking calls.
     pub(crate) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         question: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let cluster = Arc::clone(self);
         let asked = tokio::task::spawn_blocking(move || question(&cluster)).await;
-        asked.unwrap_or_else(|_| Err(unreachable("the question was dropped")))
+        asked.unwrap_or_else(|_| Err(unreachable("the query was dropped")))
     }
 
     /// The store, as a session inspects it. Its incarnation never changes: tokens are numbered in each topic's log.
@@ -216,7 +217,7 @@ impl Cluster {
 
     // ---- records ----
 
-    /// Hands a record over; its delivery report goes to `answers`.
+    /// Passes a record to the client; its delivery report goes to `answers`.
     pub(crate) fn publish(&self, topic: &str, publish: &Publish, answers: &Answers) {
         let value = publish.value(time_of_day());
         let mut headers = OwnedHeaders::new_with_capacity(publish.headers.len());
@@ -228,7 +229,7 @@ impl Cluster {
             .partition(0)
             .payload(&value)
             .headers(headers);
-        // What a missing permission ended would end the next producer too, which reports only that it is dead.
+        // A missing permission would also end the next producer, which then reports only that it is dead.
         let id = publish.headers.iter().find(|(name, _)| name == TOPIC).map(|(_, id)| id.as_str());
         self.replace_producer_of_another(topic, id);
         let refused = self.replace_dead_producer().map(|error| failure(&error));
@@ -244,7 +245,7 @@ impl Cluster {
         }
     }
 
-    /// The producer. A dead one still answers questions.
+    /// The producer. A dead producer still answers queries.
     fn producer(&self) -> Arc<Producing> {
         Arc::clone(&self.writer().producer)
     }
@@ -257,7 +258,7 @@ impl Cluster {
     fn replace_dead_producer(&self) -> Option<ClientError> {
         let mut present = self.writer();
         let (code, reason) = present.producer.client().fatal_error()?;
-        tracing::warn!("the producer is dead, and another is made: {code}: {reason}");
+        tracing::warn!("the producer is dead and will be replaced: {code}: {reason}");
         if let Ok(next) = Writer::new(&self.settings) {
             *present = next;
         }
@@ -265,30 +266,30 @@ impl Cluster {
         Some(ClientError { text: reason, ..ClientError::of(code) })
     }
 
-    /// Replaces a producer that wrote to a former topic of this name. Where that topic's leader epoch was larger,
-    /// librdkafka takes the new one's metadata for out of date, and keeps appending to the former leader.
+    /// Replaces a producer that wrote to an earlier topic of this name. If that topic's leader epoch was larger,
+    /// librdkafka takes the new topic's metadata for outdated, and keeps appending to the former leader.
     fn replace_producer_of_another(&self, topic: &str, id: Option<&str>) {
         let (Some(id), mut present) = (id, self.writer()) else { return };
         if !present.wrote_to_another(topic, id) {
             return;
         }
-        tracing::debug!(topic, "the topic is another, and so is the producer");
+        tracing::debug!(topic, "the topic was recreated; replacing the producer");
         let Ok(mut next) = Writer::new(&self.settings) else { return };
         next.wrote_to_another(topic, id);
         let before = std::mem::replace(&mut *present, next).producer;
         let thread = std::thread::Builder::new().name("incumbent-kafka".into());
-        // Records of other elections are delivered before it is dropped. Without a thread their outcome is not known.
+        // Delivers records of other elections before it is dropped. Without a thread their outcome is not known.
         let _ = thread.spawn(move || drop(before.flush(LIMIT)));
     }
 
     // ---- topics ----
 
-    /// The extent of a topic's log, and the beginning of what was written in the last `within`.
+    /// The extent of a topic's log, and where the records of the last `within` begin.
     pub(super) fn extent(&self, topic: &str, within: Option<Duration>) -> Result<Extent, Fault> {
         let until = Instant::now() + LIMIT;
         loop {
             let Topic { id, .. } = self.inspect_topic(topic)?;
-            // The leader that the client knows may be a former one: its refusal makes it look again.
+            // The leader that the client knows may be outdated: a refusal makes the client look it up again.
             let fault = match self.offsets(topic, within) {
                 Ok((low, high, recent)) => return Ok(Extent { id, low, high, recent }),
                 Err(error) => of_topic(of_client(&error), topic),
@@ -312,7 +313,7 @@ impl Cluster {
         Ok((offset(ends.0), offset(ends.1), recent))
     }
 
-    /// The topic of an election, which is created where it is missing and may be.
+    /// The topic of an election, which is created if it is missing and that is allowed.
     pub(crate) fn prepare(&self, topic: &str) -> Result<Topic, Fault> {
         let inspected = self.inspect_topic(topic);
         let missing = matches!(&inspected, Err(fault) if is_missing(fault));
@@ -326,7 +327,7 @@ impl Cluster {
             return Err(Fault { kind: FaultKind::Broken, detail });
         }
         self.create(topic)?;
-        // Not every broker knows of it at once.
+        // Not every broker knows the new topic at once.
         for _ in 0..TRIES {
             match self.inspect_topic(topic) {
                 Err(fault) if is_missing(&fault) => std::thread::sleep(SOON),
@@ -336,7 +337,7 @@ impl Cluster {
         self.inspect_topic(topic)
     }
 
-    /// Creates the leader topic. One that exists already is left as it is; whether it was created is returned.
+    /// Creates the leader topic, unless it exists. Returns whether it was created.
     pub(super) fn create(&self, topic: &str) -> Result<bool, Fault> {
         let brokers = self.metadata(None)?.brokers;
         let replicas = brokers.clamp(1, 3);
@@ -399,7 +400,7 @@ impl Cluster {
         }
     }
 
-    /// The topic's id, and when it was asked.
+    /// The topic's id, and when it was queried.
     pub(crate) fn inspect_topic(&self, topic: &str) -> Result<Topic, Fault> {
         let asked_at = self.clock.now();
         let described = self.describe_topic(topic)?;
@@ -454,7 +455,7 @@ impl Cluster {
         Ok(topics.iter().filter_map(|topic| self.settings.election_of(topic)).collect())
     }
 
-    /// The client ids of a group's members; none where the group does not exist.
+    /// The client ids of a group's members; none if the group does not exist.
     pub(crate) fn members(&self, group: &str) -> Result<Vec<String>, Fault> {
         let until = Instant::now() + LIMIT;
         loop {
@@ -468,7 +469,7 @@ impl Cluster {
     }
 
     fn described_members(&self, group: &str) -> Result<Vec<String>, Fault> {
-        // A cluster makes the topic of its groups when it is first asked about one, which takes seconds.
+        // A cluster creates the topic of its groups at the first query about one, which takes seconds.
         if self.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
             return Ok(Vec::new());
         }
@@ -518,7 +519,7 @@ impl Cluster {
         })
     }
 
-    /// The cluster's id; the first thing that is asked of any broker.
+    /// The cluster's id, which is the first query to any broker.
     fn cluster_id(&self) -> Result<Option<String>, Fault> {
         let until = Instant::now() + LIMIT;
         while let Err(fault) = self.metadata_within(Some("__consumer_offsets"), SLICE) {
@@ -536,7 +537,7 @@ impl Cluster {
                 let silent = || format!("{} did not answer within {LIMIT:?}", self.settings.servers_shown());
                 let why = unreached.unwrap_or_else(silent);
                 let other =
-                    if why.contains("Invalid response size") { "; that is no broker of Kafka" } else { "" };
+                    if why.contains("Invalid response size") { "; that is not a Kafka broker" } else { "" };
                 return Err(unreachable(&format!("no broker can be used: {why}{other}")));
             }
         }
@@ -558,7 +559,7 @@ impl Cluster {
             let options = sys::rd_kafka_AdminOptions_new(client, op);
             sys::rd_kafka_AdminOptions_set_request_timeout(options, millis, ptr::null_mut(), 0);
             ask(client, options, queue);
-            // The answer comes within the request's limit: a failure, where there is no other.
+            // An answer comes within the request's limit, a failure if nothing else.
             let event = NonNull::new(sys::rd_kafka_queue_poll(queue, millis + 500));
             sys::rd_kafka_AdminOptions_destroy(options);
             sys::rd_kafka_queue_destroy(queue);
@@ -573,7 +574,7 @@ impl Cluster {
     }
 }
 
-/// What a broker knows of its cluster.
+/// A cluster, as one of its brokers describes it.
 pub(super) struct Metadata {
     pub(super) brokers: usize,
     /// The broker that answered.
@@ -581,7 +582,7 @@ pub(super) struct Metadata {
     pub(super) topics: Vec<String>,
 }
 
-/// The answer to a question.
+/// The answer to a query.
 struct Answer(NonNull<sys::rd_kafka_event_t>);
 
 impl Drop for Answer {
@@ -608,7 +609,7 @@ unsafe fn check(error: *const sys::rd_kafka_error_t) -> Result<(), Fault> {
     }
 }
 
-/// A missing permission is one on this topic.
+/// Makes a missing permission one on this topic.
 fn of_topic(mut fault: Fault, topic: &str) -> Fault {
     if fault.kind == FaultKind::Denied {
         fault.detail = format!("{} {topic:?}", fault.detail);
@@ -616,7 +617,7 @@ fn of_topic(mut fault: Fault, topic: &str) -> Fault {
     fault
 }
 
-/// Whether a group's coordinator is about to be another, or still reads what the group committed.
+/// Whether a group's coordinator is changing, or still reading what the group committed.
 fn is_between_coordinators(fault: &Fault) -> bool {
     ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"]
         .iter()
@@ -628,7 +629,7 @@ pub(super) fn is_missing(fault: &Fault) -> bool {
     fault.detail.starts_with("UNKNOWN_TOPIC_OR_PART")
 }
 
-/// The fault of a question that failed; its text begins with the error's name.
+/// The fault of a failed query; its text begins with the error's name.
 pub(super) fn of_client(ClientError { name, text }: &ClientError) -> Fault {
     let (kind, remedy) = match name.as_str() {
         "TOPIC_AUTHORIZATION_FAILED" => (FaultKind::Denied, "; allow Read, Write and Describe on the topic"),
@@ -649,7 +650,7 @@ fn refusal(ClientError { name, text }: &ClientError) -> String {
     let remedy = if name == "_AUTHENTICATION" {
         "correct the user and the password (user:password@ before the first host), or the mechanism (`sasl`)"
     } else if text.contains("certificate required") || text.contains("bad certificate") {
-        "the brokers want a certificate of the client: set ssl.certificate.location and ssl.key.location"
+        "the brokers require a client certificate: set ssl.certificate.location and ssl.key.location"
     } else {
         "set ssl.ca.location to the authority that signed the brokers' certificates"
     };

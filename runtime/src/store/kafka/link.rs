@@ -1,4 +1,4 @@
-//! The link of the driver to a cluster: a campaign is a member of its election's consumer group.
+//! The driver's link to a cluster: a campaign is a member of its election's consumer group.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The shortest and the longest lease of a group.
 const LEASES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(24 * 3600));
-/// A broker that crashes is given up after its session (`broker.session.timeout.ms`).
+/// A crashed broker is given up after its session (`broker.session.timeout.ms`).
 const FAIL_OVER: Duration = Duration::from_secs(9);
 
 pub(crate) struct Groups {
@@ -34,22 +34,22 @@ pub(crate) struct Groups {
     reader: Arc<Reader>,
     reports: Reports,
     members: HashMap<CampaignId, Candidacy>,
-    /// The only election, where all would have the same topic.
+    /// The only election, if all would have the same topic.
     only: Mutex<Option<String>>,
 }
 
-/// What a campaign has of the cluster.
+/// A campaign's parts in the cluster.
 struct Candidacy {
     election: Arc<str>,
     topic: String,
     answers: ToCampaign,
     member: Option<Member>,
-    /// Its topic is read, or will be once an inspection has succeeded.
+    /// Its topic is being read, or will be once an inspection has succeeded.
     follows: bool,
     sent: Sent,
 }
 
-/// Records without a delivery report yet, for the listener to writes.
+/// Records without a delivery report so far, for the listener to writes.
 type Sent = Arc<Mutex<HashMap<Attempt, (Instant, Action)>>>;
 
 impl Groups {
@@ -114,7 +114,8 @@ impl Link for Groups {
             return Ok(());
         }
         let message = format!(
-            "the election {key:?} would share the topic of {:?}; write {{group}} in `topic`, or use a store for each",
+            "the election {key:?} would share its topic with {:?}; put {{group}} into `topic`, or use a separate \
+             store for each",
             only.as_deref().unwrap_or_default()
         );
         Err(Error::new(ErrorKind::InvalidName, message))
@@ -137,7 +138,7 @@ impl Link for Groups {
         async move { cluster.inspect().await }.boxed()
     }
 
-    /// Everything that a campaign's clients report comes in the stream of its first request.
+    /// Everything that a campaign's clients report comes through the stream of its first request.
     fn ask(&mut self, campaign: &Campaign, asked: Asked<Induction>) -> Option<Asking<Self>> {
         let Asked { id, election, request, .. } = asked;
         let mut answers = None;
@@ -279,7 +280,7 @@ impl Link for Groups {
         .boxed()
     }
 
-    /// The members of the groups; what a member does not say of itself is not known.
+    /// The members of the groups; what a member does not report about itself is not known.
     fn candidates(
         &self,
         own: &Registry,
@@ -327,7 +328,7 @@ impl Link for Groups {
 
 impl Drop for Groups {
     fn drop(&mut self) {
-        // After a panic of the driver too: a client that goes on polling would keep the partition.
+        // Even after a panic of the driver: a client that keeps polling would keep the partition.
         for member in self.members.drain().filter_map(|(_, candidacy)| candidacy.member) {
             member.leave();
         }
@@ -335,7 +336,7 @@ impl Drop for Groups {
     }
 }
 
-/// What the clients of a campaign report.
+/// The reports of a campaign's clients.
 struct Stream {
     id: CampaignId,
     received: UnboundedReceiver<Report>,
@@ -360,7 +361,7 @@ impl Stream {
                     }
                     return Some((vec![(self.id, answer)], self));
                 }
-                // The answer before was handed in.
+                // The previous answer was passed on.
                 Report::Inspected { id, follows } => {
                     if follows {
                         self.reader.follow(&self.election, &self.topic, self.lease);

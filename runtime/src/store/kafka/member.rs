@@ -1,6 +1,6 @@
-//! A candidate's member of its group: a client that is polled on a thread of its own, whatever else happens.
+//! A candidate's member of its group: a client that a separate thread polls, whatever else happens.
 //!
-//! No handler runs there, so nothing delays a poll. The client fetches nothing.
+//! No handler runs on that thread, so nothing delays a poll. The client fetches nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -18,19 +18,19 @@ use super::native::{ClientError, Consumer, DroppedApart, Event, Partitions};
 
 /// The longest wait for an event.
 const POLL: Duration = Duration::from_millis(500);
-/// The pause before a topic that cannot be used is tried again.
+/// The pause before an unusable topic is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A member that its group has not taken by then looks for the reason, and looks again after as long.
+/// The interval at which a member that its group has not accepted checks for the reason.
 const LOOKING: Duration = Duration::from_secs(5);
-/// A client that has not closed by then is left behind.
+/// The time after which a client that has not closed is left behind.
 const CLOSE_LIMIT: Duration = Duration::from_secs(120);
 
-/// What the clients of a campaign report, in order.
+/// The reports of a campaign's clients, in order.
 pub(crate) enum Report {
     Answer(Answer),
-    /// The answers before were handed in, an inspection of the topic the last of them.
+    /// All earlier answers were passed on; the last was an inspection of the topic.
     Inspected {
-        /// The topic's id, where it is known.
+        /// The topic's id, if known.
         id: Option<TopicId>,
         /// The reading of the topic may begin.
         follows: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Member {
     consumer: Weak<DroppedApart<Consumer>>,
     commands: Sender<Command>,
     topic: String,
-    /// Another member took its place: how it ends is of no interest.
+    /// Another member took its place, so its end does not matter.
     replaced: Arc<AtomicBool>,
 }
 
@@ -55,10 +55,10 @@ enum Command {
 }
 
 impl Member {
-    /// Joins the group of an election, once its topic is there.
+    /// Joins the group of an election once its topic exists.
     ///
     /// # Errors
-    /// A client or a thread that cannot be made.
+    /// A client or a thread cannot be created.
     pub(crate) fn join(
         cluster: &Arc<Cluster>,
         election: &str,
@@ -95,7 +95,7 @@ impl Member {
         Ok(Self { consumer: polled, commands, topic, replaced })
     }
 
-    /// Commits an offset. Never waits; the answer comes by itself.
+    /// Commits an offset. Never waits; the answer comes later.
     pub(crate) fn commit(&self, attempt: Attempt, offset: Revision, metadata: &str, answers: &Answers) {
         let committed = match self.consumer.upgrade() {
             Some(consumer) => {
@@ -111,7 +111,7 @@ impl Member {
         }
     }
 
-    /// Asks for the metadata of the committed offset, on a thread of its own: polls do not wait for it.
+    /// Asks for the metadata of the committed offset, on a separate thread so that polls do not wait for it.
     pub(crate) fn ask_committed(&self, number: u64, answers: &Answers) {
         let (consumer, topic, answers) = (Weak::clone(&self.consumer), self.topic.clone(), answers.clone());
         tokio::task::spawn_blocking(move || {
@@ -130,12 +130,12 @@ impl Member {
         self.send(Command::Yield);
     }
 
-    /// Leaves the group. The thread goes on until the client is closed.
+    /// Leaves the group. The thread runs until the client is closed.
     pub(crate) fn leave(&self) {
         self.send(Command::Leave);
     }
 
-    /// Another member took its place: that it has left is not reported any more.
+    /// Another member took its place, so its leaving is no longer reported.
     pub(crate) fn replace(self) {
         self.replaced.store(true, Ordering::Release);
         self.leave();
@@ -178,25 +178,25 @@ impl Polling {
         self.close();
     }
 
-    /// Returns true while no group takes this member, and reports where none can: the client asks for a coordinator again and again, and
-    /// does not say so.
+    /// Returns true while no group accepts this member, and reports if none can: the client keeps asking for a
+    /// coordinator without reporting it.
     fn has_no_group(&self) -> bool {
         if self.consumer.membership().generation >= 0 {
             return false;
         }
-        // Brokers make it when they are first asked for a group, which was long ago.
+        // Brokers create it at the first request for a group, which was long ago.
         if self.cluster.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
             let detail = format!(
-                "COORDINATOR_NOT_AVAILABLE: no group can have a coordinator, since the brokers do not create {COMMITS}: there \
-                 may be fewer of them than offsets.topic.replication.factor asks for; start more, or lower it; `incumbent doctor` \
-                 compares them"
+                "COORDINATOR_NOT_AVAILABLE: no group can have a coordinator, because the brokers do not create \
+                 {COMMITS}: there may be fewer brokers than offsets.topic.replication.factor requires; start more, \
+                 or lower it; `incumbent doctor` compares them"
             );
             self.report(Answer::Denied(Fault { kind: FaultKind::Broken, detail }));
         }
         true
     }
 
-    /// Waits for the topic, and subscribes to it. Returns `false` when the member is to leave before.
+    /// Waits for the topic, and subscribes to it. Returns `false` if the member should leave first.
     fn prepare(&mut self) -> bool {
         loop {
             let prepared = self.cluster.prepare(&self.topic);
@@ -213,7 +213,7 @@ impl Polling {
         }
     }
 
-    /// Carries out the commands that have come; returns whether the member is to leave.
+    /// Carries out the received commands; returns true if the member should leave.
     fn obeys(&mut self) -> bool {
         loop {
             match self.commands.try_recv() {
@@ -254,7 +254,8 @@ impl Polling {
                 }
             }
             Event::Committed { attempt, result } => {
-                // Asked after the answer came: the client repeats commits by itself, and may have left and come back.
+                // Queried after the answer, because the client repeats commits by itself, and may have left and come
+                // back.
                 let result = result.map(|()| self.consumer.membership()).map_err(|error| failure(&error));
                 self.report(Answer::Committed { attempt, result });
             }
@@ -264,7 +265,7 @@ impl Polling {
                     self.report(answer);
                 }
             }
-            // A member fetches nothing; what comes between an assignment and its pause is the reader's.
+            // A member fetches nothing; what arrives between an assignment and its pause is for the reader.
             Event::Record { .. } | Event::End { .. } | Event::Nothing => {}
         }
     }
@@ -275,8 +276,8 @@ impl Polling {
         let until = Instant::now() + CLOSE_LIMIT;
         while !self.consumer.is_closed() {
             if Instant::now() >= until {
-                tracing::warn!(topic = self.topic, "a client does not close, and is left behind");
-                // Its destruction would wait without a limit.
+                tracing::warn!(topic = self.topic, "a client does not close; leaving it behind");
+                // Destroying it would wait without a limit.
                 std::mem::forget(Arc::clone(&self.consumer));
                 break;
             }

@@ -1,10 +1,11 @@
-//! Kafka: an election is a consumer group, whose member with partition zero of a leader topic leads once it proves that.
+//! Kafka: an election is a consumer group. The member that owns partition zero of a leader topic leads once it proves
+//! that.
 //!
-//! `incumbent_core::induction` has the rule. A candidate has a client of its own, its member of the group; the connection
-//! has one that writes and one that reads for all of them, and neither ever joins a group.
+//! `incumbent_core::induction` has the rule. Each candidate has its own client, which is its member of the group. The
+//! connection has one client that writes and one that reads for all of them; neither ever joins a group.
 //!
-//! librdkafka is called where `rdkafka` does not show what the rule needs: the results of commits, an assignment that is
-//! given up only when the work has drained, the id of a topic, the member id and the generation.
+//! librdkafka is called directly for what `rdkafka` does not offer and the rule needs: the results of commits, an
+//! assignment that is given up only when the work has drained, the id of a topic, the member id and the generation.
 
 #![allow(unsafe_code, reason = "librdkafka is a library in C")]
 

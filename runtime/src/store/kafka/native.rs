@@ -1,7 +1,8 @@
-//! A consumer of librdkafka by its events.
+//! A consumer of librdkafka, driven by its events.
 //!
-//! `rdkafka`'s own consumer answers a rebalance by itself, reports no result of an asynchronous commit, and waits in its
-//! drop for a close that may never end. So the client is its, and the queue is polled here.
+//! `rdkafka`'s own consumer answers a rebalance by itself, does not report the result of an asynchronous commit, and
+//! waits in its drop for a close that may never end. So only the client is `rdkafka`'s, and this module polls the
+//! queue.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::ManuallyDrop;
@@ -42,7 +43,7 @@ impl ClientError {
     }
 }
 
-/// A text of the client; empty where it has none.
+/// A text of the client; empty if there is none.
 ///
 /// # Safety
 /// `text` is null, or a C string that lives for the call.
@@ -54,7 +55,7 @@ pub(super) unsafe fn text(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Log lines of the client, which go on as those of this library.
+/// Log lines of the client, which are logged as this library's own.
 pub(super) struct Log;
 
 impl ClientContext for Log {
@@ -63,7 +64,7 @@ impl ClientContext for Log {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
                 tracing::error!("librdkafka: {facility}: {line}");
             }
-            // Each outage has lines without end here, and the campaign reports it once.
+            // Each outage produces endless lines here, but the campaign reports it once.
             _ => tracing::debug!("librdkafka: {facility}: {line}"),
         }
     }
@@ -75,8 +76,8 @@ impl ClientContext for Log {
 
 unsafe extern "C" fn silent(_: *const sys::rd_kafka_t, _: i32, _: *const c_char, _: *const c_char) {}
 
-/// A client that is destroyed on a thread of its own, whichever thread drops its last handle: it may wait for its brokers
-/// then, and the driver never waits.
+/// A client that is destroyed on a separate thread, whichever thread drops its last handle: destroying it may wait for
+/// its brokers, and the driver never waits.
 pub(super) struct DroppedApart<T: Send + 'static>(ManuallyDrop<T>);
 
 impl<T: Send + 'static> DroppedApart<T> {
@@ -106,7 +107,7 @@ impl<T: Send + 'static> Drop for DroppedApart<T> {
 /// Partitions of topics, as the client has them.
 pub(super) struct Partitions(NonNull<sys::rd_kafka_topic_partition_list_t>);
 
-// SAFETY: plain data on the heap, that only its owner touches.
+// SAFETY: plain data on the heap that only its owner touches.
 unsafe impl Send for Partitions {}
 
 impl Partitions {
@@ -139,7 +140,7 @@ impl Partitions {
         partitions
     }
 
-    /// The metadata of the first partition; empty where it has none.
+    /// The metadata of the first partition; empty if it has none.
     fn metadata(&self) -> String {
         // SAFETY: `elems` has `cnt` elements, and each `metadata_size` bytes where it has metadata.
         unsafe {
@@ -152,7 +153,7 @@ impl Partitions {
         }
     }
 
-    /// A copy of an event's list, which goes with the event.
+    /// A copy of an event's list, which is freed with the event.
     ///
     /// # Safety
     /// `list` is null or a list that lives for the call.
@@ -193,20 +194,20 @@ impl Drop for Partitions {
     }
 }
 
-/// What a consumer reports.
+/// A consumer's report.
 pub(super) enum Event {
-    /// Partitions were assigned, partition zero among them or not.
+    /// Partitions were assigned; `zero`: including partition zero.
     Assign { zero: bool, partitions: Partitions },
-    /// Partitions are revoked; `lost`: they are another's already.
+    /// Partitions are revoked; `lost`: they already belong to another member.
     Revoke { zero: bool, lost: bool, partitions: Partitions },
     /// The answer to a commit.
     Committed { attempt: Attempt, result: Result<(), ClientError> },
     /// A record of a topic, and the wall clock of its writer in milliseconds.
     Record { topic: String, record: Record, written: Option<u64> },
-    /// The reader is at the end of a topic, before this offset: a fetch brought nothing. It does not come where each fetch
-    /// brings the next record.
+    /// The reader is at the end of a topic, before this offset: a fetch brought nothing. It does not come while each
+    /// fetch brings the next record.
     End { topic: String, offset: u64 },
-    /// The client has an error, of a topic or of itself.
+    /// The client reports an error, of a topic or of its own.
     Error { error: ClientError, topic: Option<String>, fatal: bool },
     /// Nothing of interest.
     Nothing,
@@ -237,12 +238,12 @@ impl Drop for Queue {
 impl Consumer {
     pub(super) fn new(config: &ClientConfig) -> KafkaResult<Self> {
         let native = config.create_native_config()?;
-        // SAFETY: the configuration is live. Events that are not named here are handled by the client itself.
+        // SAFETY: the configuration is live. The client itself handles events that are not named here.
         unsafe {
             let events =
                 sys::RD_KAFKA_EVENT_REBALANCE | sys::RD_KAFKA_EVENT_OFFSET_COMMIT | sys::RD_KAFKA_EVENT_ERROR;
             sys::rd_kafka_conf_set_events(native.ptr(), events);
-            // What is logged while nothing polls would go to the standard error.
+            // Lines that are logged while nothing polls would go to the standard error.
             sys::rd_kafka_conf_set_log_cb(native.ptr(), Some(silent));
         }
         let client = Client::new(config, native, sys::types::RDKafkaType::RD_KAFKA_CONSUMER, Log)?;
@@ -392,7 +393,7 @@ impl Consumer {
         }
     }
 
-    /// Gives an assignment up, which answers its revocation.
+    /// Gives up an assignment, which answers its revocation.
     pub(super) fn give_up(&self, partitions: &Partitions) {
         // SAFETY: both are live; the client copies the list.
         unsafe {
@@ -412,8 +413,8 @@ impl Consumer {
         unsafe { text(sys::rd_kafka_rebalance_protocol(self.client.native_ptr())) == "COOPERATIVE" }
     }
 
-    /// Hands a commit of an offset over. Its answer is an event of this consumer, and may come very late: the client
-    /// repeats it by itself.
+    /// Passes a commit of an offset to the client. Its answer is an event of this consumer, and may come very late,
+    /// because the client repeats the commit by itself.
     pub(super) fn commit(
         &self,
         topic: &str,
@@ -434,7 +435,7 @@ impl Consumer {
         })
     }
 
-    /// Asks the coordinator for the metadata of the committed offset; empty where there is none. Waits for the answer.
+    /// Asks the coordinator for the metadata of the committed offset; empty if there is none. Waits for the answer.
     pub(super) fn committed_metadata(&self, topic: &str, limit: Duration) -> Result<String, ClientError> {
         let asked = Partitions::zero(topic, i64::from(sys::RD_KAFKA_OFFSET_INVALID));
         let millis = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
@@ -444,7 +445,7 @@ impl Consumer {
         Ok(asked.metadata())
     }
 
-    /// What the client takes itself for.
+    /// The client's view of its membership.
     pub(super) fn membership(&self) -> Membership {
         // SAFETY: the metadata is a copy, which is destroyed here.
         unsafe {
@@ -475,7 +476,7 @@ impl Consumer {
         }
     }
 
-    /// Begins to leave the group and to close. Polls go on until it [is closed](Self::is_closed).
+    /// Begins to leave the group and to close. Keep polling until it [is closed](Self::is_closed).
     pub(super) fn begin_close(&self) {
         // SAFETY: both are live.
         unsafe {
@@ -490,12 +491,13 @@ impl Consumer {
 
     // ---- a reader ----
 
-    /// Waits for a connection to a broker, within the limit. Without one, a client that is given a topic to read looks for
+    /// Waits for a connection to a broker, within the limit. Without one, a client that starts to read a topic looks up
     /// its leader a second later.
     pub(super) fn connect(&self, limit: Duration) {
         let limit = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
         let mut metadata = ptr::null();
-        // SAFETY: the client is live, and hands over what is destroyed here. It is asked for topics that it reads: none.
+        // SAFETY: the client is live, and hands over what is destroyed here. It is asked for the topics that it reads,
+        // which are none.
         unsafe {
             sys::rd_kafka_metadata(self.client.native_ptr(), 0, ptr::null_mut(), &mut metadata, limit);
             if !metadata.is_null() {
@@ -504,7 +506,7 @@ impl Consumer {
         }
     }
 
-    /// Reads a topic's partition zero from this offset on, next to what is read already.
+    /// Reads a topic's partition zero from this offset on, in addition to what is read already.
     pub(super) fn read_from(&self, topic: &str, offset: u64) {
         let partition = Partitions::zero(topic, i64::try_from(offset).unwrap_or(i64::MAX));
         self.stop_reading(topic);
@@ -514,7 +516,7 @@ impl Consumer {
         }
     }
 
-    /// Reads a topic no more. One that is not read is an error that is of no interest.
+    /// Stops reading a topic. The error for a topic that is not read does not matter.
     pub(super) fn stop_reading(&self, topic: &str) {
         let partition = Partitions::zero(topic, 0);
         // SAFETY: both are live; the client copies the list.
@@ -524,8 +526,8 @@ impl Consumer {
     }
 }
 
-/// The offset of the first record of partition zero that was written at this time of day or later; `None` where none was.
-/// Waits for the brokers, within the limit.
+/// The offset of the first record of partition zero that was written at this time of day or later; `None` if there is
+/// none. Waits for the brokers, within the limit.
 pub(super) fn offset_at<C: ClientContext>(
     client: &Client<C>,
     topic: &str,
@@ -557,7 +559,7 @@ unsafe fn drop_error(error: *mut sys::rd_kafka_error_t) {
     }
 }
 
-/// A name for the client. Those with a zero byte were refused before.
+/// A name for the client. Names with a zero byte were refused before.
 pub(super) fn c_text(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }

@@ -1,12 +1,12 @@
 //! The reader of a connection: partition zero of the leader topics, for the campaigns and for observers.
 //!
-//! A client of librdkafka may show nothing of a topic, for good and without an event: where the topic was made again and the
-//! former one had the larger leader epoch, each of its fetches is refused (`UNKNOWN_LEADER_EPOCH`), and it takes the new
-//! topic's metadata for out of date. So the brokers are asked where a log ends, and where its records are not shown
-//! within a bound, a new client reads it. For its campaigns that is a gap, which costs a wait at most.
+//! A client of librdkafka may show nothing of a topic, permanently and without an event: if a topic was recreated and
+//! the earlier one had a larger leader epoch, each of the client's fetches is refused (`UNKNOWN_LEADER_EPOCH`), and it
+//! takes the new topic's metadata for outdated. So the reader asks the brokers where a log ends, and if its records are
+//! not shown within a bound, a new client reads it. Its campaigns see that as a gap, which costs a wait at most.
 //!
-//! No client is ever a member of a group. `logs` decides; here are the clients, each with a thread that polls it, and the
-//! questions to the brokers, which block and so have threads of their own.
+//! No client is ever a member of a group. `logs` decides; this module has the clients, each with a thread that polls
+//! it, and the queries to the brokers, which block and so have their own threads.
 
 mod log;
 mod logs;
@@ -45,7 +45,7 @@ pub(crate) struct Reader(Arc<Shared>);
 
 struct Shared {
     cluster: Arc<Cluster>,
-    /// Runs the questions.
+    /// Runs the queries.
     runtime: Handle,
     state: Mutex<State>,
 }
@@ -53,7 +53,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     logs: Logs,
-    /// The clients that read, oldest first. Each is owned by its thread.
+    /// The reading clients, oldest first. Each is owned by its thread.
     clients: Vec<(ClientId, Weak<DroppedApart<Consumer>>)>,
 }
 
@@ -79,7 +79,7 @@ impl Reader {
         self.0.wake();
     }
 
-    /// A record was appended at this offset, and is to be shown within a lease.
+    /// A record was appended at this offset, and must be shown within a lease.
     pub(crate) fn appended(&self, topic: &str, offset: Revision, lease: Duration) {
         self.0.lock().logs.expect(topic, offset.0, lease, Instant::now());
     }
@@ -91,8 +91,8 @@ impl Reader {
         receiver
     }
 
-    /// The leader by the records that the log has now. A topic that is not read yet is read from its newest records on, and
-    /// from then on; one that does not exist is read once it does.
+    /// The leader by the records that the log has now. A topic that is not read yet is read from its newest records on,
+    /// and from then on; a topic that does not exist is read once it does.
     pub(crate) async fn entry(&self, election: &str) -> Result<(Entry, Option<EntryInfo>), Fault> {
         let topic = self.0.cluster.settings.topic_of(election);
         let asked = topic.clone();
@@ -100,13 +100,13 @@ impl Reader {
         let read = self.0.lock().logs.question(election, &topic, extent, Instant::now())?;
         self.0.wake();
         if let Some(read) = read {
-            // Dropped with a reader that has closed.
+            // The sender is dropped when the reader closes.
             read.await.unwrap_or(Ok(()))?;
         }
         Ok(self.0.lock().logs.leader(&topic))
     }
 
-    /// The leader by what was read within the last second, where that was something.
+    /// The leader by what was read within the last second, if anything was.
     pub(crate) fn shown(&self, election: &str) -> Option<Entry> {
         self.0.lock().logs.shown(&self.0.cluster.settings.topic_of(election), Instant::now())
     }
@@ -124,7 +124,7 @@ impl Drop for Reader {
 }
 
 impl Shared {
-    /// Never held while a client or a broker is asked.
+    /// Never held while querying a client or a broker.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +136,7 @@ impl Shared {
         }
     }
 
-    /// Makes another client, which reads what is given to it from now on.
+    /// Creates another client, which reads the logs that it gets from now on.
     fn add_client(self: &Arc<Self>) -> crate::Result<()> {
         let consumer = Consumer::new(&self.cluster.settings.reader("incumbent")).map_err(|error| {
             let message = format!("librdkafka refuses the settings of a reader: {error}");
@@ -157,7 +157,7 @@ impl Shared {
             let mut state = self.lock();
             state.logs.remove_client(id);
             state.clients.retain(|(other, _)| *other != id);
-            let message = "the operating system refuses a thread for a reader; raise the limit of threads";
+            let message = "the operating system refuses a thread for a reader; raise the limit on threads";
             Error::new(ErrorKind::Broken, message).caused_by(error)
         })
     }
@@ -211,7 +211,7 @@ impl Polling {
                 self.shared.lock().logs.handle(self.id, event, Instant::now());
             }
         }
-        // A reader is no member: there is nothing to leave.
+        // A reader is not a member, so there is nothing to leave.
         drop(self.consumer);
     }
 
@@ -224,7 +224,7 @@ impl Polling {
             }
             Order::AddClient => {
                 if let Err(error) = self.shared.add_client() {
-                    tracing::warn!("no other client can be made to read a topic: {error}");
+                    tracing::warn!("cannot create another client to read a topic: {error}");
                 }
             }
         }

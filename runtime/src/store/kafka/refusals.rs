@@ -23,7 +23,7 @@ pub(crate) fn mechanism(mechanism: &str) -> InvalidSettings {
         setting: "sasl",
         value: format!("{mechanism:?}"),
         limit: Text::from("PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"),
-        remedy: Text::from("choose the one that the brokers are set up for"),
+        remedy: Text::from("choose a mechanism that the brokers accept"),
     }
 }
 
@@ -47,39 +47,39 @@ pub(crate) fn instance_id(id: &str) -> InvalidSettings {
     InvalidSettings {
         setting: "instance_id",
         value: format!("{id:?}"),
-        limit: Text::from("at least one character that is seen"),
+        limit: Text::from("at least one visible character"),
         remedy: Text::from("leave it out, or give each process its own"),
     }
 }
 
-/// Refuses the statement that a topic is new.
+/// Refuses stating that a topic is new.
 pub(crate) fn new_topic() -> Text {
-    Text::from("`").and(Text::setting("new")).and("` is for a store with an age, and a topic of Kafka has none; leave it out")
+    Text::from("`").and(Text::setting("new")).and("` is for a store with an age, which a Kafka topic does not have; leave it out")
 }
 
-/// Refuses the preparation of Kafka without an election.
+/// Refuses preparing Kafka without an election.
 pub(crate) fn no_election() -> Text {
-    Text::from("each election of Kafka has a topic of its own; give the election's key")
+    Text::from("each Kafka election has its own topic; give the election's key")
 }
 
 /// Refuses a name that no heartbeat of goNELI can hold.
 pub(crate) fn neli_name(name: &str) -> Text {
-    Text::from("`").and(Text::setting("name")).and(format!("` is {name:?}; allowed is a text without %, which ends the time in a heartbeat: change it, or use `sanitise`"))
+    Text::from("`").and(Text::setting("name")).and(format!("` is {name:?}, and must not contain %, which ends the time in a heartbeat: change it, or use `sanitise`"))
 }
 
 /// Refuses a group or a topic that no broker can have.
 pub(crate) fn neli_plain_name(name: &'static str, value: &str) -> Text {
-    Text::from("`").and(Text::setting(name)).and(format!("` is {value:?}; allowed is ASCII alphanumerics, '.', '_' and '-': change it, or use `sanitise`"))
+    Text::from("`").and(Text::setting(name)).and(format!("` is {value:?}, and must consist of ASCII alphanumerics, '.', '_' and '-': change it, or use `sanitise`"))
 }
 
-/// Refuses a property that is no number.
+/// Refuses a property that is not a number.
 pub(crate) fn neli_millis(property: &str, value: &str) -> Text {
-    Text::from(format!("`{property}` is {value:?}; allowed is a number of milliseconds: write 300000"))
+    Text::from(format!("`{property}` is {value:?}, and must be a number of milliseconds, such as 300000"))
 }
 
 /// Refuses a time that is too short.
 pub(crate) fn neli_short(name: &'static str, value: Duration, least: Duration) -> Text {
-    Text::from("`").and(Text::setting(name)).and(format!("` is {value:?}; allowed is at least {least:?}: use a longer one"))
+    Text::from("`").and(Text::setting(name)).and(format!("` is {value:?}, and must be at least {least:?}: use a longer time"))
 }
 
 // end of refusals

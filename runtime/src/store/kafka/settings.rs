@@ -27,15 +27,15 @@ const AUTHORITY: Form = Form {
     host: "broker",
     port: 9092,
     hint: "",
-    credentials: "credentials read user:password@ once, before the first host; write @ as %40 in them",
+    credentials: "credentials must be user:password@, once and before the first host; write @ in them as %40",
 };
-/// What a group's name is followed by in its topic's: goNELI's default.
+/// The topic's name, from its group's: goNELI's default.
 const TOPIC: &str = "{group}.neli";
 /// The longest name of a topic (Kafka's `Topic.java`).
 const LONGEST: usize = 249;
 /// The addresses of a Kafka cluster, the groups of its elections, and the credentials for them.
 ///
-/// Covers everything that a `kafka://` URL can express, and holds no open resources.
+/// These settings cover everything that a `kafka://` URL can express, and hold no open resources.
 ///
 /// The election `jobs` runs in the consumer group `jobs`, or `PREFIX.jobs`, on the topic `jobs.neli` or `PREFIX.jobs.neli`.
 ///
@@ -64,8 +64,8 @@ pub struct KafkaSettings {
 }
 
 impl KafkaSettings {
-    /// One broker, or several separated by commas, each `host` or `host:port`. The scheme `kafka://` or `kafkas://` (with
-    /// TLS) and `user:password@` (SASL, by default PLAIN) may stand before the first.
+    /// One broker, or several separated by commas, each `host` or `host:port`. The scheme `kafka://` or `kafkas://`
+    /// (with TLS) and `user:password@` (SASL, by default PLAIN) may precede the first.
     ///
     /// # Errors
     /// `InvalidUrl` for an invalid broker.
@@ -82,23 +82,23 @@ impl KafkaSettings {
     /// |---|---|---|
     /// | `create=false` | Whether a missing file or topic is created | it is |
     /// | `topic=TOPIC` | The leader topic, in which {group} is replaced by the group. In a URL the braces are `%7B` and `%7D` | {group}.neli |
-    /// | `session=15s` | The session timeout of a member, after which a crash is noticed. Two leases are the least | three leases |
-    /// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers state the session | classic |
-    /// | `instance_id=ID` | A static id of this process: one that restarts within its session keeps its partition. Each process needs its own |  |
+    /// | `session=15s` | The session timeout of a member, after which a crash is noticed. At least two leases | three leases |
+    /// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers set the session | classic |
+    /// | `instance_id=ID` | A static id of this process, which keeps its partition if it restarts within its session. Each process needs its own |  |
     /// | `goneli=true` | Whether members that use goNELI share the groups |  |
     /// | `sasl=SCRAM-SHA-512` | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
     /// <!-- end of parameters -->
     ///
     /// A parameter with a `.` in its name is a property of librdkafka, such as `ssl.ca.location` or
-    /// `socket.timeout.ms`. Those on which the election depends are refused.
+    /// `socket.timeout.ms`. Properties on which the election depends are refused.
     ///
     /// # Errors
-    /// `InvalidUrl` for an unreadable part, `InvalidSetting` for a property that is refused.
+    /// `InvalidUrl` for an unreadable part, `InvalidSetting` for a refused property.
     pub fn from_url(text: &str) -> Result<Self> {
         selectors::check_url(text)?;
         let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(invalid(format!("a Kafka store's URL reads {FORM}; \"://\" is missing")));
+            return Err(invalid(format!("a Kafka store's URL has the form {FORM}; \"://\" is missing")));
         };
         if rest.contains('#') {
             return Err(invalid("a Kafka store's URL has no part after #; write # as %23 in a password"));
@@ -175,15 +175,16 @@ impl KafkaSettings {
         named("prefix", &self.prefix).chain(named("topic", &self.topic))
     }
 
-    /// The name of the leader topics, in which `{group}` stands for the group. A topic without it serves one election.
+    /// The name of the leader topics, in which `{group}` is replaced by the group. A topic without it serves one
+    /// election.
     #[must_use]
     pub fn topic(mut self, topic: impl Into<String>) -> Self {
         self.topic = topic.into();
         self
     }
 
-    /// The session timeout of a member: the time after which the brokers assign its partition to another. Three leases by
-    /// default, and two at least.
+    /// The session timeout of a member: the time after which the brokers assign its partition to another. Three leases
+    /// by default, two at least.
     #[must_use]
     pub fn session(mut self, session: Duration) -> Self {
         self.group.session = Some(session);
@@ -197,8 +198,8 @@ impl KafkaSettings {
         self
     }
 
-    /// The static id of this process's members (`group.instance.id`): a process that restarts within its session keeps its
-    /// partition, and a close does not hand it on before the session is over. Each process needs its own.
+    /// The static id of this process's members (`group.instance.id`): a process that restarts within its session keeps
+    /// its partition, and after a close the partition moves only when the session is over. Each process needs its own.
     #[must_use]
     pub fn instance_id(mut self, id: impl Into<String>) -> Self {
         self.instance_id = Some(id.into());
@@ -242,7 +243,7 @@ impl KafkaSettings {
     /// A property of librdkafka, for every client of this store.
     ///
     /// # Errors
-    /// `InvalidSetting` for one on which elections depend.
+    /// `InvalidSetting` for a property on which elections depend.
     pub fn property(mut self, name: &str, value: &str) -> Result<Self> {
         // Both are names of the same setting.
         let name = if name == "sasl.mechanisms" { "sasl.mechanism" } else { name };
@@ -253,7 +254,7 @@ impl KafkaSettings {
         Ok(self)
     }
 
-    /// Fails at once where no broker answers, instead of waiting for one.
+    /// Fails at once if no broker answers, instead of waiting for one.
     #[must_use]
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;
@@ -265,7 +266,7 @@ impl KafkaSettings {
         self.hosts.join(", ")
     }
 
-    /// The name of the user, where there is one.
+    /// The name of the user, if there is one.
     pub fn user_name(&self) -> Option<&str> {
         self.user.as_ref().map(|(name, _)| name.as_str())
     }
@@ -305,7 +306,7 @@ impl KafkaSettings {
         !self.topic.contains("{group}")
     }
 
-    /// Refuses keys whose topic cannot be.
+    /// Refuses keys without a possible topic.
     pub(crate) fn check_key(&self, key: &str) -> Result<()> {
         let topic = self.topic_of(key);
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -314,12 +315,12 @@ impl KafkaSettings {
         } else if !key.chars().all(plain) {
             "has a character other than a-z, A-Z, 0-9, '.', '_' and '-'"
         } else if topic.len() > LONGEST {
-            "makes a topic's name of more than 249 bytes with its prefix and suffix"
+            "makes a topic name longer than 249 bytes, with prefix and suffix"
         } else {
             return Ok(());
         };
         let message =
-            format!("the key {key:?} {problem}; the leader topic {topic:?} could not be; change the key");
+            format!("the key {key:?} {problem}, so its leader topic {topic:?} is impossible; change the key");
         Err(Error::new(ErrorKind::InvalidName, message))
     }
 
@@ -344,7 +345,7 @@ impl KafkaSettings {
         if let Some(id) = self.instance_id.as_ref().filter(|id| id.trim().is_empty()) {
             return Err(Error::from(refusals::instance_id(id)));
         }
-        // Names and values are checked by the client itself.
+        // The client itself checks names and values.
         self.base("incumbent").create_native_config().map(drop).map_err(|error| {
             Error::new(ErrorKind::InvalidSetting, format!("librdkafka refuses a property: {error}"))
         })
@@ -494,7 +495,7 @@ mod tests {
             ("kafka://a/b?create=no", "write true or false"),
             (
                 "kafka://a/b?prefix=x",
-                "known are topic, session, protocol, instance_id, goneli, create, sasl, fail_fast",
+                "the parameters are topic, session, protocol, instance_id, goneli, create, sasl, fail_fast",
             ),
         ] {
             let message = message(url);

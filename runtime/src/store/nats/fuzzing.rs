@@ -1,4 +1,4 @@
-//! Entry points for the project's fuzz targets; no part of the interface.
+//! Entry points for the project's fuzz targets; not part of the interface.
 
 use std::path::Path;
 use std::time::Duration;

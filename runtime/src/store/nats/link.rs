@@ -1,4 +1,4 @@
-//! The link of the driver to a bucket: the adapter's, with a connection whose events are reported and logged.
+//! The driver's link to a bucket: the adapter's link, with a connection whose events are reported and logged.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use crate::Result;
 use crate::store::RecordLink;
 use crate::store::seam::{CONNECTION, Reports};
 
-/// The time after which a fault that only a person can remove is logged again (10 min).
+/// The interval at which a fault that only a person can remove is logged again (10 min).
 const RARELY: Duration = Duration::from_secs(600);
 
-/// Connects to the bucket. The user's listener is called by the notifier.
+/// Connects to the bucket. The notifier calls the user's listener.
 ///
 /// # Errors
 /// Those of [`Nats::open`].
@@ -40,7 +40,7 @@ pub(crate) async fn connect(settings: &NatsSettings, reports: Reports) -> Result
 /// Logs the events of a connection.
 fn logged() -> impl Fn(&ConnectionEvent) + Send + Sync {
     let failing = AtomicBool::new(false);
-    // Found again at each attempt, so reported rarely.
+    // Every attempt finds it again, so it is reported rarely.
     let reported: Mutex<HashMap<String, Instant>> = Mutex::default();
     let report = move |message: String| {
         let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,14 +54,14 @@ fn logged() -> impl Fn(&ConnectionEvent) + Send + Sync {
     move |event| match event {
         ConnectionEvent::Connected { .. } => failing.store(false, Ordering::Relaxed),
         ConnectionEvent::Disconnected => {
-            tracing::debug!(target: CONNECTION, "the connection to the store is gone")
+            tracing::debug!(target: CONNECTION, "the connection to the store is lost")
         }
         ConnectionEvent::ServerLeaving => {
             tracing::debug!(target: CONNECTION, "the store's server will shut down soon")
         }
         // One line for each outage, not for each attempt.
         ConnectionEvent::Failed { detail } if !failing.swap(true, Ordering::Relaxed) => {
-            tracing::warn!(target: CONNECTION, "the store cannot be reached, and is tried again: {detail}");
+            tracing::warn!(target: CONNECTION, "the store cannot be reached, trying again: {detail}");
         }
         ConnectionEvent::Failed { detail } => {
             tracing::debug!(target: CONNECTION, "the store cannot be reached: {detail}")

@@ -1,7 +1,7 @@
 //! Elections in a NATS JetStream key-value bucket.
 //!
-//! The key-value helpers of the client are not used, because they lose essentials of an election: they answer "exists"
-//! for the caller's own write whose acknowledgement was lost, drop a record's lease over a tombstone, and read from a
+//! The client's key-value helpers are not used, because they lose essentials of an election: they answer "exists" for
+//! the caller's own write whose acknowledgement was lost, drop a record's lease over a tombstone, and read from a
 //! replica that may lag. Instead every write is published with the sequence it expects, and every answer is classified
 //! by the server's own error code:
 //!
@@ -81,7 +81,7 @@ use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, Watched};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
-/// The API's time limit while a store is opened; its own requests among servers take up to 4 s.
+/// The API's time limit while a store is opened; requests between the servers take up to 4 s.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two attempts to open a store.
 const OPENING_PAUSE: Duration = Duration::from_millis(500);
@@ -99,7 +99,7 @@ pub struct Nats {
     max_age: AtomicU64,
     interval: Duration,
     followed: Followed,
-    /// Set while candidates of this connection stand.
+    /// Set while this connection has candidates.
     answering: Mutex<Option<Answering>>,
     /// The unsafe setting of the bucket, as last read.
     flaw: Mutex<Option<Fault>>,
@@ -115,8 +115,8 @@ impl Nats {
     ///
     /// # Errors
     /// `NotFound` for a bucket that does not exist, `UnsafeStore` for an unsafe one, `Unsupported` for servers that are
-    /// too old, `Authentication` and `PermissionDenied` for refused credentials, `StoreUnavailable` without an answer
-    /// and with `fail_fast`.
+    /// too old, `Authentication` and `PermissionDenied` for refused credentials, `StoreUnavailable` with `fail_fast` if
+    /// no server answers.
     pub async fn open(settings: &NatsSettings, clock: &Clock) -> Result<Self> {
         let connection = Connection::open(settings).await?;
         let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
@@ -157,7 +157,7 @@ impl Nats {
         })
     }
 
-    /// The bucket's maximum age, where it takes lease times per record.
+    /// The bucket's maximum age, if it takes lease times per record.
     fn own_lease(&self) -> Option<Duration> {
         let max_age = Duration::from_nanos(self.max_age.load(Ordering::Relaxed));
         self.capabilities.own_lease.then_some(max_age)
@@ -172,8 +172,7 @@ impl Nats {
     }
 
     /// Checks the settings again, because an operator may have changed them. A bucket that was safe and has become
-    /// unsafe is kept for [`flaw`](Adapter::flaw), and its campaigns go on; a recreated bucket that is unsafe is a
-    /// fault.
+    /// unsafe is kept for [`flaw`](Adapter::flaw), and its campaigns continue; an unsafe recreated bucket is a fault.
     fn check_again(&self, info: &StreamInfo) -> Result<(), Fault> {
         let Incarnation(incarnation) = info.incarnation();
         // The stream's present leader may be an older server than at opening.
@@ -247,7 +246,7 @@ impl Adapter for Nats {
         let Entry::Live(record) = entry(&found) else { return Ok(None) };
         let info: StreamInfo =
             self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
-        // Both times are from the stream's leader, and its clock may have been set back between them.
+        // Both times come from the stream's leader, and its clock may have been set back between them.
         let ago = info.since(found.time);
         Ok(ago.map(|ago| EntryInfo { revision: record.revision, ago }))
     }
@@ -297,7 +296,7 @@ impl Nats {
     /// The newest message under a key.
     async fn newest(&self, key: &str) -> Result<Option<StreamMessage>, Fault> {
         let bucket = &self.api.bucket;
-        // Not the direct get that a bucket may allow: any replica answers that, perhaps with an old record.
+        // Not the direct get that a bucket may allow: any replica answers a direct get, perhaps with an old record.
         let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream)).into();
         let subject = bucket.subject(key);
         let answer = self.stream.get_last_raw_message_by_subject(&subject);

@@ -1,8 +1,8 @@
-//! The watch of a connection: of all keys, or of few.
+//! The watch of a connection: of all keys, or of a few.
 //!
-//! A consumer of all keys is sent every renewal of every election of the bucket. Where ten thousand processes campaign in
-//! an election each, that would be ten thousand times ten thousand messages a round. So a connection that needs few keys
-//! has a consumer of these, and another one in its place once it needs further ones.
+//! A consumer of all keys gets every renewal of every election in the bucket. If ten thousand processes each campaign
+//! in one election, that would be ten thousand times ten thousand messages a round. So a connection that needs few keys
+//! has a consumer for these, and replaces it when it needs further ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::wire::api::{Api, Failure};
 use super::wire::follow::{ConsumerMessage, Follow};
 use crate::store::Watched;
 
-/// The most keys that a consumer is filtered by: a server compares each message with every filter.
+/// The most keys in a consumer's filter: a server compares each message with every filter.
 const FEW: usize = 8;
 
 /// The keys that campaigns and observers of a connection need.
@@ -36,12 +36,12 @@ impl Followed {
         self.0.send_if_modified(|keys| keys.insert(key.to_owned()));
     }
 
-    /// A consumer of fewer keys takes the present one's place with the next watch.
+    /// The next watch begins with a consumer of fewer keys.
     pub(super) fn unfollow(&self, key: &str) {
         self.0.send_if_modified(|keys| keys.remove(key));
     }
 
-    /// Begins a watch of these keys, which grows with them; of all keys where none is followed.
+    /// Begins a watch of these keys, which grows with them; of all keys if none is followed.
     pub(super) async fn watch(
         &self,
         api: &Arc<Api>,
@@ -58,7 +58,7 @@ impl Followed {
     }
 }
 
-/// What a consumer for these keys shows.
+/// The elections that a consumer for these keys shows.
 fn scope(keys: &BTreeSet<String>) -> Scope {
     match keys.len() {
         1..=FEW => Scope::Elections(keys.iter().cloned().collect()),
@@ -70,17 +70,17 @@ struct Watching {
     api: Arc<Api>,
     interval: Duration,
     followed: watch::Receiver<BTreeSet<String>>,
-    /// A watch outlasts the handle that it was begun with.
+    /// A watch outlives the handle that began it.
     _sender: Arc<watch::Sender<BTreeSet<String>>>,
     consumer: Consumer,
-    /// The consumer that takes its place, while it is being created.
+    /// The consumer that will replace it, while it is being created.
     next: Option<BoxFuture<'static, Result<Consumer, Failure>>>,
 }
 
 struct Consumer {
     scope: Scope,
     messages: BoxStream<'static, ConsumerMessage>,
-    /// The number of entries that stood at its creation and were not shown yet; none once that was said.
+    /// The number of entries from before its creation that were not shown yet; none once all were reported as shown.
     waiting: Option<u64>,
 }
 
@@ -100,7 +100,7 @@ impl Watching {
             }
             tokio::select! {
                 biased;
-                // The other is dropped with what it has not shown: this one shows everything that stands.
+                // The previous consumer is dropped with what it has not shown: the new one shows all present entries.
                 created = created(&mut self.next) => (self.consumer, self.next) = (created.ok()?, None),
                 changed = self.followed.changed(), if self.next.is_none() => {
                     changed.ok()?;
@@ -111,7 +111,7 @@ impl Watching {
                         consumer.waiting = consumer.waiting.map(|_| pending);
                         return Some((Watched::Entry(watched), self));
                     }
-                    // What was counted and not sent is gone.
+                    // Entries that were counted but not sent are gone.
                     ConsumerMessage::Idle => consumer.waiting = consumer.waiting.map(|_| 0),
                     ConsumerMessage::Stalled => {}
                 },
@@ -119,11 +119,11 @@ impl Watching {
         }
     }
 
-    /// Creates another consumer, where this one does not show all keys that are followed.
+    /// Creates another consumer, if this one does not show all followed keys.
     fn grow(&mut self) {
         let keys = self.followed.borrow_and_update();
         let present = &self.consumer.scope;
-        // Of all keys there may be many thousands.
+        // There may be many thousands of keys.
         if *present == Scope::All || keys.iter().all(|key| present.contains(key)) {
             return;
         }

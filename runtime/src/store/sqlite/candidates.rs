@@ -1,4 +1,4 @@
-//! The registered candidates, stored in the file when one enters or leaves, and never while it waits.
+//! The registered candidates, stored in the file when one enters or leaves, but never while it waits.
 //!
 //! The rows of an ended process stay until another candidate enters or leaves, and are not returned.
 
@@ -33,7 +33,7 @@ const LAYOUT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The limit of connections that are checked at each storing of candidates: a check costs some files of /proc.
+/// The most connections that are checked each time candidates are stored: a check reads some files of /proc.
 const CHECKED_CONNECTIONS: u32 = 16;
 
 /// A connection of a process, in one boot of the machine.
@@ -47,11 +47,11 @@ struct ConnectionId {
 /// The state of the connection behind a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionState {
-    /// It exists, or that cannot be known.
+    /// It exists, or that is not known.
     Open,
     /// It is gone.
     Gone,
-    /// Its process is in another container, where it cannot be seen.
+    /// Its process is in another container, and cannot be seen.
     Unseen,
 }
 
@@ -70,8 +70,8 @@ impl ConnectionId {
 }
 
 impl Database {
-    /// Stores the registry of the connection of that number, and deletes the rows of ended connections. Without a change it
-    /// writes nothing. It does not wait for a lock: renewals come first.
+    /// Stores the registry of the connection with that number, and deletes the rows of ended connections. Without a
+    /// change it writes nothing. It does not wait for a lock, because renewals come first.
     pub(super) fn register(&mut self, connection: u64, registry: &Registry) -> Result<(), Cause> {
         let registered = registry.registrations();
         let own = ConnectionId { boot: self.boot.clone(), process: process::here(), connection };
@@ -93,7 +93,7 @@ impl Database {
         let waits_for_locks = Arc::clone(&self.waits_for_locks);
         waits_for_locks.store(false, Ordering::Relaxed);
         let writing = Writing::begin(self);
-        // Readers are waited for, because they finish in a moment.
+        // Waits for readers, because they finish quickly.
         waits_for_locks.store(true, Ordering::Relaxed);
         let writing = writing?;
         if is_new {
@@ -135,7 +135,7 @@ impl Database {
     }
 }
 
-/// The approximate number of candidates: those of killed processes count until the next change.
+/// The approximate number of candidates; those of killed processes count until the next change.
 pub(super) fn count_candidates(reading: &Transaction<'_>) -> Result<u32, Cause> {
     if !has_table(reading)? {
         return Ok(0);
@@ -151,8 +151,8 @@ fn has_table(sql: &Connection) -> Result<bool, Cause> {
     Ok(found.is_some())
 }
 
-/// The ended connections that still have rows. Of many connections only a few are checked; the rest are left to later
-/// changes, and each connection makes such changes.
+/// The ended connections that still have rows. If there are many connections, only a few are checked; later changes,
+/// which every connection makes, check the rest.
 fn gone(reading: &Transaction<'_>, own: &ConnectionId) -> Result<Vec<ConnectionId>, Cause> {
     let connections: Vec<_> = reading
         .prepare_cached(

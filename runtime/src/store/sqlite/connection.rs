@@ -1,4 +1,4 @@
-//! A connection that follows its path: it opens the new file where the old one was deleted or replaced.
+//! A connection that follows its path: it opens the new file if the old one was deleted or replaced.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::settings::SqliteSettings;
 use super::table::Known;
 use crate::clock::Clock;
 
-/// The number of openings while the file is replaced again and again.
+/// The most openings while the file keeps being replaced.
 const REOPENINGS: u32 = 10;
 
 /// The file of one thread, opened at its first use.
@@ -21,7 +21,7 @@ pub(super) struct Connection {
     path: Arc<Path>,
     clock: Clock,
     database: Option<Database>,
-    /// The state of the file when it was last open: an older file may be there at the next opening.
+    /// The state of the file when it was last open: the next opening may find an older file.
     known: Option<Known>,
     /// The time limit for locks.
     lock_timeout: Duration,
@@ -48,7 +48,7 @@ impl Connection {
         Self { lock_timeout: READ_LOCK_TIMEOUT, ..self }
     }
 
-    /// Does `work` on the file that is now at the path.
+    /// Does `work` on the file that is at the path now.
     ///
     /// The file is checked before and after. Work on a file that was removed from its path in
     /// between may be lost with it, so it counts as [`Cause::Replaced`] whatever `work` returned.
@@ -102,7 +102,7 @@ impl Connection {
     /// Records the time of the last transaction again, if it took long.
     pub(super) fn settle(&mut self) {
         if self.database.as_ref().is_some_and(Database::is_late) {
-            // If this fails, a new incarnation begins at worst.
+            // If this fails, at worst a new incarnation begins.
             let _ = self.with(Database::settle);
         }
     }

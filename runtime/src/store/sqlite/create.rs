@@ -1,13 +1,13 @@
 //! Creates the file atomically: as a whole or not at all.
 //!
-//! A new file is created under another name and then moved to its place. Before that, the journal left by an earlier
-//! file that was deleted alone is removed.
+//! A new file is created under another name and then moved to its place. Before that, a journal is removed that an
+//! earlier, deleted file left behind.
 //!
 //! SQLite names a journal after the file, so two successive files of the same name share it. Therefore each transaction
 //! runs under an advisory lock on the folder, which cannot be deleted along with the file: shared for opening, reading
-//! and writing, exclusive for creating the file. So no new file replaces one that is being written. An operator who
+//! and writing, exclusive for creating the file. So no new file replaces a file that is being written. An operator who
 //! moves a file there takes no such lock. At worst, within the milliseconds of a transaction, that file gets pages of
-//! the one before, and these pages identify the other file.
+//! the previous file, and these pages identify the previous file.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -57,8 +57,8 @@ impl Folder {
                 Err(TryLockError::WouldBlock) => {
                     let folder = path.display();
                     return Err(Cause::FolderLocked(format!(
-                        "other programs keep {folder} locked: one was stopped in a transaction, or the disk is slow; \
-                         end the one that was stopped"
+                        "other programs keep {folder} locked: a program was stopped in a transaction, or the disk is \
+                         slow; end the stopped program"
                     )));
                 }
                 Err(TryLockError::Error(error)) => return Err(unusable(path, &error)),
@@ -69,7 +69,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Explicit, because a child that was forked meanwhile has the folder open as well, and would keep it locked.
+        // Explicit, because a child forked meanwhile also has the folder open, and would keep it locked.
         let _ = self.0.unlock();
     }
 }
@@ -101,7 +101,7 @@ pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duratio
         remove(&with_end(path, end))?;
     }
     fs::rename(&draft, path).map_err(|error| unusable(path, &error))?;
-    // Without this a crash of the machine could undo the renaming, and every write since.
+    // Without this, a crash of the machine could undo the renaming and every write since.
     folder.0.sync_all().map_err(|error| unusable(path, &error))
 }
 

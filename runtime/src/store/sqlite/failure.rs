@@ -1,4 +1,4 @@
-//! The errors of the file, and their meaning for a campaign.
+//! The file's errors, and their meaning for a campaign.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) enum Cause {
     FolderLocked(String),
     /// The file must not be used, or cannot be created.
     Refused(ErrorKind, Text),
-    /// The file was deleted or replaced during the work, or a new incarnation of it has begun.
+    /// The file was deleted or replaced during the work, or a new incarnation of it began.
     Replaced,
     /// The content is older than before, or was written for another file: a backup was copied into the file.
     WentBack,
@@ -158,8 +158,8 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Returns true if the disk failed. A commit with this error may be applied or not: the failed step may have been
-/// the last but one, the removal of the journal.
+/// Returns true if the disk failed. A commit with this error may or may not be applied: the failed step may have been
+/// the next to last, the removal of the journal.
 pub(super) fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
@@ -171,8 +171,8 @@ fn explain(error: &rusqlite::Error) -> String {
         }
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "it is damaged, or no SQLite database; stop every candidate, move it away together with its \
-             -journal, and a new one is made"
+            "it is damaged, or not an SQLite database; stop every candidate and move it away together with its \
+             -journal; then a new one is created"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             "it cannot be written here; check the permissions of the file and of its folder"

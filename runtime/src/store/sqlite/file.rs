@@ -27,22 +27,22 @@ pub(super) const VERSION: i64 = 2;
 /// The mode of a journal that this version does not use.
 pub(super) const WRITE_AHEAD: &str = "wal";
 
-/// The time limit of one statement for another process's transaction; those take milliseconds. It is the shortest time a
-/// campaign gives an attempt.
+/// The time limit of one statement that waits for another process's transaction, which takes milliseconds. It is the
+/// shortest time that a campaign gives an attempt.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The same for reading, which successive writers can delay several times.
 pub(super) const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The random pause between two tries of the lock grows from the first to the second of these. SQLite's own grows to 100
-/// ms, a long time in a hand-over; and hundreds of processes that try every millisecond keep each other from making
-/// progress.
+/// The random pause between two tries of the lock grows from the first to the second of these. SQLite's own pause grows
+/// to 100 ms, a long time in a hand-over; and hundreds of processes that try every millisecond keep each other from
+/// making progress.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(8));
 
 /// The pause between two tries to open the file.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The time limit of opening, while other processes open at the same time.
+/// The time limit for opening the file while other processes open it too.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An opened file.
@@ -53,18 +53,18 @@ pub(super) struct Database {
     pub(super) boot: String,
     pub(super) path: PathBuf,
     pub(super) identity: Identity,
-    /// The known state of the file, from earlier openings as well.
+    /// The known state of the file, including from earlier openings.
     pub(super) known: Option<Known>,
-    /// The last transaction, if the file may have been changed after it, and the time of that finding.
+    /// The last transaction, if the file may have been changed after it, and when that was found.
     pub(super) suspect: Option<(Instant, Last)>,
-    /// True if locks are waited for.
+    /// True to wait for locks.
     pub(super) waits_for_locks: Arc<AtomicBool>,
     /// The file can only be read.
     pub(super) is_read_only: bool,
 }
 
 impl Database {
-    /// Opens the file, creates it where there is none or an empty one, and adopts it for this boot of the machine.
+    /// Opens the file, creates it if it is missing or empty, and adopts it for this boot of the machine.
     pub(super) fn open(
         settings: &SqliteSettings,
         clock: &Clock,
@@ -88,7 +88,8 @@ impl Database {
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
-                    let detail = "the file does not exist, or is empty; `incumbent init` makes it".to_owned();
+                    let detail =
+                        "the file does not exist, or is empty; `incumbent init` creates it".to_owned();
                     return Err(Cause::Refused(ErrorKind::NotFound, detail.into()));
                 }
                 result => return result,
@@ -122,7 +123,7 @@ impl Database {
             refuse_other_namespace(&database)?;
             if is_read_only { database.check_adopted() } else { database.adopt() }
         });
-        // Checks both: this is the file that was checked, and the one that SQLite has opened.
+        // Checks both: this is the file that was checked, and the file that SQLite has opened.
         if database.was_opened_elsewhere() {
             return Err(Cause::Replaced);
         }
@@ -147,12 +148,12 @@ impl Database {
         if self.has_moved() { Err(Cause::Replaced) } else { result }
     }
 
-    /// Returns true if the path has another file than this one, or none.
+    /// Returns true if the path has a different file, or none.
     pub(super) fn has_moved(&self) -> bool {
         FileState::at(&self.path).map_or(true, |seen| seen.identity != self.identity)
     }
 
-    /// Returns true if SQLite has opened another file than the one at the path.
+    /// Returns true if SQLite has opened a different file from the one at the path.
     fn was_opened_elsewhere(&self) -> bool {
         #[cfg(unix)]
         {
@@ -160,7 +161,7 @@ impl Database {
             let asked = self.sql.file_control(None::<&str>, rusqlite::FileControl::HasMoved(&mut moved));
             asked.is_err() || moved != 0
         }
-        // Where an open file cannot be deleted, it cannot move either.
+        // On systems on which an open file cannot be deleted, it cannot move either.
         #[cfg(not(unix))]
         false
     }
@@ -175,7 +176,7 @@ fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
         return Ok(());
     }
     let detail = "the processes that use the file are in another time namespace, whose clock shows another time: run \
-                  all of them in one, or give each its own file";
+        all of them in one namespace, or give each namespace its own file";
     Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()))
 }
 
@@ -185,7 +186,7 @@ fn connect(
     lock_timeout: Duration,
 ) -> Result<Connection, Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // SQLite opens what cannot be written for reading.
+    // SQLite opens an unwritable file for reading.
     let mut sql = Connection::open_with_flags(&settings.path, flags)?;
     if !settings.read_only && sql.is_readonly(rusqlite::MAIN_DB)? {
         let detail = "the file can only be read; check its permissions".to_owned();
@@ -199,8 +200,9 @@ fn connect(
     Ok(sql)
 }
 
-/// Flushes every acknowledged write to the disk; on macOS to its platters too. `extra` flushes the folder after a journal
-/// is deleted; otherwise a crash of the machine could bring the journal back, and with it the state before the last write.
+/// Flushes every acknowledged write to the disk; on macOS to its platters too. `extra` flushes the folder after a
+/// journal is deleted; otherwise a crash of the machine could restore the journal, and with it the state before the
+/// last write.
 pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
     sql.pragma_update(None, "synchronous", "extra")?;
     sql.pragma_update(None, "fullfsync", true)?;
@@ -214,7 +216,7 @@ fn keep_journal(sql: &Connection) -> Result<(), Cause> {
     Ok(())
 }
 
-/// Waits for a lock, at SQLite's n-th call in a row.
+/// Waits for a lock, at SQLite's n-th consecutive call.
 fn wait(tries: i32, lock_timeout: Duration) -> bool {
     let tries = tries.unsigned_abs();
     let (shortest, longest) = PAUSES;
@@ -223,7 +225,8 @@ fn wait(tries: i32, lock_timeout: Duration) -> bool {
     (0..=tries).map(pause).sum::<Duration>() < lock_timeout
 }
 
-/// Refuses a file of another program or an unknown version; converts one of the version before, where it can be written.
+/// Refuses a file of another program or an unknown version; converts a file of the previous version, if it can be
+/// written.
 fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     let pragma = |sql: &Connection, name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if pragma(sql, "application_id")? != APPLICATION {
@@ -234,14 +237,15 @@ fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     if !(1..=VERSION).contains(&version) {
         return Err(Cause::Refused(
             ErrorKind::Unsupported,
-            format!("its layout is {version}, and this version knows {VERSION}; use a newer version").into(),
+            format!("its layout is {version}, but this version supports {VERSION}; use a newer version")
+                .into(),
         ));
     }
     let mode: String = sql.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if is_read_only {
         return match version {
             VERSION if mode != WRITE_AHEAD => Ok(()),
-            _ => Err(only_read("it is as an earlier version left it")),
+            _ => Err(only_read("an earlier version wrote it")),
         };
     }
     if mode == WRITE_AHEAD {
@@ -259,16 +263,16 @@ fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     Ok(())
 }
 
-/// Refuses to read a file that has to be written first.
+/// Refuses to read a file that must be written first.
 pub(super) fn only_read(what: &str) -> Cause {
     let detail = format!(
-        "the file can only be read, and {what}: no candidate leads in it before one has opened it, which needs write permission"
+        "the file can only be read, and {what}: a candidate must open it first, which needs write permission"
     );
     Cause::Refused(ErrorKind::PermissionDenied, detail.into())
 }
 
 /// The log and its index are separate files: processes that do not share them do not see each other's writes and locks.
-/// With a journal there is one file, and the locks are on it.
+/// With a journal there is only one file, which has the locks.
 fn leave_write_ahead_log(sql: &Connection) -> Result<(), Cause> {
     let changed = sql.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get::<_, String>(0));
     match changed {

@@ -1,7 +1,7 @@
-//! File systems that are known to be shared by machines, where an election must not run.
+//! File systems that several machines may share, on which an election must not run.
 //!
-//! Each machine would take the leases of other machines for those of an earlier boot, and SQLite's locks do not reach
-//! across either. The lists hold the known ones; any other counts as local.
+//! Each machine would take other machines' leases for leases of an earlier boot, and SQLite's locks do not work across
+//! machines either. The lists hold the known shared file systems; any other counts as local.
 
 use std::path::Path;
 
@@ -19,35 +19,34 @@ enum Kind {
     Shared(&'static str),
     /// Anything from sshfs, GlusterFS or S3 to a local disk in a container.
     Fuse,
-    /// The system does not say.
+    /// The system does not report the kind.
     NotKnown(std::io::ErrorKind),
 }
 
-/// Refuses a folder on a file system that machines may share, and one on FUSE, or of a kind that the system does not tell,
-/// unless `fuse` is set.
+/// Refuses a folder on a file system that machines may share, and, unless `fuse` is set, on FUSE or on a file system
+/// whose kind the system does not report.
 pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
     let detail = match system::kind(folder) {
         Kind::Local => return Ok(()),
         Kind::Fuse | Kind::NotKnown(_) if fuse => return Ok(()),
         Kind::NotKnown(error) => format!(
-            "the kind of the file system cannot be found out ({error}), and it may be one that several machines share; if \
-             this machine alone reaches it and file locks work there, add ?fuse=true"
+            "the kind of the file system is not known ({error}), so several machines may share it; if only this \
+             machine reaches it and file locks work there, add ?fuse=true"
         ),
         Kind::Shared(name) => format!(
             "the file is on {name}, which several machines may share; put it on a local disk, or use a store with a \
              server"
         ),
         Kind::Fuse => {
-            "the file is on a FUSE file system, which may be anything; put it on a local disk, or, if this \
-                       machine alone reaches it and file locks work there, add ?fuse=true"
+            "the file is on a FUSE file system, which several machines may share; put it on a local disk, or, if only \
+             this machine reaches it and file locks work there, add ?fuse=true"
                 .to_owned()
         }
     };
     Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()))
 }
 
-/// The kind where the system did not say it. A folder that is not there, or may not be entered, is reported when the file
-/// is opened.
+/// The kind if the system did not report it. A missing or forbidden folder is reported when the file is opened.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "macos"))]
 fn without_an_answer(error: rustix::io::Errno) -> Kind {
     use rustix::io::Errno;
@@ -159,6 +158,6 @@ mod tests {
     fn a_kind_that_the_system_does_not_tell_is_not_taken_for_a_local_one() {
         use rustix::io::Errno;
         assert_eq!(without_an_answer(Errno::IO), Kind::NotKnown(std::io::Error::from(Errno::IO).kind()));
-        assert_eq!(without_an_answer(Errno::NOENT), Kind::Local, "opening the file says it");
+        assert_eq!(without_an_answer(Errno::NOENT), Kind::Local, "opening the file reports it");
     }
 }

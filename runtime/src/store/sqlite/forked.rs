@@ -1,7 +1,7 @@
-//! Files that were open when the process forked. SQLite keeps a record of the locks that its process holds. A
-//! child inherits the record without the locks, and would use the file as if it held them
-//! (<https://www.sqlite.org/howtocorrupt.html>, "Carrying an open database file across a fork"). So a child
-//! must not use it.
+//! Files that were open when the process forked. SQLite keeps a record of the locks that its process holds. A child
+//! inherits this record but not the locks, and would use the file as if it held them
+//! (<https://www.sqlite.org/howtocorrupt.html>, "Carrying an open database file across a fork"). So a child must not
+//! use it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ impl Opened {
     /// Registers the file at the absolute `path`, before it is opened.
     ///
     /// # Errors
-    /// `Forked` where it was open when the process forked.
+    /// `Forked` if it was open when the process forked.
     pub(super) fn claim(path: &Path) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let (number, birth) = (NUMBER.fetch_add(1, Ordering::Relaxed), ForkGuard::new());
@@ -51,7 +51,7 @@ impl Opened {
         self.number
     }
 
-    /// Removes the registration. Twice is no error.
+    /// Removes the registration; may be called twice.
     pub(super) fn release(&self) {
         if self.birth.is_forked() {
             return;
@@ -68,12 +68,12 @@ impl Drop for Opened {
     }
 }
 
-/// Returns true if that opening still exists; true if unknown.
+/// Returns true if that opening still exists, or if that is unknown.
 pub(super) fn is_open(number: u64) -> bool {
     entries().is_none_or(|open| open.iter().any(|entry| entry.number == number))
 }
 
-/// The list; `None` where another thread held its lock when the process forked, so that it is never released.
+/// The list; `None` if another thread held its lock when the process forked, so that the lock is never released.
 fn entries() -> Option<MutexGuard<'static, Vec<Entry>>> {
     let until = Instant::now() + LIST_LOCK_TIMEOUT;
     loop {
@@ -91,8 +91,8 @@ fn forked(path: &Path) -> Error {
     Error::new(
         ErrorKind::Forked,
         format!(
-            "{path} was open when this process was forked, and SQLite cannot use it in the child: open the \
-             store after the fork only, or start a new process (spawn)"
+            "{path} was open when this process was forked, and SQLite cannot use it in the child: open the store only \
+             after the fork, or start a new process (spawn)"
         ),
     )
 }

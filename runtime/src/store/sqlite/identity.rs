@@ -1,10 +1,11 @@
 //! The identity of the file at the path, so that a copy or a restored file is not taken for its original.
 //!
-//! A file is identified by its device, its inode and, where the file system keeps it, its time of birth, because inodes are
-//! reused. They are stored in the file itself, so that a copy of it at any place is recognised as another file.
+//! A file is identified by its device, its inode and, because inodes are reused, its time of birth if the file system
+//! keeps it. They are stored in the file itself, so that a copy at any place is recognised as another file.
 //!
-//! A copy *into* the file keeps all three. The inode's time of change reveals it: no program can set that time, and each
-//! transaction of this crate records its own. A change well after the last transaction was made by another program.
+//! A copy *into* the file keeps all three. The inode's time of change reveals it: no program can set that time, and
+//! each transaction of this crate records its own time. If the file changed well after the last transaction, another
+//! program changed it.
 
 use std::fs;
 use std::io;
@@ -14,9 +15,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::failure::Cause;
 use crate::ErrorKind;
 
-/// The largest delay between the time that a transaction records and the file's change by it. It covers the time from the
-/// last statement of a transaction until its pages are written: one flush of the journal, and the wait for readers. A
-/// slower transaction is [recorded again](super::file::Database::settle).
+/// The largest delay between the time that a transaction records and its change of the file. It covers the time from
+/// the last statement of a transaction until its pages are written: one flush of the journal, and the wait for readers.
+/// A slower transaction is [recorded again](super::file::Database::settle).
 pub(super) const LATE: i64 = 500_000_000;
 
 /// The largest delay of a slow transaction, which may still be recorded again.
@@ -25,12 +26,12 @@ const SLOW: i64 = 10_000_000_000;
 /// The largest difference the other way: file systems truncate times, FAT to two seconds.
 const EARLY: i64 = 2_000_000_000;
 
-/// A file, as distinct from every other on this machine.
+/// A file, distinct from every other on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) device: i64,
     pub(super) inode: i64,
-    /// Nanoseconds since 1970; 0 where the file system does not keep it.
+    /// Nanoseconds since 1970; 0 if the file system does not keep it.
     pub(super) birth: i64,
 }
 
@@ -60,7 +61,7 @@ impl FileState {
         Self { identity, changed, links: file.nlink() }
     }
 
-    /// No store is opened where processes share no clock.
+    /// Not needed here: no store is opened on systems whose processes share no clock.
     #[cfg(not(unix))]
     fn of(file: &fs::Metadata, birth: i64) -> Self {
         let changed = file.modified().map_or(0, since_1970);
@@ -70,8 +71,8 @@ impl FileState {
     /// Returns true if the transaction of that time, by the wall clock, was the last to change the file.
     ///
     /// The wall clock is read in that transaction, moments before it changes the file. So setting the clock in between
-    /// makes a change suspicious and never hides one, with one exception: a clock that is set back by just the age of a
-    /// backup hides that this backup is copied into the file.
+    /// makes a change suspicious and never hides one, with one exception: setting the clock back by exactly the age of
+    /// a backup hides that this backup was copied into the file.
     pub(super) fn was_changed_at(&self, written: i64) -> bool {
         let late = self.changed.saturating_sub(written);
         (-EARLY..=LATE).contains(&late)
@@ -82,25 +83,24 @@ impl FileState {
         (0..=SLOW).contains(&self.changed.saturating_sub(written))
     }
 
-    /// Refuses a file whose journal another process might look for elsewhere. SQLite names it after the path, and a process
-    /// that does not find the journal of a crashed one reads half a transaction.
+    /// Refuses a file whose journal another process might look for elsewhere. SQLite names it after the path, and a
+    /// process that does not find a crashed process's journal reads half a transaction.
     pub(super) fn check(&self, path: &Path) -> Result<(), Cause> {
         let detail = if self.links > 1 {
             format!(
-                "the file has {} names, and the processes of an election must use the same one: remove the other hard \
-                 links",
+                "the file has {} names, but the processes of an election must use the same name: remove the other \
+                 hard links",
                 self.links
             )
         } else {
             match mount::is_mount_point(path) {
                 Some(false) => return Ok(()),
                 Some(true) => {
-                    "the file is mounted by itself, without the folder in which SQLite keeps the file's journal: mount \
-                     the folder"
+                    "the file is mounted alone, without the folder in which SQLite keeps its journal: mount the folder"
                 }
                 None => {
-                    "whether the file is mounted by itself, without the folder in which SQLite keeps the file's journal, \
-                     cannot be found out: mount /proc"
+                    "cannot find out whether the file is mounted alone, without the folder in which SQLite keeps its \
+                     journal: mount /proc"
                 }
             }
             .to_owned()
@@ -127,7 +127,7 @@ mod mount {
 
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-    /// Asks the kernel; one before 5.8 through its list of mounts. `None` where neither says it.
+    /// Asks the kernel, before 5.8 through its list of mounts. `None` if neither tells.
     pub(super) fn is_mount_point(path: &Path) -> Option<bool> {
         match statx(CWD, path, AtFlags::empty(), StatxFlags::empty()) {
             Ok(file) if file.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
@@ -156,7 +156,7 @@ mod mount {
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod mount {
-    /// Other systems mount folders only.
+    /// Other systems only mount folders.
     pub(super) fn is_mount_point(_path: &std::path::Path) -> Option<bool> {
         Some(false)
     }

@@ -1,9 +1,9 @@
 //! The store for several processes on one machine: one SQLite file, `sqlite:elections.db`.
 //!
-//! Each write compares and writes in one transaction and is on the disk before it is acknowledged. Revisions come from a
-//! counter in the file, so they grow across all keys, and over deletions, expiries, crashes and reboots. A record expires
-//! by the machine's suspend-aware clock, the same for every process. The file stores the boot that this clock counts from;
-//! after another boot every earlier lease is over, since no leader can have survived it.
+//! Each write compares and writes in one transaction and is on the disk before it is acknowledged. Revisions come from
+//! a counter in the file, so they grow across all keys, deletions, expiries, crashes and reboots. A record expires by
+//! the machine's suspend-aware clock, the same for every process. The file stores the boot that this clock counts from;
+//! after another boot every earlier lease is over, because no leader can have survived it.
 //!
 //! A connection is two threads, so that the tasks of a runtime never wait for a disk or a lock: one writes, the other reads
 //! and watches.
@@ -13,20 +13,21 @@
 //!                       └────────────────────── "changed" ────────▲
 //! ```
 //!
-//! The file uses a rollback journal, not a write-ahead log: processes that do not share the files of such a log do not see
-//! each other's locks, and an election writes a few rows. So there is one file, and the locks are on it. The journal beside
-//! it, `elections.db-journal`, matters only during a write and after a crash.
+//! The file uses a rollback journal, not a write-ahead log: processes that do not share the files of such a log do not
+//! see each other's locks, and an election writes a few rows. So there is one file, which has the locks. Its journal,
+//! `elections.db-journal`, matters only during a write and after a crash.
 //!
-//! A write costs four flushes of the disk, so that a crash of the machine undoes no acknowledged write. The journal is kept
-//! from one write to the next: creating and deleting it each time took 32 ms on a virtual disk where this takes 0.6 ms.
+//! A write costs four flushes of the disk, so that a crash of the machine undoes no acknowledged write. The journal is
+//! kept from one write to the next: on a virtual disk, creating and deleting it each time took 32 ms instead of 0.6 ms.
 //!
 //! A file into which a backup was copied, or a copy of the file, begins a new incarnation; see `identity`.
 //!
 //! Limits:
 //! - Two machines must not share a file; known network file systems are refused, and so are time namespaces whose clocks differ.
-//! - A process that is stopped during a transaction or a read, a matter of a millisecond, keeps all other processes from
-//!   writing until it goes on or is killed. Meanwhile no other candidate leads wrongly; perhaps none can lead.
-//! - Never remove the `-journal` alone: after a crash it is needed to complete the file
+//! - A process that is stopped during a transaction or a read, a matter of a millisecond, keeps all other processes
+//!   from writing until it continues or is killed. Meanwhile no other candidate leads wrongly, but perhaps none can
+//!   lead.
+//! - Never remove only the `-journal`: after a crash it is needed to complete the file
 //!   (<https://sqlite.org/howtocorrupt.html>, section 1.4).
 
 mod candidates;
@@ -72,8 +73,8 @@ use worker::{ReaderRegistration, Worker, WorkerState, notify_readers};
 /// The longest lease, in a store that needs no limit: a year.
 const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The attempts to write down the candidates while other processes write, and the wait between two: random, up to twice as
-/// long each time. Renewals need the lock more.
+/// The attempts to store the candidates while other processes write, because renewals need the lock more. The random
+/// wait between two doubles each time.
 const REGISTER_ATTEMPTS: u32 = 40;
 const REGISTER_WAIT: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(400));
 
@@ -93,15 +94,16 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, and creates it where it does not exist. `clock` decides when records expire, and must be the same
+    /// Opens the file, and creates it if it does not exist. `clock` decides when records expire, and must be the same
     /// for every process, as [`Clock::system`] is.
     ///
     /// # Errors
-    /// - [`NotFound`](ErrorKind::NotFound): the folder does not exist, or the file does not and the settings forbid
-    ///   creating it.
+    /// - [`NotFound`](ErrorKind::NotFound): the folder does not exist, or the file does not exist and the settings
+    ///   forbid creating it.
     /// - [`PermissionDenied`](ErrorKind::PermissionDenied): the file or its folder cannot be written.
     /// - [`UnsafeStore`](ErrorKind::UnsafeStore): another program's database, or a network file system.
-    /// - [`Unsupported`](ErrorKind::Unsupported): created by a newer version, or no clock that processes share.
+    /// - [`Unsupported`](ErrorKind::Unsupported): created by a newer version, or this system has no clock that
+    ///   processes share.
     /// - [`Broken`](ErrorKind::Broken): damaged, locked by another program, or on a full disk.
     /// - [`Forked`](ErrorKind::Forked): it was open when this process was forked.
     pub async fn open(settings: &SqliteSettings, clock: &Clock) -> Result<Self> {
@@ -123,9 +125,8 @@ impl Sqlite {
         })
     }
 
-    /// Creates the file where it does not exist, and returns its description. `never_used` records that no candidate ever
-    /// held an election under this path, and spares the first leader the wait for a leader of an earlier incarnation of the
-    /// file.
+    /// Creates the file if it does not exist, and returns its description. `never_used` records that no election ever
+    /// ran under this path, so that the first leader need not wait for a leader of an earlier incarnation of the file.
     ///
     /// # Errors
     /// As [`open`](Self::open), and [`UnsafeStore`](ErrorKind::UnsafeStore) for `never_used` on a file that has been
@@ -172,7 +173,7 @@ impl Sqlite {
     }
 }
 
-/// A random part of `span`; all of it where the system has no random numbers.
+/// A random part of `span`; all of it if the system has no random numbers.
 fn jitter(span: Duration) -> Duration {
     let part = getrandom::u32().unwrap_or(u32::MAX);
     span.mul_f64(f64::from(part) / f64::from(u32::MAX))

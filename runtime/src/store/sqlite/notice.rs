@@ -1,7 +1,7 @@
-//! The kernel's notice that the file has changed, so that a waiting candidate need not poll all the time.
+//! The kernel's notice that the file has changed, so that a waiting candidate need not poll constantly.
 //!
-//! The file is watched for writes, and its folder for another file in its place. Where the kernel gives no more watches a
-//! candidate polls: `fs.inotify.max_user_instances` is 128 for a user as a rule, and each open store takes one.
+//! It watches the file for writes, and the folder for another file in its place. If the kernel allows no more watches,
+//! a candidate polls: `fs.inotify.max_user_instances` is usually 128 per user, and each open store takes one.
 
 pub(super) use system::Notice;
 
@@ -23,7 +23,7 @@ mod system {
     use crate::fork::ForkGuard;
     use crate::store::sqlite::worker::{Job, WorkerState};
 
-    /// The time after a change in which further ones are combined: a transaction changes the file several times, and
+    /// The time after a change in which further changes are combined: a transaction changes the file several times, and
     /// hundreds of candidates that start together make hundreds of transactions.
     const COMBINED: Duration = Duration::from_millis(25);
 
@@ -36,7 +36,7 @@ mod system {
     }
 
     impl Notice {
-        /// Makes the reader behind `jobs` look soon after each change; `None` where the kernel gives no notice.
+        /// Makes the reader behind `jobs` check soon after each change; `None` if the kernel gives no notice.
         pub(in crate::store::sqlite) fn start(path: &Path, jobs: Sender<Job>) -> Option<Self> {
             let kernel = Arc::new(inotify::init(CreateFlags::CLOEXEC).ok()?);
             let changes = WatchFlags::DELETE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
@@ -80,7 +80,7 @@ mod system {
                         }
                         (is_file || is_over, is_over)
                     }
-                    // The watch of a deleted file ends: its folder reports the file that follows.
+                    // The watch of a deleted file ends; its folder reports the next file.
                     Ok(event) => (!event.events().contains(ReadFlags::IGNORED), false),
                     Err(Errno::INTR) => (false, false),
                     Err(_) => return,
@@ -94,7 +94,7 @@ mod system {
             }
         }
 
-        /// Watches the file that is now at the path. Where there is none, its folder reports a new one.
+        /// Watches the file that is at the path now. If there is none, its folder reports a new one.
         fn watch_file(&self) {
             let _ = inotify::add_watch(&*self.kernel, &self.path, WatchFlags::MODIFY);
         }

@@ -1,15 +1,15 @@
-//! The identity of this process, and a check that another still runs.
+//! The identity of this process, and a check whether another still runs.
 //!
-//! Where the system does not report a process's start, as here outside of Linux, a killed process seems to run once
-//! its number is reused.
+//! If the system does not report a process's start, as here outside Linux, a killed process seems to run once its
+//! number is reused.
 
-/// A process of this boot of the machine. The number alone is not enough because it is reused.
+/// A process of this boot of the machine. The number alone is not enough, because numbers are reused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Process {
-    /// Its process-id namespace, which containers have for themselves; 0 where that cannot be known.
+    /// Its process-id namespace, because each container has its own; 0 if not known.
     pub(super) space: u64,
     pub(super) number: u32,
-    /// Its start, in the system's own count; 0 where that cannot be known.
+    /// Its start, in the system's own units; 0 if not known.
     pub(super) started: u64,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Process {
     expect(dead_code, reason = "only Linux reports a process's start")
 )]
 enum ProcessState {
-    /// It runs, since this start.
+    /// It runs, with this start.
     Running(u64),
     /// It exists, but its start is unknown.
     Hidden,
@@ -39,7 +39,7 @@ pub(super) fn here() -> Process {
 }
 
 impl Process {
-    /// Returns true if a process of the same namespace still runs; true if unknown.
+    /// Returns true if a process of the same namespace still runs, or if that is unknown.
     pub(super) fn is_running(&self) -> bool {
         match system::state(self.number) {
             ProcessState::Running(started) => self.started == 0 || self.started == started,
@@ -49,7 +49,7 @@ impl Process {
     }
 }
 
-/// Returns true if there is a process of that number, including ended ones that wait to be reaped.
+/// Returns true if there is a process with that number, including an ended one that waits to be reaped.
 #[cfg(unix)]
 fn exists(number: u32) -> bool {
     let number = i32::try_from(number).ok().and_then(rustix::process::Pid::from_raw);

@@ -7,22 +7,22 @@ use super::refusals;
 use crate::store::selectors::{self, Selector, named};
 use crate::{Error, ErrorKind, Result};
 
-/// The location of the file, and the way it is watched.
+/// The location of the file, and how it is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteSettings {
-    /// The file. SQLite keeps a journal beside it, with `-journal` added to the name.
+    /// The file. SQLite keeps a journal next to it, with `-journal` added to the name.
     pub path: PathBuf,
-    /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. Unset, it checks a tenth of the
-    /// shortest lease after the last check, 10 ms to 1 s. On Linux the kernel reports changes at once, where it can;
-    /// then the checks only catch changes that the kernel does not report.
+    /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. If unset, it checks a tenth of the
+    /// shortest lease after the last check, 10 ms to 1 s. On Linux the kernel reports changes at once if it can; then
+    /// the checks only catch changes that the kernel does not report.
     pub poll: Option<Duration>,
-    /// Create the file where it does not exist, as by default; otherwise that is an error.
+    /// Create the file if it does not exist (the default); otherwise that is an error.
     pub create: bool,
-    /// Use a file on FUSE, whose file systems cannot be distinguished. The caller thereby guarantees that only one
-    /// machine reaches this one, and that file locks work on it.
+    /// Use a file on FUSE, whose file systems cannot be distinguished. The caller guarantees that only one machine
+    /// reaches the file, and that file locks work on it.
     pub fuse: bool,
-    /// Open a file that can only be read too, for those who look at its elections and take part in none: every write fails.
+    /// Also open a file that can only be read, for programs that only watch its elections: every write fails.
     pub read_only: bool,
 }
 
@@ -46,14 +46,14 @@ impl SqliteSettings {
         self
     }
 
-    /// Sets whether to create the file where it does not exist.
+    /// Sets whether to create the file if it does not exist.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Sets whether to open a file that can only be read.
+    /// Sets whether to also open a file that can only be read.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
@@ -88,7 +88,8 @@ fn absolute(path: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     if path.is_symlink() {
-        let message = format!("{} is a link that leads to no file; name the file itself", path.display());
+        let message =
+            format!("{} is a link to a file that does not exist; name the file itself", path.display());
         return Err(Error::new(ErrorKind::NotFound, message));
     }
     let folder = match path.parent() {
@@ -96,7 +97,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
         _ => Path::new("."),
     };
     let folder = folder.canonicalize().map_err(|cause| {
-        let message = format!("the folder {} cannot be opened; make it first ({cause})", folder.display());
+        let message = format!("the folder {} cannot be opened; create it first ({cause})", folder.display());
         Error::new(ErrorKind::NotFound, message).caused_by(cause)
     })?;
     Ok(folder.join(file))

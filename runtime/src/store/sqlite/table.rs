@@ -17,8 +17,8 @@ use crate::ErrorKind;
 use crate::store::local::{FOREIGN_LEASE, Message, next_incarnation, pairs, remember_incarnation};
 use crate::store::{EntryInfo, WatchEvent};
 
-/// One row for the store, and one for each key. Instants and spans are nanoseconds, instants on the clock of the recorded
-/// boot.
+/// One row for the store, and one for each key. Instants and spans are in nanoseconds; instants are on the clock of the
+/// recorded boot.
 pub(super) const LAYOUT: &str = "
     CREATE TABLE store (
         one         INTEGER PRIMARY KEY CHECK (one = 1),
@@ -47,7 +47,7 @@ pub(super) const LAYOUT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The columns that the layout before this one lacks. The identity of such a file is then unknown, like that of a copy.
+/// The columns that the previous layout lacks. The identity of a converted file is unknown, like that of a copy.
 pub(super) const FROM_LAYOUT_1: &str = "
     ALTER TABLE store ADD COLUMN writes  INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE store ADD COLUMN write_id   INTEGER NOT NULL DEFAULT 0;
@@ -64,17 +64,17 @@ pub(super) const BIRTH: &str = "
 ";
 
 /// Gives every live record its whole lease from now on. The file may lack later writes: a holder may have renewed its
-/// record since, on another clock or in a file that was replaced.
+/// record since then, on another clock or in a file that was replaced.
 const RENEW_ALL: &str = "UPDATE entry SET over = ?1 + min(lease, 4611686018427387904) WHERE kind = 0";
 
-/// The most that is read of a row, in bytes; headers in JSON are longer than the headers themselves.
+/// The most bytes that are read of a row; headers in JSON are longer than the headers themselves.
 const LONGEST_ROW: i64 = LONGEST as i64;
 
 const LIVE: i64 = 0;
 const TOMBSTONE: i64 = 1;
 
-/// The time for a process to [record its slow transaction again](Database::settle), before another process takes the file
-/// for a restored one.
+/// The time for a process to [record its slow transaction again](Database::settle) before another process takes the
+/// file for restored.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(2);
 
 /// The changes after a revision.
@@ -111,13 +111,13 @@ pub(super) struct Last {
 
 impl Last {
     fn next(self) -> Self {
-        // Without random numbers the count alone must suffice.
+        // Without random numbers, the count alone must do.
         let write_id = getrandom::u64().unwrap_or_default();
         Self { writes: self.writes + 1, write_id: i64::from_ne_bytes(write_id.to_ne_bytes()) }
     }
 
-    /// Returns true if a file was replaced, given its `known` last transaction and this one: by an older file, or by
-    /// a copy that was written to since.
+    /// Returns true if a file was replaced, given its `known` last transaction and this one: by an older file, or by a
+    /// copy that was written to since then.
     fn went_back(self, known: Self) -> bool {
         self.writes < known.writes || self.writes == known.writes && self.write_id != known.write_id
     }
@@ -193,14 +193,14 @@ impl Database {
         Ok(revision)
     }
 
-    /// Writes a tombstone without comparing. It certifies nothing, but holds the lease of the deleted record.
+    /// Writes a tombstone without comparing. It proves nothing, but holds the deleted record's lease.
     pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
         writing.delete(key, current.as_ref())
     }
 
-    /// The same where the entry has that revision.
+    /// The same if the entry has that revision.
     pub(super) fn delete_at(&mut self, key: &str, revision: Revision) -> Result<Option<Revision>, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
@@ -279,7 +279,7 @@ impl Database {
         })
     }
 
-    /// Records an operator's statement that no election was ever held here; refused if the file was written to.
+    /// Records an operator's statement that no election ever ran here; refused if the file was written to.
     pub(super) fn mark_never_used(&mut self) -> Result<(), Cause> {
         let writing = Writing::begin(self)?;
         if writing.head.newest > Revision(0) {
@@ -321,11 +321,11 @@ impl Database {
         Ok(())
     }
 
-    /// Checks that a file that can only be read was adopted for this boot: its times mean nothing otherwise.
+    /// Checks that a read-only file was adopted for this boot; otherwise its times mean nothing.
     pub(super) fn check_adopted(&self) -> Result<(), Cause> {
         let (head, boot) = head_of_any_boot(&self.sql)?;
         if boot != self.boot {
-            return Err(only_read("it was last open before the machine was started"));
+            return Err(only_read("it was last opened before the machine was started"));
         }
         if head.identity != self.identity {
             return Err(only_read("it is a copy, or was restored"));
@@ -372,7 +372,7 @@ impl Database {
     }
 }
 
-/// Begins a new incarnation of the file: every lease in it runs again in full, and tokens go on growing.
+/// Begins a new incarnation of the file: every lease in it runs again in full, and tokens keep growing.
 fn begin_incarnation(
     sql: &Connection,
     head: &Head,
@@ -426,7 +426,7 @@ impl<'a> Writing<'a> {
             transaction.prepare_cached("PRAGMA journal_mode")?.query_row([], |row| row.get(0))?;
         let seen = FileState::at(path).ok().filter(|seen| seen.identity == *identity && mode != WRITE_AHEAD);
         let Some(seen) = seen else { return Err(Cause::Replaced) };
-        // Read under the lock: a record that is over for one writer is over for every later one.
+        // Read under the lock, so that a record that is over for one writer is over for every later one.
         let now = clock.now();
         if !is_ours(*known, &head, &seen) {
             if !Known::is_gone(*known, &head) && seen.may_be_slow(head.written) {

@@ -16,15 +16,15 @@ use crate::store::WatchEvent;
 /// The number of changes that a watcher may be behind before its watch ends.
 const BACKLOG: usize = 1024;
 
-/// The shortest and the longest interval between checks, where none is set.
+/// The shortest and the longest interval between checks, if none is set.
 const POLLS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
-/// The part of the shortest lease between two checks: with a lease of 5 s a candidate learns of a release within half a
-/// second even without a notice.
+/// The number of checks per shortest lease: with a lease of 5 s a candidate learns of a release within half a second,
+/// even without a notice.
 const CHECKS_PER_LEASE: u32 = 10;
 
-/// The spacing of the candidates' checks after a change, so that hundreds leave the processors to the leader: a check costs
-/// about a fifth of it. For a release, the first of them are soon enough.
+/// The spacing of the candidates' checks after a change, so that hundreds of candidates leave the processors to the
+/// leader: a check costs about a fifth of it. After a release, the first checks are soon enough.
 const CHECK_SPACING: Duration = Duration::from_millis(1);
 
 /// The number of candidates that may check at the same time.
@@ -33,21 +33,21 @@ const UNSPACED: u32 = 8;
 /// The wait for a present writer: a transaction takes a few milliseconds.
 const TRANSACTION: Duration = Duration::from_millis(4);
 
-/// The time after a change from which a later change is visible in the file's time. Clocks of file systems tick every 10 ms
-/// at worst, except FAT's, where a change may only be found with the next one.
+/// The time after a change from which a later change is visible in the file's time. Clocks of file systems tick at
+/// least every 10 ms, except on FAT, on which a change may only be found with the next change.
 const SETTLED: i64 = 50_000_000;
 
 /// The watches of one connection.
 #[derive(Debug)]
 pub(super) struct Watchers {
     all: Vec<Watcher>,
-    /// The interval between checks, where it is set.
+    /// The interval between checks, if set.
     poll: Option<Duration>,
     /// The time of the next check.
     due: Instant,
-    /// The opening of the file the watches began on.
+    /// The opening of the file on which the watches began.
     generation: u64,
-    /// The incarnation of the store they began in.
+    /// The incarnation of the store in which they began.
     incarnation: Incarnation,
     /// The shortest lease at the last check.
     lease: Option<Duration>,
@@ -103,8 +103,8 @@ impl Watchers {
         Ok(receiver)
     }
 
-    /// Hastens the next check: a change is under way, and done in a moment. The time is random, so that many candidates
-    /// with the same notice do not all check at once.
+    /// Moves the next check forward: a change is under way, and done in a moment. The time is random, so that many
+    /// candidates with the same notice do not all check at once.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn check_soon(&mut self) {
         self.changed = None;
@@ -180,7 +180,7 @@ fn changed_at(path: &Path) -> Option<i64> {
 }
 
 impl Watcher {
-    /// Sends the entries. Returns whether the watcher exists and keeps up.
+    /// Sends the entries. Returns true if the watcher exists and keeps up.
     fn send_changes(&mut self, entries: &[WatchEvent]) -> bool {
         let seen = self.seen;
         entries.iter().filter(|watched| watched.entry.revision() > Some(seen)).all(|watched| {

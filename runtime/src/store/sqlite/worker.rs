@@ -1,5 +1,5 @@
-//! The threads that wait for the disk, instead of the tasks of a runtime. Those of one process that read one file are
-//! notified at once of its writes; those of other processes notice at their next check.
+//! The threads that wait for the disk, so that the tasks of a runtime need not. A process's threads that read a file
+//! learn of that process's writes at once; other processes notice them at their next check.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread and opens the file. A file that another process is creating on a slow disk is waited for.
+    /// Starts the thread and opens the file. Waits for a file that another process is creating on a slow disk.
     pub(super) async fn start(name: &str, connection: Connection, poll: Option<Duration>) -> Result<Self> {
         let (jobs, queue) = mpsc::channel();
         let worker = Self { jobs, path: connection.path().clone() };
@@ -100,14 +100,14 @@ impl WorkerState {
         self.watchers.check(&mut self.connection);
     }
 
-    /// Hastens the next check.
+    /// Moves the next check forward.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn check_soon(&mut self) {
         self.watchers.check_soon();
     }
 }
 
-/// Per process: a forked child has none of the threads that read for its parent.
+/// Per process, because a forked child has none of its parent's reading threads.
 static READERS: Own<Vec<Reader>> = Own::new();
 
 struct Reader {
@@ -121,7 +121,7 @@ struct Reader {
 pub(super) struct ReaderRegistration(u64);
 
 impl ReaderRegistration {
-    /// Makes the reader behind `jobs` look whenever this process writes to the file.
+    /// Makes the reader behind `jobs` check whenever this process writes to the file.
     pub(super) fn new(path: &Path, jobs: Sender<Job>) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

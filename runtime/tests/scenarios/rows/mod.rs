@@ -1,9 +1,9 @@
-//! The rows of the fault table that stores have in common: one test a row, over the fixture of the suite that
+//! The rows of the fault table that stores have in common: one test per row, over the fixture of the suite that
 //! includes it.
 //!
-//! That fixture is `crate::bench`. A `Bench` has a server, candidates on it and a proxy before it, waits until candidates
-//! are known to each other, stops their processes, and deletes a leader's claim as an operator does. The module says how
-//! long leases and waits are on its store. On a file that processes share, only the rows about [`processes`] apply.
+//! That fixture is `crate::bench`. A `Bench` has a server, candidates on it and a proxy in front of it, waits until
+//! candidates know each other, stops their processes, and deletes a leader's claim like an operator. The module defines
+//! how long leases and waits are on its store. On a file that processes share, only the rows about [`processes`] apply.
 
 mod network;
 mod processes;

@@ -32,7 +32,7 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     let proxy = bench.proxy();
     let (a, b, first, probe) = with_another(&bench, bench.join_through(&proxy, "a").await).await;
 
-    // Otherwise the client gives the connection up before it sends the next one.
+    // Otherwise the client gives up the connection before it sends the next renewal.
     before_a_renewal(&a, SHORT).await;
     cut(&proxy);
     let silent = now();
@@ -42,10 +42,10 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
     let next = b.won(1).await;
     assert!(next.token > first.token);
-    // Renewals that arrive and are not acknowledged keep the claim for a lease after the deadline, and no longer.
+    // Renewals that arrive but are not acknowledged keep the claim for at most a lease after the deadline.
     assert!(next.started < lost.at + followed_within(SHORT), "{:?}", next.started.since(lost.at));
 
-    // Requests under way are lost with the connections; then the network is whole again.
+    // Requests under way are lost with the connections; then the network works again.
     proxy.close_all();
     proxy.heal();
     a.observes("b").await;
@@ -56,7 +56,7 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     assert!(led <= latest, "led {:?} too long", led.since(latest));
 }
 
-/// All packets are held back for a moment, and the connections stay: the term continues.
+/// All packets are held back for a moment, and the connections stay open: the term continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_short_silence() {
     leads_on_after_a_cut(|_| {}).await;

@@ -80,7 +80,7 @@ async fn a_leader_that_was_stopped_for_too_long_knows_before_any_io() {
 /// The leader is stopped (SIGSTOP) and resumes before its deadline: it is still the leader, and renews.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
-    // Outlasts the stop on a busy machine, and is waited for.
+    // Outlasts the stop on a busy machine; the test waits for it.
     let lease = Duration::from_secs(15);
     let bench = Bench::start(lease).await;
     let leader = Process::start(&bench.url(), "a", lease);

@@ -21,16 +21,16 @@ async fn a_leader_survives_a_restart_of_the_server() {
         assert_eq!((a.losses(), b.wins()), (vec![], vec![]));
         let released = now();
         a.candidate.close().await.unwrap();
-        // A watch that is not back yet misses the release, and a read finds it, sooner than a lease would have run out.
-        // On etcd, where the companion was still on a lease from before the restart, its disappearance is waited out then.
+        // A watch that is not back yet misses the release, but a read finds it sooner than a lease would run out. On
+        // etcd, if the companion was still on a lease from before the restart, candidates then wait that lease out.
         assert!(b.won(1).await.started < released + LONG * 2);
         probe.verdict();
     })
     .await;
 }
 
-/// The server is away for longer than the lease: `Lost(Expired)` at the deadline; when it is back a candidate leads again,
-/// with a larger token.
+/// The server is down for longer than the lease: `Lost(Expired)` at the deadline; when it is back a candidate leads
+/// again, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_server_is_away_no_candidate_leads_for_longer_than_a_lease() {
     let fails = |bench: &mut Bench| bench.server.kill();
@@ -81,7 +81,7 @@ async fn a_leader_survives_a_server_that_is_stopped_for_a_moment() {
     probe.verdict();
 }
 
-/// A store is closed while the server is stopped (SIGSTOP): it waits no longer than for a bound, and what it could not
+/// A store is closed while the server is stopped (SIGSTOP): it waits only for a bounded time, and what it could not
 /// release is over after a lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_closes_in_time_while_the_server_is_stopped() {
@@ -100,8 +100,8 @@ async fn a_store_closes_in_time_while_the_server_is_stopped() {
     assert!(bench.join("b").await.won(1).await.token > first);
 }
 
-/// An operator deletes the leader's claim: the leader reports `Lost(Deleted)` as soon as it learns of it, and another leads
-/// once no leader of before can believe that it still leads.
+/// An operator deletes the leader's claim: the leader reports `Lost(Deleted)` as soon as it learns of it, and another
+/// leads once no previous leader can believe that it still leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_claim_is_deleted_reports_it_and_is_followed_once_it_has() {
     let bench = Bench::start(SHORT).await;

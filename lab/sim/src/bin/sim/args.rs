@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use super::lists::{Faults, Keep, Simulated};
 
-/// Run simulated elections through faults, and check that there never are two leaders
+/// Run simulated elections through faults, and check that there are never two leaders
 ///
-/// Runs the real rules, with many candidates, on a simulated store, network and clocks. A seed decides which faults
-/// are injected and when; every invariant is checked after every step. A seed that fails is printed first, with as
-/// few faults as reproduce it and with the command that does: the same seed gives the same run, byte for byte, on
-/// every machine.
+/// Runs the real rules, with many candidates, on a simulated store, network and clocks. A seed decides which faults are
+/// injected and when; every invariant is checked after every step. A failing seed is printed first, with the fewest
+/// faults that reproduce it and the command to do so. The same seed gives the same run, byte for byte, on every
+/// machine.
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo sim", after_help = EXAMPLES, max_term_width = 100)]
 pub(super) struct Args {
-    /// The number of seeds to run; 100 unless one run is looked at closely
+    /// The number of seeds to run; 100 unless one run is examined
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) seeds: Option<u64>,
     /// The first seed
@@ -22,35 +22,34 @@ pub(super) struct Args {
     /// The store that is simulated: nats, a key of a bucket; etcd, a queue of keys; or kafka, a consumer group
     #[arg(long, value_name = "STORE", default_value = "nats")]
     pub(super) store: Simulated,
-    /// The kinds of faults that seeds choose from, separated by commas; `none`; `help` lists them. From all where
-    /// this is left out
+    /// The kinds of faults that seeds choose from, separated by commas, or `none`; all by default. `help` lists them
     #[arg(long, value_name = "KIND,...")]
     pub(super) faults: Option<Faults>,
     /// The number of candidates
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) candidates: u16,
-    /// The number of further candidates of the Go library nats-kv-leader-elect, or of Go's concurrency.Election
-    /// in etcd, or of goNELI in kafka; faults against which the first does not defend itself, such as deletions,
-    /// are left out then
+    /// The number of further candidates that use the Go library nats-kv-leader-elect, in etcd Go's
+    /// concurrency.Election, or in kafka goNELI; with the first, faults that it does not defend against, such as
+    /// deletions, are left out
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) go_peers: u8,
-    /// Every candidate has the default settings; otherwise seeds also decide about win delays, back-offs,
-    /// leases of their own and more
+    /// Give every candidate the default settings; otherwise seeds also choose win delays, back-offs, separate leases
+    /// and more
     #[arg(long)]
     pub(super) plain: bool,
-    /// Of the seed's script only the faults at these places, separated by commas; `none`
+    /// Keep only the faults at these places of the seed's script, separated by commas, or `none`
     #[arg(long, value_name = "PLACE,...")]
     pub(super) keep: Option<Keep>,
-    /// The number of seconds for which faults come, at most; as long as the seed draws where this is left out
+    /// Limit the phase with faults to this many seconds; by default the seed decides
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(super) lasts: Option<u64>,
-    /// Print everything that happens in the run of one seed
+    /// Print everything that happens in one seed's run
     #[arg(long, help_heading = "One run closely")]
     pub(super) trace: bool,
-    /// Draw the run of one seed, as an .svg picture or an .html page
+    /// Draw one seed's run, as an .svg picture or an .html page
     #[arg(long, help_heading = "One run closely", value_name = "FILE")]
     pub(super) timeline: Option<PathBuf>,
-    /// The number of runs at a time; by default the number of processors. It changes nothing else
+    /// The number of runs at a time; by default the number of processors. It does not change the results
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) jobs: Option<u16>,
     /// Write JSON, a line for each answer
@@ -59,7 +58,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Returns true if one run is shown, and not the results of many.
+    /// Returns true if one run is shown, not the results of many.
     pub(super) fn looks_closely(&self) -> bool {
         self.trace || self.timeline.is_some()
     }
@@ -77,7 +76,7 @@ Examples:
   cargo sim --seed 5 --timeline run.html
       One run, as text and as a picture.
 
-With --json the last line is the summary; where a seed failed, the line before it
+With --json the last line is the summary; if a seed failed, the line before it
 names the seed.
 
 Exit codes:

@@ -43,7 +43,7 @@ impl FromStr for Faults {
 
 fn unknown(name: &str) -> String {
     let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-    format!("there is no fault {name:?}; there are: {}", names.join(", "))
+    format!("there is no fault {name:?}; the faults are: {}", names.join(", "))
 }
 
 /// The value of `--store`.
@@ -71,7 +71,7 @@ impl FromStr for Keep {
         }
         let place = |word: &str| {
             let number = word.trim().parse::<usize>();
-            number.map_err(|_| format!("{word:?} is no place: a script's places are numbers, or `none`"))
+            number.map_err(|_| format!("{word:?} is not a place: give numbers, or `none`"))
         };
         text.split(',').map(place).collect::<Result<_, _>>().map(Self)
     }
@@ -92,7 +92,10 @@ mod tests {
     #[test]
     fn a_fault_that_is_not_there_is_refused_with_those_there_are() {
         let refused = "loss,rain".parse::<Faults>().err().unwrap_or_default();
-        assert!(refused.starts_with("there is no fault \"rain\"; there are: loss, delay, "), "{refused}");
+        assert!(
+            refused.starts_with("there is no fault \"rain\"; the faults are: loss, delay, "),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -107,9 +110,6 @@ mod tests {
     fn places_are_numbers_or_none() {
         assert_eq!("none".parse(), Ok(Keep(Vec::new())));
         assert_eq!("3,17".parse(), Ok(Keep(vec![3, 17])));
-        assert_eq!(
-            "3,x".parse::<Keep>(),
-            Err("\"x\" is no place: a script's places are numbers, or `none`".into())
-        );
+        assert_eq!("3,x".parse::<Keep>(), Err("\"x\" is not a place: give numbers, or `none`".into()));
     }
 }

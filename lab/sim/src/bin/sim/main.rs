@@ -83,7 +83,7 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
         && args.seeds.is_some_and(|seeds| seeds > 1)
     {
         return Err(Failure::Usage(format!(
-            "{option} is about one run, and --seeds asks for {}: leave --seeds out, and name the run with --seed",
+            "{option} shows one run, but --seeds asks for {}: leave --seeds out, and choose the run with --seed",
             args.seeds.unwrap_or(SEEDS)
         )));
     }
@@ -91,7 +91,7 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
         && !file.extension().is_some_and(|extension| extension == "svg" || extension == "html")
     {
         return Err(Failure::Usage(format!(
-            "--timeline draws {:?}, whose name ends neither in .svg nor in .html: end it in one of them",
+            "--timeline writes {:?}, but the name must end in .svg or .html",
             file.display().to_string()
         )));
     }
@@ -109,8 +109,8 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
     let script = Script::of(&choice).faults;
     if let Some(place) = keep.0.iter().find(|place| **place >= script.len()) {
         return Err(Failure::Usage(format!(
-            "--keep names the fault at place {place}, and the script of seed {} has {} faults, from place 0 on: \
-             use the seed, the candidates and the faults that the places were printed with",
+            "--keep names the fault at place {place}, but the script of seed {} has only {} faults, from place 0: use \
+             the same seed, candidates and faults as the run that printed the places",
             choice.seed,
             script.len()
         )));
@@ -123,7 +123,7 @@ fn seeds(args: &Args) -> Result<Seeds, Failure> {
     let count = args.seeds.unwrap_or(if args.keep.is_some() { 1 } else { SEEDS });
     Seeds::new(args.seed, count).ok_or_else(|| {
         Failure::Usage(format!(
-            "--seed {} and --seeds {count} go beyond the last seed, {}: begin lower, or run fewer",
+            "--seed {} with --seeds {count} exceeds the last seed, {}: start lower, or run fewer",
             args.seed,
             u64::MAX
         ))

@@ -20,7 +20,7 @@ fn millis(span: Duration) -> f64 {
     (span.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// The promise under a fault: a word, and its explanation for a reader.
+/// The promise under a fault: a word, and its explanation.
 const fn under(promise: Promise) -> (&'static str, &'static str) {
     match promise {
         Promise::Full => ("everything", ""),
@@ -35,7 +35,7 @@ pub(super) fn failure_text(choice: &Choice, violation: &Violation) -> String {
 }
 
 pub(super) fn shrunk_text(violation: &Violation, script: &Script) -> String {
-    format!("with as few faults as it takes:\n{violation}\n{script}")
+    format!("with the fewest faults that reproduce it:\n{violation}\n{script}")
 }
 
 pub(super) fn summary_text(jobs: NonZeroUsize, tally: &Tally, took: Duration) -> String {
@@ -144,7 +144,7 @@ mod tests {
         );
         let shrunk = shrunk_text(&broken(), &Script::of(&choice));
         let lines: Vec<_> = shrunk.lines().collect();
-        assert_eq!(lines[0], "with as few faults as it takes:");
+        assert_eq!(lines[0], "with the fewest faults that reproduce it:");
         assert!(lines[3].starts_with("seed 5: 5 candidates, lease "), "{shrunk}");
         assert!(lines[4].starts_with("    2  "), "{shrunk}");
         assert_eq!(lines[5..], ["again: cargo sim --seed 5 --seeds 1 --candidates 5 --keep 2"]);

@@ -8,11 +8,11 @@ use incumbent_sim::Tally;
 /// The interval between two updates.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// A progress line on the standard error; nothing where that is no terminal.
+/// A progress line on the standard error; nothing if that is not a terminal.
 pub(super) struct Progress {
     began: Instant,
     seeds: u64,
-    /// The last time that the line was written; `None` where there is none.
+    /// When the line was last written; `None` without a terminal.
     shown: Option<Instant>,
     on_terminal: bool,
 }

@@ -1,4 +1,4 @@
-//! An operator's acts on the elections under a prefix: preparing it, and writes that ask no leader.
+//! An operator's actions on the elections under a prefix: preparing it, and writes that no leader is asked about.
 
 pub(in crate::store::etcd) mod permissions;
 pub(in crate::store::etcd) mod survey;
@@ -26,13 +26,13 @@ use crate::store::local::next_incarnation;
 use crate::store::{StoreAdmin, request};
 use crate::{Error, ErrorKind, Result};
 
-/// The time limit of an operator's act: a cluster that has just elected a leader loses requests.
+/// The time limit of an operator's action: a cluster that has just elected a leader loses requests.
 const LIMIT: Duration = Duration::from_secs(5);
-/// The tries for a place that goes away, or comes, between the look at it and the write.
+/// The tries for a place that disappears or appears between the read and the write.
 const TRIES: usize = 5;
-/// The lease of a place that is written where there was none, as [`StoreAdmin::put`] promises.
+/// The lease of a newly written place, as [`StoreAdmin::put`] promises.
 const LEASE: Duration = Duration::from_secs(30);
-/// The lease of a request to candidates: they watch it, and take it up at once.
+/// The lease of a request to candidates, who watch for it and act at once.
 const REQUEST_LEASE: Duration = Duration::from_secs(60);
 
 /// The findings and actions of [`init`].
@@ -46,16 +46,16 @@ pub struct InitReport {
     pub never_used: bool,
 }
 
-/// Writes the birth record of the elections under a prefix, or reads the one that stands.
+/// Writes the birth record of the elections under a prefix, or reads the existing one.
 ///
-/// The first candidate writes it too, and then waits for a lease; where it was written that long before, none waits. With
-/// `never_used` it is stated that no election was ever held under that prefix, so that the first leader need not wait at
-/// all in a cluster that has its own first leader. Not for automation: where a script writes the record again under a leader,
-/// there can be two leaders.
+/// Without it, the first candidate writes one and then waits for a lease; if the record is older than that, no
+/// candidate waits. `never_used` states that no election ever ran under that prefix, so that the first leader need not
+/// wait at all in a cluster that has its own first leader. Not for automation: if a script writes the record again
+/// under a leader, there can be two leaders.
 ///
 /// # Errors
-/// `UnsafeStore` for a prefix that is stated to be new and has a birth record or keys of elections; `Broken` for a birth
-/// record that cannot be read; and every error of reaching the cluster.
+/// `UnsafeStore` for a prefix that is stated to be new but has a birth record or keys of elections; `Broken` for a
+/// birth record that cannot be read; and every error of reaching the cluster.
 pub async fn init(settings: &EtcdSettings, never_used: bool) -> Result<InitReport> {
     settings.check()?;
     let connection = settings.connect()?;
@@ -69,15 +69,15 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
     let failed = |status: Status| error_of(connection.member(), settings, &status);
     let used = |what: String| Err(Error::named(ErrorKind::UnsafeStore, refusals::not_new(&what, prefix)));
     if never_used {
-        // Without a prefix, keys that are not ours may be those of any software.
+        // Without a prefix, keys that are not ours may belong to any software.
         let (key, range_end) = if prefix.is_empty() { keys.ours() } else { keys.all() };
         let look = RangeRequest { key, range_end, limit: 1, ..Default::default() };
         let found: RangeResponse = connection.call(method::RANGE, look).await.map_err(failed)?;
         if let Some(kv) = found.kvs.iter().find(|kv| kv.key != keys.birth()) {
-            return used(format!("there is the key {:?}", String::from_utf8_lossy(&kv.key)));
+            return used(format!("the key {:?} exists", String::from_utf8_lossy(&kv.key)));
         }
     }
-    // Where it is not known, candidates say so, and a log line does here.
+    // If that cannot be checked, candidates report it; here a log line does.
     if let Err(Fault { kind, detail }) = prefixes::check(connection, &keys).await {
         let kind = match kind {
             FaultKind::Broken => ErrorKind::UnsafeStore,
@@ -96,8 +96,8 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
     if answer.succeeded {
         return Ok(InitReport { created: true, incarnation, never_used });
     }
-    let stands = ranges(&answer).flat_map(|range| &range.kvs).next();
-    let Some((incarnation, was_never_used)) = stands.and_then(keys::birth_of) else {
+    let present = ranges(&answer).flat_map(|range| &range.kvs).next();
+    let Some((incarnation, was_never_used)) = present.and_then(keys::birth_of) else {
         let key = String::from_utf8_lossy(&keys.birth()).into_owned();
         let message =
             format!("the key {key:?} of etcd holds no birth record of incumbent; choose another prefix");
@@ -117,8 +117,8 @@ pub(crate) struct EtcdAdmin {
 
 #[async_trait]
 impl StoreAdmin for EtcdAdmin {
-    /// Overwrites the place that leads the election, which keeps its lease: without one, it would outlive a leader that
-    /// crashes, and bar every candidate.
+    /// Overwrites the place that leads the election, which keeps its lease: without a lease, it would outlive a crashed
+    /// leader and block every candidate.
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
         in_time(async {
             if request::is_reserved(key) {
@@ -140,8 +140,8 @@ impl StoreAdmin for EtcdAdmin {
         .await
     }
 
-    /// Deletes the place that leads the election, and not its companion, which holds the next candidate back until the
-    /// leader has reported its loss, or the lease of its connection is over.
+    /// Deletes the place that leads the election, but not its companion, which holds the next candidate back until the
+    /// leader has reported its loss, or its connection's lease is over.
     async fn delete(&self, key: &str) -> Result<Revision, Fault> {
         in_time(async {
             for _ in 0..TRIES {
@@ -163,7 +163,7 @@ impl StoreAdmin for EtcdAdmin {
         .await
     }
 
-    /// The revision of a leader is the one at which its place was created.
+    /// A leader's revision is the revision at which its place was created.
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
         in_time(async {
             let (place, _) = self.first_place(key).await?;
@@ -181,8 +181,8 @@ impl EtcdAdmin {
         Ok(Self { connection: settings.connect()?, keys: settings.keys() })
     }
 
-    /// The place of an election that leads it, and the revision at which it was looked up. Behind a key of another prefix,
-    /// none does.
+    /// The leading place of an election, and the revision at which it was read. If a key of another prefix comes first,
+    /// no place leads.
     async fn first_place(&self, election: &str) -> Result<(Option<KeyValue>, Revision), Fault> {
         let (found, newest) = self.first(self.keys.places(election), 0).await?;
         let first = found.first();
@@ -191,7 +191,7 @@ impl EtcdAdmin {
     }
 
     /// The keys of a range without their values, in the order of their creation, and the revision at which they were
-    /// looked up; all of them for a limit of 0.
+    /// read; all of them for a limit of 0.
     async fn first(
         &self,
         (key, range_end): keys::Range,
@@ -211,7 +211,7 @@ impl EtcdAdmin {
         Ok((found.kvs, keys::revision(found.header.unwrap_or_default().revision)))
     }
 
-    /// Writes where that very key still stands, and returns the revision; `None` where it does not.
+    /// Writes if that very key still exists, and returns the revision; `None` if it does not.
     async fn write(
         &self,
         attempted: Attempted,
@@ -226,7 +226,7 @@ impl EtcdAdmin {
         Ok(written.map(|header| keys::revision(header.revision)))
     }
 
-    /// Puts a key under a lease of its own.
+    /// Puts a key under its own lease.
     async fn put_for(
         &self,
         ttl: Duration,
@@ -253,13 +253,13 @@ fn silent(settings: &EtcdSettings) -> Error {
 async fn in_time<T>(act: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     tokio::time::timeout(LIMIT, act).await.unwrap_or_else(|_| {
         let detail =
-            format!("etcd did not answer within {LIMIT:?}: look whether the change was made, and try again");
+            format!("etcd did not answer within {LIMIT:?}: check whether the change was made, and try again");
         Err(Fault { kind: FaultKind::Unreachable, detail })
     })
 }
 
 fn unsteady(key: &str) -> Fault {
-    let detail = format!("the election {key:?} has another first place at each look: try again");
+    let detail = format!("the first place of the election {key:?} keeps changing: try again");
     Fault { kind: FaultKind::Unreachable, detail }
 }
 

@@ -1,4 +1,4 @@
-//! The permissions that a user of etcd needs, and no more.
+//! Exactly the permissions that a user of etcd needs.
 
 use crate::store::etcd::keys::{Keys, Range};
 use crate::store::etcd::settings::EtcdSettings;
@@ -19,18 +19,18 @@ pub enum Role {
 /// The access to a range of keys that a role of etcd grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permission {
-    /// Whether the keys may be written, and not only read.
+    /// Whether the keys may be written as well as read.
     pub writes: bool,
-    /// The text that all keys of the range begin with.
+    /// The common beginning of all keys of the range.
     pub prefix: String,
-    /// The end of the range, which is not part of it, as etcd's API has it; `None` for the end of all keys.
+    /// The end of the range, exclusive as in etcd's API; `None` for the end of all keys.
     pub range_end: Option<String>,
 }
 
 impl Permission {
     fn of((begin, end): Range, writes: bool) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        // A range without an end is that of every key.
+        // A range without an end covers every key.
         let range_end = (end != [0]).then(|| text(&end));
         let prefix = if range_end.is_some() { text(&begin) } else { String::new() };
         Self { writes, prefix, range_end }
@@ -39,16 +39,16 @@ impl Permission {
 
 /// The permissions that a user of that role needs for the elections under the prefix of `settings`.
 ///
-/// With a prefix it is that of all its keys, whatever the elections, which may be left out. Without a prefix it is the keys
-/// of these elections and those that incumbent keeps beside them. An observer without a prefix and without elections reads
-/// every key.
+/// With a prefix they cover all its keys, whatever the elections, which may be left out. Without a prefix they cover
+/// the keys of these elections and incumbent's own keys for them. An observer without a prefix and without elections
+/// reads every key.
 ///
-/// etcd's roles know ranges of keys and no owners, so candidates that may write under a prefix may also write each other's
-/// keys.
+/// etcd's roles have ranges of keys but no owners, so candidates that may write under a prefix may also write each
+/// other's keys.
 ///
 /// # Errors
-/// `InvalidName` for a key that no election can have; `InvalidSetting` where neither a prefix nor elections are named, which
-/// would permit a user to write every key of the cluster.
+/// `InvalidName` for a key that no election can have; `InvalidSetting` if neither a prefix nor elections are named,
+/// which would permit a user to write every key of the cluster.
 pub fn permissions(settings: &EtcdSettings, role: Role, elections: &[&str]) -> Result<Vec<Permission>> {
     for key in elections {
         Keys::check(key)?;
@@ -60,8 +60,8 @@ pub fn permissions(settings: &EtcdSettings, role: Role, elections: &[&str]) -> R
     }
     if elections.is_empty() {
         if writes {
-            let message = "`prefix` is empty, and no election is named, so that the role would permit every key of the \
-                           cluster to be written; put a prefix into the URL (etcd://HOST:2379/PREFIX/), or name the \
+            let message = "`prefix` is empty and no election is named, so the role could write every key of the \
+                cluster; put a prefix into the URL (etcd://HOST:2379/PREFIX/), or name the \
                            elections";
             return Err(Error::new(ErrorKind::InvalidSetting, message));
         }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_prefix_it_is_the_elections_and_the_keys_beside_them() {
+    fn without_a_prefix_it_is_the_elections_and_our_keys_for_them() {
         let range = |begin: &str, end: &str| (true, begin.to_owned(), Some(end.to_owned()));
         assert_eq!(
             permitted("etcd://h:2379", Role::Candidate, &["jobs", "mail"]),

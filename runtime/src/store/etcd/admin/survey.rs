@@ -26,23 +26,23 @@ use crate::store::etcd::wire::messages::{
 pub struct Survey {
     /// The members that the settings name, in their order.
     pub members: Vec<Member>,
-    /// The names of the members that no host of the settings is.
+    /// The names of the members that the settings do not name.
     pub others: Vec<String>,
     /// A host of the settings is an `etcd grpc-proxy`.
     pub is_proxy: bool,
     /// The hosts of the settings belong to one cluster.
     pub is_one_cluster: bool,
-    /// The shortest lease, where one was granted.
+    /// The shortest lease, if a lease was granted.
     pub server: Server,
-    /// The user of the settings, where there is one.
+    /// The user in the settings, if there is one.
     pub user: Option<String>,
-    /// A client without a user or a certificate may read: the cluster asks for neither.
+    /// A client without a user or a certificate may read, because the cluster requires neither.
     pub is_open: bool,
     /// The user may read all keys of the elections.
     pub may_read: bool,
     /// The user may write keys of the elections.
     pub may_write: bool,
-    /// The cluster grants leases; a full one does not.
+    /// The cluster grants leases; a full cluster does not.
     pub grants: bool,
     /// The birth record of the elections under the prefix.
     pub birth: Option<Birth>,
@@ -65,13 +65,13 @@ pub struct MemberState {
     pub version: String,
     /// It leads the cluster.
     pub leads: bool,
-    /// It knows no leader of the cluster.
+    /// It does not know the cluster's leader.
     pub is_cut_off: bool,
     /// It has no vote, and serves no linearised reads.
     pub is_learner: bool,
     /// The size of its store in bytes.
     pub bytes: u64,
-    /// The alarms that stand in the cluster, such as `NOSPACE`.
+    /// The alarms that are raised in the cluster, such as `NOSPACE`.
     pub alarms: Vec<String>,
 }
 
@@ -86,11 +86,11 @@ pub struct Birth {
     pub revision: Revision,
 }
 
-/// Asks every member that the settings name, and tries what a candidate needs. It writes no key; a lease that it asks for,
-/// to learn the shortest that the servers grant, is revoked at once. It does not wait for a member to come up.
+/// Asks every member that the settings name, and tries what a candidate needs. It writes no key. To learn the shortest
+/// lease that the servers grant it requests one, and revokes it at once. It does not wait for a member to come up.
 ///
 /// # Errors
-/// `StoreUnavailable` where no member answers; `PermissionDenied` where none lets the user in.
+/// `StoreUnavailable` if no member answers; `PermissionDenied` if none lets the user in.
 pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     settings.check()?;
     let hosts = settings.connect_to(settings.hosts.clone())?;
@@ -99,7 +99,7 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     let Some(first) = states.iter().position(Result::is_ok) else {
         let refused =
             hosts.iter().zip(&states).find_map(|((host, _), state)| Some((host, state.as_ref().err()?)));
-        // There is a host at least.
+        // There is at least one host.
         return Err(
             refused.map_or_else(|| silent(settings), |(host, status)| error_of(host, settings, status))
         );
@@ -166,8 +166,8 @@ async fn examine(connection: &Connection, settings: &EtcdSettings) -> Result<Exa
     let (key, range_end) = if settings.prefix.is_empty() { keys.ours() } else { keys.all() };
     let all = RangeRequest { key, range_end, limit: 1, keys_only: true, ..Default::default() };
     let may_read = permitted(connection.call::<_, RangeResponse>(method::RANGE, all).await)?.is_some();
-    // The server checks the permission for a write that its compare forbids. No lease has the number 0, so no key has this
-    // name.
+    // The server checks the permission even for a write whose compare fails. No lease has the number 0, so no key has
+    // this name.
     let nothing = keys.companion("doctor", LeaseId(0));
     let never = Compare { result: Comparison::Less.into(), ..created_at(&nothing, 0) };
     let probe = TxnRequest { compare: vec![never], success: vec![delete(nothing)], failure: Vec::new() };
@@ -181,7 +181,7 @@ async fn examine(connection: &Connection, settings: &EtcdSettings) -> Result<Exa
     Ok(Examined {
         cluster: list.members,
         is_proxy: list.header.is_none(),
-        // Where none was granted the survey says so.
+        // If no lease was granted, the survey reports that.
         shortest: shortest(connection).await.ok(),
         may_read,
         may_write,
@@ -189,7 +189,7 @@ async fn examine(connection: &Connection, settings: &EtcdSettings) -> Result<Exa
     })
 }
 
-/// Whether a client without a user may read. Over TLS a certificate may say who the user is.
+/// Whether a client without a user may read. Over TLS a certificate may name the user.
 async fn is_open(settings: &EtcdSettings, host: &str) -> bool {
     let mut stranger = settings.clone();
     stranger.user = None;
@@ -199,7 +199,7 @@ async fn is_open(settings: &EtcdSettings, host: &str) -> bool {
     !settings.uses_tls() && connection.call::<_, RangeResponse>(method::RANGE, read).await.is_ok()
 }
 
-/// The answer; `None` where a permission is missing.
+/// The answer; `None` if a permission is missing.
 fn permitted<A>(answer: Result<A, Status>) -> Result<Option<A>, Status> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

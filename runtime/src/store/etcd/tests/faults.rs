@@ -1,4 +1,4 @@
-//! What goes wrong with servers, and what the adapter makes of it.
+//! Faults of servers, and how the adapter handles them.
 
 use incumbent_core::queue::Failure;
 use incumbent_core::store::FaultKind;
@@ -78,7 +78,7 @@ async fn a_token_that_was_revoked_is_renewed_for_calls_watches_and_keep_alives()
             kept.into_iter().map(|kept| kept.result.map(|alive| alive.ttl)).collect::<Vec<_>>()
         };
         assert_eq!(kept(&store).await, [Ok(TTL), Ok(TTL)]);
-        // Both revoke all tokens, and change the revision that tokens are checked against.
+        // Both revoke all tokens, and change the revision against which tokens are checked.
         let renew = || {
             server.ctl(&["--user=root:secret", "auth", "disable"]);
             server.ctl(&["auth", "enable"]);
@@ -107,7 +107,7 @@ async fn compaction_ends_a_watch_that_needs_what_is_gone() {
     server.ctl(&["put", "app/jobs/1", "x"]);
     server.ctl(&["put", "app/jobs/1", "y"]);
     server.ctl(&["compact", &(before.0 + 2).to_string()]);
-    // A watch of this election would begin before that.
+    // A watch of this election would begin before that revision.
     store.watches.read("jobs", own.revision);
     while next(&mut watch).await.is_some() {}
     let mut watch = store.watch().await.unwrap();
@@ -147,7 +147,7 @@ async fn a_full_store_is_reported_and_still_lets_leaders_go_on_and_leave() {
     assert_eq!(kept[0].result.as_ref().unwrap().ttl, TTL);
     leave(&store, "jobs", own).await;
     store.revoke(own.lease).await.unwrap();
-    // A store that is full can be opened.
+    // A full store can be opened.
     open(&settings(&server.address())).await;
 }
 
@@ -193,7 +193,7 @@ async fn a_read_that_is_not_permitted_fails_alone() {
         server.ctl(command);
     }
     let store = open(&settings(&server.address()).user_and_password("ada", "pw")).await;
-    // The first is under way while the later ones queue up, and go together.
+    // The first is under way while the later ones queue up, and are sent together.
     let reads = ["jobs", "jobs", "mail", "jobs"].map(|election| store.read(election, None, true));
     let answers = futures_util::future::join_all(reads).await;
     let denied = answers.iter().map(|answer| match answer {

@@ -20,7 +20,7 @@ use crate::store::seam::Watched;
 
 const TTL: Duration = Duration::from_secs(30);
 
-/// The settings for these members, with a prefix, which do not wait for an answer.
+/// The settings for these members, with a prefix, and without waiting for an answer.
 fn settings(addresses: &str) -> EtcdSettings {
     EtcdSettings::new(addresses).unwrap().prefix("app").fail_fast(true)
 }
@@ -64,7 +64,7 @@ fn applied(outcome: Outcome) -> Revision {
     }
 }
 
-/// The next event, which is due.
+/// The next event, which must come soon.
 async fn next(watch: &mut BoxStream<'static, Watched<Change>>) -> Option<Watched<Change>> {
     tokio::time::timeout(GENEROUS, watch.next()).await.expect("an event of the watch")
 }

@@ -1,4 +1,4 @@
-//! Connecting: what is refused at once, and how it is said.
+//! Connecting: what is refused at once, and with which message.
 
 use std::process::Command;
 
@@ -99,14 +99,14 @@ async fn tls_where_there_is_none_and_the_reverse_name_the_scheme_to_write() {
     let error = refusal(&trusting(&certificates, &without)).await;
     says(&error, ErrorKind::Authentication, &["has no TLS", "write etcd://"]);
     let error = refusal(&settings(&with.address())).await;
-    says(&error, ErrorKind::Authentication, &["wants TLS", "etcds://"]);
+    says(&error, ErrorKind::Authentication, &["requires TLS", "etcds://"]);
 }
 
 #[tokio::test]
 async fn credentials_that_do_not_fit_are_refused_at_once() {
     for version in EtcdVersion::tested() {
         let server = EtcdServer::start(Options::new().version(version));
-        // A server without authentication takes any user, as etcd's own clients expect.
+        // A server without authentication accepts any user, as etcd's own clients expect.
         let ada = settings(&server.address()).fail_fast(false).user_and_password("ada", "pw");
         open(&ada).await.inspect().await.unwrap();
         for command in [
@@ -121,7 +121,7 @@ async fn credentials_that_do_not_fit_are_refused_at_once() {
             server.ctl(command);
         }
         let anonymous = settings(&server.address()).fail_fast(false);
-        says(&refusal(&anonymous).await, ErrorKind::Authentication, &["asks for a user"]);
+        says(&refusal(&anonymous).await, ErrorKind::Authentication, &["requires a user"]);
         let wrong = anonymous.clone().user_and_password("ada", "hunter2");
         let error = refusal(&wrong).await;
         says(&error, ErrorKind::Authentication, &["does not accept", "check them"]);
@@ -137,7 +137,7 @@ async fn credentials_that_do_not_fit_are_refused_at_once() {
         let mut watch = store.watch().await.unwrap();
         leave(&store, "jobs", own).await;
         store.entry("jobs").await.unwrap();
-        assert!(futures_util::poll!(watch.next()).is_pending(), "it stands");
+        assert!(futures_util::poll!(watch.next()).is_pending(), "it stays open");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The answers of a store in good order.
+//! The answers of a healthy store.
 
 use futures_util::StreamExt;
 use incumbent_core::Token;
@@ -11,7 +11,7 @@ use incumbent_testkit::wait;
 use super::*;
 use crate::store::request::HandOver;
 
-/// Waits until the server serves so many watches.
+/// Waits until the server serves this many watches.
 async fn watchers(server: &EtcdServer, number: u64) {
     let served = || async { server.gauge("etcd_debugging_mvcc_watcher_total") == number };
     wait::until_async("the watches", GENEROUS, served).await;
@@ -169,7 +169,7 @@ async fn an_election_that_is_left_is_watched_no_longer_and_can_be_followed_again
 
     server.ctl(&["put", "app/e0/1", "x"]);
     server.ctl(&["put", "app/jobs/1", "x"]);
-    assert_eq!(changed(next(&mut watch).await).0, "jobs", "the watch stands, and leaves `e0` out");
+    assert_eq!(changed(next(&mut watch).await).0, "jobs", "the watch stays open, and leaves out `e0`");
     store.follow("e0");
     store.entry("e0").await.unwrap();
     server.ctl(&["del", "app/e0/1"]);

@@ -1,7 +1,8 @@
 //! A connection to one member of an etcd cluster at a time.
 //!
-//! A client that balances its calls over several members would compare answers of different ones, and would notice late
-//! that one of them is gone. So every call goes to one member, and [`renew`](Connection::renew) leaves it for the next.
+//! A client that balanced its calls over several members would compare answers of different members, and would notice
+//! late that one of them is gone. So every call goes to one member, and [`renew`](Connection::renew) switches to the
+//! next.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,10 +40,11 @@ pub(in crate::store::etcd) mod method {
 
 /// The metadata with the token that authenticates a call.
 const TOKEN: &str = "token";
-/// The metadata that has a member without a leader refuse a call.
+/// The metadata that makes a member without a leader refuse a call.
 const REQUIRE_LEADER: &str = "hasleader";
-/// The interval of HTTP/2 pings on a silent connection, and the time limit of their answers. A server closes the connection
-/// of a client that pings more often than each 5 s (`--grpc-keepalive-min-time`), or where no call and no stream is open.
+/// The interval of HTTP/2 pings on a silent connection, and the time limit of their answers. A server closes the
+/// connection of a client that pings more often than every 5 s (`--grpc-keepalive-min-time`), or while no call and no
+/// stream is open.
 const PINGS: (Duration, Duration) = (Duration::from_secs(6), Duration::from_secs(3));
 
 /// The most bytes of an answer. A value of other software may have 1.5 MB by a server's default, and a queue is read whole.
@@ -52,7 +54,7 @@ const LARGEST_ANSWER: usize = 64 << 20;
 pub(in crate::store::etcd) struct Connection {
     settings: EtcdSettings,
     current: Mutex<Current>,
-    /// Held while a token is asked for, so that it is once for all calls that need one.
+    /// Held while a token is requested, so that one request serves all calls that need it.
     authenticating: tokio::sync::Mutex<()>,
 }
 
@@ -69,7 +71,7 @@ struct Current {
     left: CancellationToken,
 }
 
-/// What authenticates the calls to the member.
+/// The authentication of calls to the member.
 #[derive(Clone, PartialEq, Eq)]
 enum Token {
     /// None yet.
@@ -86,7 +88,7 @@ pub(in crate::store::etcd) struct Answers<A> {
 }
 
 impl<A> Answers<A> {
-    /// The next answer; an error where the stream ended, in whichever way. Cancel-safe.
+    /// The next answer; an error if the stream ended, however it did. Cancel-safe.
     pub(in crate::store::etcd) async fn next(&mut self) -> std::result::Result<A, Status> {
         tokio::select! {
             biased;
@@ -104,7 +106,7 @@ impl Connection {
     /// Prepares a connection to the first member. The first call connects.
     ///
     /// # Errors
-    /// Those of the files for TLS.
+    /// The errors of the files for TLS.
     pub(in crate::store::etcd) fn new(settings: EtcdSettings) -> Result<Self> {
         let first = settings.hosts.first().map_or("", String::as_str);
         let channel = pinged(settings.endpoint(first)?).connect_lazy();
@@ -118,7 +120,7 @@ impl Connection {
         Ok(Self { settings, current, authenticating: tokio::sync::Mutex::default() })
     }
 
-    /// The number of the connection: a stream of an earlier one is not continued by a later one.
+    /// The number of the connection: a later connection does not continue an earlier one's streams.
     pub(in crate::store::etcd) fn number(&self) -> u64 {
         self.current().number
     }
@@ -128,9 +130,9 @@ impl Connection {
         &self.settings.hosts[self.current().member]
     }
 
-    /// Leaves the member for the next one. Calls and streams that wait for the old one end with `Unavailable`.
+    /// Switches to the next member. Calls and streams that wait for the old member end with `Unavailable`.
     ///
-    /// Files for TLS that cannot be read at present leave the connection as it was.
+    /// If the files for TLS cannot be read at present, the connection stays as it was.
     pub(in crate::store::etcd) fn renew(&self) {
         let next = (self.current().member + 1) % self.settings.hosts.len();
         let endpoint = match self.settings.endpoint(&self.settings.hosts[next]) {
@@ -148,7 +150,7 @@ impl Connection {
         };
     }
 
-    /// Leaves the member for good: what waits for it, and every later call, ends with `Unavailable`.
+    /// Leaves the member for good: everything that waits for it, and every later call, ends with `Unavailable`.
     pub(in crate::store::etcd) fn leave(&self) {
         self.current().left.cancel();
     }
@@ -192,8 +194,8 @@ impl Connection {
         self.stream(method::WATCH, requests).await
     }
 
-    /// Opens a stream that a member without a leader ends. A server does not answer that it is open before it answers a
-    /// request, so one has to wait there already.
+    /// Opens a stream, which a member ends if it has no leader. A server confirms the stream only with its first
+    /// answer, so a request must be waiting already.
     async fn stream<Q, A>(
         &self,
         method: &'static str,
@@ -230,7 +232,7 @@ impl Connection {
         }
     }
 
-    /// Whether the next call authenticates again because of this answer.
+    /// Whether the next call will authenticate again because of this answer.
     pub(in crate::store::etcd) fn refused_token(&self, status: &Status) -> bool {
         let current = self.current().clone();
         let refused = self.is_about(&current.token, status);
@@ -240,7 +242,7 @@ impl Connection {
         refused
     }
 
-    /// The member in use, with a token where there is a user.
+    /// The member in use, with a token if there is a user.
     async fn authenticated(&self) -> std::result::Result<Current, Status> {
         let Some(user) = &self.settings.user else { return Ok(self.current().clone()) };
         let _once = self.authenticating.lock().await;
@@ -253,7 +255,7 @@ impl Connection {
         let token = match send::<_, AuthenticateResponse>(&current, method::AUTHENTICATE, request).await {
             Ok(answer) => Token::Given(
                 MetadataValue::try_from(answer.token)
-                    .map_err(|_| Status::internal("etcd sent a token that is no text"))?,
+                    .map_err(|_| Status::internal("etcd sent a token that is not text"))?,
             ),
             // As etcd's own client does.
             Err(status) if status.message().contains("authentication is not enabled") => Token::NotNeeded,
@@ -266,7 +268,7 @@ impl Connection {
         Ok(Current { token, ..current })
     }
 
-    /// Forgets the token that this call was sent with, unless there is another already.
+    /// Forgets the token that this call was sent with, unless it has been replaced already.
     fn forget(&self, used: &Current) {
         let mut current = self.current();
         if current.number == used.number && current.token == used.token {
@@ -320,14 +322,14 @@ fn left() -> Status {
     Status::unavailable("the member was left for another")
 }
 
-/// Waits until the member can be sent to; an error means that nothing was sent.
+/// Waits until the member is ready; an error means that nothing was sent.
 async fn ready(current: &Current) -> std::result::Result<Grpc<Channel>, Status> {
     let mut grpc = Grpc::new(current.channel.clone()).max_decoding_message_size(LARGEST_ANSWER);
     grpc.ready().await.map_err(|error| without_transport(Status::from_error(error.into())))?;
     Ok(grpc)
 }
 
-/// A broken connection is `Unavailable`, like the answer of a member that is stopping; tonic has `Unknown` for it.
+/// Makes a broken connection `Unavailable`, like the answer of a member that is stopping; tonic reports `Unknown`.
 fn without_transport(status: Status) -> Status {
     match std::error::Error::source(&status).is_some_and(|cause| cause.is::<tonic::transport::Error>()) {
         true => Status::unavailable(chain(&status)),

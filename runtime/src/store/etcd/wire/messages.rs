@@ -1,7 +1,7 @@
 //! The messages of etcd's API that this adapter uses, with the field numbers of `rpc.proto`, `kv.proto` and `auth.proto`
 //! (etcd 3.4 to 3.7; fields that are not listed are skipped in answers and left at their defaults in requests).
 //!
-//! Written here by hand: generated code needs `protoc` on every machine that builds this crate.
+//! Written by hand, because generated code needs `protoc` on every machine that builds this crate.
 
 use prost::{Enumeration, Message, Oneof};
 
@@ -240,7 +240,7 @@ pub(in crate::store::etcd) struct GrantResponse {
     pub header: Option<Header>,
     #[prost(int64, tag = "2")]
     pub id: i64,
-    /// Seconds; a server raises what is shorter than its minimum.
+    /// Seconds; a server raises a time below its minimum.
     #[prost(int64, tag = "3")]
     pub ttl: i64,
 }
@@ -348,7 +348,7 @@ pub(in crate::store::etcd) struct WatchResponse {
     pub created: bool,
     #[prost(bool, tag = "4")]
     pub canceled: bool,
-    /// The oldest revision that can be watched from, where compaction ended the watch; otherwise 0.
+    /// The oldest revision that can be watched from, if compaction ended the watch; otherwise 0.
     #[prost(int64, tag = "5")]
     pub compact_revision: i64,
     #[prost(string, tag = "6")]
@@ -403,7 +403,7 @@ pub(in crate::store::etcd) struct MemberListRequest {}
 
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(in crate::store::etcd) struct MemberListResponse {
-    /// `etcd grpc-proxy` makes up an answer of its own, without a header.
+    /// `etcd grpc-proxy` invents an answer, without a header.
     #[prost(message, optional, tag = "1")]
     pub header: Option<Header>,
     #[prost(message, repeated, tag = "2")]

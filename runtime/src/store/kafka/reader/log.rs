@@ -1,4 +1,4 @@
-//! One log, as far as it was read: who leads, and what is waited for.
+//! One log, as far as it was read: who leads, and what callers wait for.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,16 @@ use crate::store::kafka::cluster::{Extent, time_of_day};
 
 /// The lease of other software: goNELI's default heartbeat timeout.
 pub(super) const FOREIGN_LEASE: Duration = Duration::from_secs(5);
-/// A heartbeat of a former time counts as a leader's until its lease and this are over by the wall clocks.
+/// An old heartbeat counts as a leader's until its lease and this slack are over by the wall clocks.
 const SLACK: Duration = Duration::from_secs(1);
-/// The newest records that are read at least: the heartbeats of twenty leases.
+/// How many of the newest records are read at least: the heartbeats of twenty leases.
 pub(super) const NEWEST: u64 = 100;
-/// The newest records that are read at most.
+/// How many of the newest records are read at most.
 const MOST: u64 = 10_000;
-/// So many times more records are read where those before stated no incarnation.
+/// The factor by which more records are read if the newest ones stated no incarnation.
 const FURTHER: u64 = 10;
-/// How soon a record of the log is shown, or another client reads it: below the limit of a query (5 s), so that one has the
-/// answer of the second client. Twice as much after each client that showed nothing.
+/// How soon a record of the log must be shown before another client reads it. It is below the limit of a query (5 s),
+/// so that a query gets the second client's answer. Doubled after each client that showed nothing.
 pub(super) const TOLERANCE: Duration = Duration::from_secs(3);
 const MOST_TOLERANCE: Duration = Duration::from_secs(60);
 
@@ -31,31 +31,31 @@ pub(super) struct Log {
     pub(super) election: String,
     /// The client that reads it.
     pub(super) client: ClientId,
-    /// No client up to this one reads it again.
+    /// No client up to this number reads it again.
     pub(super) barred: Option<ClientId>,
     pub(super) id: Option<TopicId>,
-    /// The longest lease of its campaigns; `None` for observers alone.
+    /// The longest lease of its campaigns; `None` with observers only.
     pub(super) lease: Option<Duration>,
     pub(super) reading: Reading,
-    /// The newest records that are read.
+    /// How many of the newest records are read.
     newest: u64,
-    /// A record that was read states an incarnation.
+    /// One of the records read states an incarnation.
     stated: bool,
-    /// Older records than those that are read are there.
+    /// The log has older records than those that are read.
     has_older: bool,
-    /// The offset after the record that was read last.
+    /// The offset after the last record read.
     pub(super) next: u64,
-    /// Where it ended when the reading began, and whether it was read up to there.
+    /// Where it ended when the reading began; the log may not have been read up to there yet.
     end: u64,
     caught_up: bool,
-    /// Its campaigns were shown something of it.
+    /// Its campaigns were shown some of it.
     is_shown: bool,
-    /// A record that the log has, and by when it is shown.
+    /// A record that the log has, and by when it must be shown.
     pub(super) due: Option<(u64, Instant)>,
     pub(super) tolerance: Duration,
-    /// When something was last read, or known to be read already.
+    /// When something was last read, or was known to have been read.
     pub(super) read_at: Instant,
-    /// When the brokers were asked where it ends, and what was read by then.
+    /// When the brokers were asked where it ends, and how far it was read by then.
     pub(super) asked: Option<(Instant, u64)>,
     leader: Option<Leader>,
     waiting: Vec<Waiting>,
@@ -64,11 +64,11 @@ pub(super) struct Log {
 /// The state of the reading of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// It begins then.
+    /// It begins at that time.
     Begins(Instant),
-    /// Where it begins is asked for.
+    /// The brokers are being asked where to begin.
     Asking,
-    /// Its client is to read from here on.
+    /// Its client should read from this offset.
     From(u64),
     /// Its client reads.
     Follows,
@@ -119,12 +119,12 @@ impl Log {
         self.lease.map(|lease| lease.max(FOREIGN_LEASE) + SLACK)
     }
 
-    /// Whether it is another client's turn to read it, which has to be made.
+    /// Whether another client must be created to read it.
     pub(super) fn needs_client(&self) -> bool {
         self.barred.is_some_and(|barred| self.client <= barred)
     }
 
-    /// Begins to read the log as it is. Returns whether that is a gap for its campaigns.
+    /// Begins to read the log as it is. Returns true if that is a gap for its campaigns.
     pub(super) fn begin(&mut self, extent: &Extent, now: Instant) -> bool {
         let Extent { id, low, high, recent } = *extent;
         let recent = recent.unwrap_or(high).max(high.saturating_sub(MOST));
@@ -133,7 +133,7 @@ impl Log {
         (self.has_older, self.stated, self.caught_up) = (from > low, false, false);
         (self.id, self.due, self.read_at) = (id.or(self.id), None, now);
         for waiting in &mut self.waiting {
-            // They asked before; the log may be another since.
+            // They asked earlier; the log may have been replaced since then.
             waiting.end = high;
         }
         self.expect_end(high, now);
@@ -141,14 +141,14 @@ impl Log {
         std::mem::replace(&mut self.is_shown, true) || from > 0
     }
 
-    /// The record at this offset is shown by then, at the latest.
+    /// The record at this offset must be shown by then.
     pub(super) fn expect(&mut self, offset: u64, by: Instant) {
         if offset >= self.next {
             self.due.get_or_insert((offset, by));
         }
     }
 
-    /// The log ends before `end`: what is before it is shown within the tolerance.
+    /// The log ends before `end`: all records up to there must be shown within the tolerance.
     pub(super) fn expect_end(&mut self, end: u64, now: Instant) {
         if let Some(last) = end.checked_sub(1) {
             self.expect(last, now + self.tolerance);
@@ -171,20 +171,20 @@ impl Log {
     pub(super) fn read_up_to(&mut self, next: u64, now: Instant) {
         (self.next, self.read_at) = (next, now);
         if let Some((offset, by)) = self.due {
-            // A client that shows something withholds nothing.
+            // A client that shows some records withholds none.
             self.due = (offset >= next).then(|| (offset, by.max(now + self.tolerance)));
         }
         self.reached(now);
     }
 
-    /// Its client shows nothing of it, or had a former topic of its name: another one is to read it.
+    /// Its client shows nothing of it, or had an earlier topic of its name: another client must read it.
     pub(super) fn give_up_client(&mut self, now: Instant) {
         self.barred = Some(self.client);
         self.tolerance = (self.tolerance * 2).min(MOST_TOLERANCE);
         (self.reading, self.due, self.asked) = (Reading::Begins(now), None, None);
     }
 
-    /// The place is lost, or the topic is gone: no leader of it is known.
+    /// The place in the log is lost, or the topic is gone, so no leader is known.
     pub(super) fn lose_place(&mut self, again: Instant) {
         self.reading = Reading::Begins(again);
         (self.leader, self.due, self.asked) = (None, None, None);
@@ -200,7 +200,7 @@ impl Log {
                 return;
             }
             self.caught_up = true;
-            // What was read up to here is of a former time: a leader whose lease is over by now is none.
+            // The records up to here are old: a leader whose lease is over by now does not count.
             self.leader.take_if(|leader| {
                 let lease = leader.record.lease.unwrap_or(FOREIGN_LEASE) + SLACK;
                 leader.written.is_some_and(|written| written + lease < time_of_day())
@@ -213,7 +213,7 @@ impl Log {
         }
     }
 
-    /// Answers everyone who waits: the topic cannot be read, or is not there.
+    /// Answers all waiting callers: the topic cannot be read, or does not exist.
     pub(super) fn answer(&mut self, answer: &Result<(), Fault>) {
         for waiting in self.waiting.drain(..) {
             // A caller that no longer waits needs no answer.
@@ -221,7 +221,7 @@ impl Log {
         }
     }
 
-    /// Takes a record in. The leader is the candidate that last wrote that it leads, as campaigns read it.
+    /// Adds a record. The leader is the candidate that last wrote that it leads, as campaigns read it.
     pub(super) fn take_in(&mut self, record: &Record, written: Option<Duration>, now: Instant) {
         self.tolerance = TOLERANCE;
         self.stated |= record.term_info.is_some();
@@ -248,7 +248,7 @@ impl Log {
         }
     }
 
-    /// The leader, unless it wrote nothing for its lease.
+    /// The leader, unless it has written nothing for its lease.
     pub(super) fn leader(&self) -> (Entry, Option<EntryInfo>) {
         match &self.leader {
             Some(Leader { record, written, seen })

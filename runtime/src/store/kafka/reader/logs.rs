@@ -1,6 +1,6 @@
-//! The logs of a reader: where each is read, by which client, and when another client has to read it.
+//! The logs of a reader: from where each is read, by which client, and when another client must read it.
 //!
-//! No client and no broker is asked here.
+//! This module queries neither clients nor brokers.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -17,28 +17,28 @@ use crate::store::EntryInfo;
 use crate::store::kafka::cluster::{Extent, is_missing, of_client};
 use crate::store::kafka::native::Event;
 
-/// The pause before a topic that could not be read is tried again.
+/// The pause before an unreadable topic is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A log from which nothing was read for so long is asked where it ends: a client may show nothing of it, and a leader renews
-/// more often with any usual lease.
+/// The time without new records after which the brokers are asked where a log ends: its client may show nothing of it,
+/// and a leader with any usual lease renews more often.
 const QUIET: Duration = Duration::from_secs(10);
-/// An observer is answered from what was read within this time: it is asked for with each record that is shown.
+/// An observer is answered from records that were read within this time, because every shown record makes it ask.
 const LATELY: Duration = Duration::from_secs(1);
-/// A question without an answer is asked again. Longer than the limit of a question to the brokers.
+/// The time after which an unanswered query is repeated. Longer than the limit of a query to the brokers.
 const UNANSWERED: Duration = Duration::from_secs(15);
 
 /// A client that reads; later ones have larger numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ClientId(u64);
 
-/// What the thread of a client has to do.
+/// An order to the thread of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Ask the brokers where the log begins and ends, and answer with [`Logs::answered`].
     Ask { topic: String, within: Option<Duration> },
     /// Read the log from this offset on.
     Read { topic: String, from: u64 },
-    /// Make another client, which takes the logs that need one.
+    /// Create another client, which takes the logs that need one.
     AddClient,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Logs {
 impl Logs {
     // ---- clients ----
 
-    /// Another client is there, and takes the logs that need one.
+    /// Another client exists, and takes the logs that need one.
     pub(super) fn add_client(&mut self) -> ClientId {
         let id = ClientId(self.clients.last().map_or(0, |newest| newest.0 + 1));
         self.clients.push(id);
@@ -68,7 +68,7 @@ impl Logs {
         self.clients.retain(|other| *other != id);
     }
 
-    /// Whether a client reads anything, or what comes next.
+    /// Whether a client reads anything, or will read what comes next.
     pub(super) fn needs(&self, client: ClientId) -> bool {
         let reads = || self.logs.values().any(|log| log.client == client);
         !self.closed && (self.clients.last() == Some(&client) || reads())
@@ -83,7 +83,7 @@ impl Logs {
         self.logs.entry(topic.to_owned()).or_insert_with(|| Log::new(election, newest, now))
     }
 
-    /// Gives a log to a client that never had it, where there is one.
+    /// Gives a log to a client that never had it, if there is one.
     fn change_client(&mut self, topic: &str, now: Instant) {
         let newest = self.clients.last().copied();
         let Some(log) = self.logs.get_mut(topic) else { return };
@@ -93,7 +93,7 @@ impl Logs {
         }
     }
 
-    /// What this client's thread has to do now, and when to ask for more.
+    /// What this client's thread must do now, and when to ask for more.
     pub(super) fn orders(&mut self, client: ClientId, now: Instant) -> (Vec<Order>, Option<Instant>) {
         let own = |log: &Log| log.client == client && !log.needs_client();
         let overdue = |log: &Log| log.due.is_some_and(|(_, by)| by <= now);
@@ -102,7 +102,7 @@ impl Logs {
         for topic in withheld {
             tracing::warn!(
                 topic,
-                "the client shows no record of a topic that has some, and another client reads it"
+                "the client shows no records of a topic that has some; using another client"
             );
             self.change_client(&topic, now);
         }
@@ -145,34 +145,34 @@ impl Logs {
 
     // ---- questions and answers ----
 
-    /// A campaign of this lease enters: all that is needed of the log is shown to it.
+    /// A campaign with this lease enters: it will be shown all that it needs of the log.
     pub(super) fn follow(&mut self, election: &str, topic: &str, lease: Duration, now: Instant) {
         let log = self.log(election, topic, now);
         log.lease = log.lease.max(Some(lease));
         (log.reading, log.asked) = (Reading::Begins(now), None);
     }
 
-    /// The topic has this id. Where it had another, another client reads it, and from its newest records on.
+    /// The topic has this id. If it had a different id before, another client reads it, from its newest records on.
     pub(super) fn identified(&mut self, topic: &str, id: TopicId, now: Instant) {
         let Some(log) = self.logs.get_mut(topic) else { return };
         if log.id.replace(id).is_some_and(|known| known != id) {
             log.lose_place(now);
-            tracing::debug!(topic, "the topic is another, and another client reads it");
+            tracing::debug!(topic, "the topic was recreated; using another client");
             self.change_client(topic, now);
         }
     }
 
-    /// A record was appended by a campaign of this connection, and is shown within a lease.
+    /// A campaign of this connection appended a record, which must be shown within a lease.
     pub(super) fn expect(&mut self, topic: &str, offset: u64, lease: Duration, now: Instant) {
         if let Some(log) = self.logs.get_mut(topic).filter(|log| log.reading == Reading::Follows) {
-            // The client before showed nothing either: this user may not read the topic.
+            // The previous client showed nothing either: this user may not be permitted to read the topic.
             let within = if log.tolerance > TOLERANCE { lease.max(log.tolerance) } else { lease };
             log.expect(offset, now + within);
         }
     }
 
-    /// A caller asks for the leader, and asked where the log ends. Returns what to wait for, where it was not read up to
-    /// there.
+    /// A caller asks for the leader, after asking where the log ends. Returns what to wait for if the log was not read
+    /// up to there.
     ///
     /// # Errors
     /// The log's end is not known.
@@ -220,7 +220,7 @@ impl Logs {
             Ok(extent) => extent,
             Err(fault) if is_missing(&fault) => return self.is_missing(topic, now),
             Err(fault) => {
-                tracing::debug!(topic, "the end of a log is not known: {fault}");
+                tracing::debug!(topic, "cannot find the end of a log: {fault}");
                 if log.reading == Reading::Asking {
                     log.reading = Reading::Begins(now + PAUSE);
                     log.answer(&Err(fault));
@@ -272,7 +272,7 @@ impl Logs {
         self.logs.get(topic).map_or((Entry::Vacant, None), Log::leader)
     }
 
-    /// The leader by what was read lately, where that was something.
+    /// The leader by what was read recently, if anything was.
     pub(super) fn shown(&self, topic: &str, now: Instant) -> Option<Entry> {
         let log = self.logs.get(topic)?;
         let is_new = log.reading == Reading::Follows && log.read_at + LATELY > now;
@@ -281,7 +281,7 @@ impl Logs {
 
     // ---- events ----
 
-    /// A client reports something of a log that it reads.
+    /// A client reports an event of a log that it reads.
     pub(super) fn handle(&mut self, client: ClientId, event: Event, now: Instant) {
         let follows = |logs: &Self, topic: &str| {
             logs.is_read_by(topic, client)
@@ -290,13 +290,13 @@ impl Logs {
         match event {
             Event::Record { topic, record, written } if follows(self, &topic) => {
                 let (next, shown) = (record.offset.0.saturating_add(1), record.clone());
-                // Shown first: what is read up to its end may be read again from further back.
+                // Shown first, because once the end is reached the log may be read again from further back.
                 self.show(&topic, Shown::Record(shown));
                 let Some(log) = self.logs.get_mut(&topic) else { return };
                 log.take_in(&record, written.map(Duration::from_millis), now);
                 log.read_up_to(next, now);
             }
-            // The last records may be such as no client is shown, the ends of transactions.
+            // The last records may be ends of transactions, which no client is shown.
             Event::End { topic, offset } if follows(self, &topic) => {
                 if let Some(log) = self.logs.get_mut(&topic).filter(|log| log.next < offset) {
                     log.read_up_to(offset, now);
@@ -325,7 +325,7 @@ impl Logs {
 
     fn show(&mut self, topic: &str, shown: Shown) {
         let Some((log, watch)) = self.logs.get(topic).zip(self.watch.as_ref()) else { return };
-        // A watch that has ended is replaced by the next.
+        // The next watch replaces one that has ended.
         let _ = watch.send(Change { election: log.election.clone(), shown });
     }
 

@@ -1,4 +1,4 @@
-//! The properties of librdkafka's clients: what each sets by itself, and what no user may set.
+//! The properties of librdkafka's clients: those that the store sets, and those that no user may set.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use rdkafka::ClientConfig;
 
 use super::KafkaSettings;
 
-/// The time for which a record may wait for its acknowledgement. A later one is harmless.
+/// The time for which a record may wait for its acknowledgement. A later acknowledgement is harmless.
 const DELIVERY: Duration = Duration::from_secs(5);
 
-/// The properties of librdkafka that only the store sets, with the setting that decides instead.
+/// The properties of librdkafka that only the store sets, each with the reason or the setting to use instead.
 ///
-/// goNELI refuses the first five; each other one would break what this rule needs, and goNELI's does not.
+/// goNELI refuses the first five. Each of the others would break something that this rule needs and goNELI's does not.
 pub(super) const FORBIDDEN: [(&str, &str); 19] = [
     ("group.id", "the election's key and the URL's prefix name the group"),
-    ("enable.auto.commit", "a commit is what proves a lease"),
+    ("enable.auto.commit", "commits prove a lease"),
     ("session.timeout.ms", "`session` sets it"),
     ("delivery.timeout.ms", "a record is repeated by the campaign"),
     ("linger.ms", "a heartbeat is sent at once"),
@@ -23,7 +23,7 @@ pub(super) const FORBIDDEN: [(&str, &str); 19] = [
     ("acks", "every in-sync replica acknowledges a record"),
     ("enable.idempotence", "a record is appended once"),
     ("transactional.id", "an open transaction blinds readers"),
-    ("enable.auto.offset.store", "a commit is what proves a lease"),
+    ("enable.auto.offset.store", "commits prove a lease"),
     ("auto.offset.reset", "the whole log is read"),
     ("max.poll.interval.ms", "the drain limit and `session` set it"),
     ("heartbeat.interval.ms", "`session` sets it"),
@@ -39,21 +39,21 @@ pub(super) const FORBIDDEN: [(&str, &str); 19] = [
 pub(super) const OWN: [(&str, &str); 4] = [
     ("bootstrap.servers", "the URL's hosts set it"),
     ("metadata.broker.list", "the URL's hosts set it"),
-    ("enabled_events", "events are how the client reports to the store"),
-    ("allow.auto.create.topics", "`create` says whether a missing topic is created"),
+    ("enabled_events", "the client reports to the store by events"),
+    ("allow.auto.create.topics", "`create` decides whether a missing topic is created"),
 ];
 
 impl KafkaSettings {
-    /// What every client of the store has.
+    /// The properties of every client of the store.
     pub(super) fn base(&self, client_id: &str) -> ClientConfig {
-        // OpenSSL would free what it shares when the process exits, while the threads of a client still use it: that
-        // crashed. Its first initialisation decides.
+        // When the process exits, OpenSSL would free shared state that a client's threads still use, which crashed.
+        // Only the first initialisation counts.
         openssl_sys::init();
         let mut config = ClientConfig::new();
         config
             .set("bootstrap.servers", self.hosts.join(","))
             .set("client.id", client_id)
-            // By default up to 10 s and 60 s: then a broker that is back is found after the lease.
+            // The defaults are up to 10 s and 60 s, so a broker that is back would be found only after the lease.
             .set("reconnect.backoff.max.ms", "1000")
             .set("socket.timeout.ms", "5000")
             .set("socket.connection.setup.timeout.ms", "5000")
@@ -77,7 +77,7 @@ impl KafkaSettings {
         config
     }
 
-    /// The client that writes for every candidate, and asks about topics and groups.
+    /// The client that writes for all candidates, and asks about topics and groups.
     pub(in super::super) fn producer(&self) -> ClientConfig {
         let mut config = self.base("incumbent");
         config
@@ -92,7 +92,7 @@ impl KafkaSettings {
     pub(in super::super) fn reader(&self, name: &str) -> ClientConfig {
         let mut config = self.base(name);
         config
-            // Never joined; librdkafka makes no consumer without one.
+            // Never joined, but librdkafka creates no consumer without a group.
             .set("group.id", format!("incumbent-reader-{name}"))
             .set("enable.auto.commit", "false")
             .set("enable.auto.offset.store", "false")
@@ -100,7 +100,7 @@ impl KafkaSettings {
             .set("isolation.level", "read_uncommitted")
             .set("enable.partition.eof", "true")
             .set("fetch.error.backoff.ms", "100")
-            // A topic that is missing, or was made again, is found soon.
+            // So that a missing or recreated topic is found soon.
             .set("topic.metadata.refresh.interval.ms", "5000");
         config
     }

@@ -20,22 +20,23 @@ use crate::{Error, ErrorKind, Result};
 const NAME_TAKEN: u64 = 10058;
 /// The account requires a limit on the bytes of each stream.
 const BYTES_REQUIRED: u64 = 10113;
-/// The server's default for the window in which it looks for duplicates. This crate sends none.
+/// The server's default window for detecting duplicates. This crate sends none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// The shortest age that NATS keeps.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// The most consumers of a new bucket: each process that campaigns or observes has one. nats-server 2.15 and newer allow 1,000
-/// where neither the stream nor the account sets a limit, and take -1 for none set.
+/// The most consumers of a new bucket: each process that campaigns or observes has one. nats-server 2.15 and newer
+/// allow 1,000 if neither the stream nor the account sets a limit, and -1 counts as not set.
 const MOST_CONSUMERS: i64 = 100_000;
 
-/// The least size of a bucket that is limited: some hundred elections, each with a record and a request of less than 200 bytes.
+/// The smallest size limit of a bucket: some hundred elections, each with a record and a request of less than 200
+/// bytes.
 const LEAST_BYTES: u64 = 64 * 1024;
 
 /// The limit for the whole of `init`.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// The limit for one attempt: a cluster that has just elected a leader loses requests, and the server's own requests among
-/// its servers take up to 4 s. Creating a stream of three replicas takes a second or two.
+/// The limit for one attempt: a cluster that has just elected a leader loses requests, and requests between its servers
+/// take up to 4 s. Creating a stream of three replicas takes a second or two.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
 /// The required settings of a bucket.
@@ -44,7 +45,7 @@ const ATTEMPT: Duration = Duration::from_secs(8);
 pub struct InitOptions {
     pub(in crate::store::nats) lease: Duration,
     pub(in crate::store::nats) replicas: u32,
-    /// The most bytes; none where it was not asked for.
+    /// The most bytes; none if not asked for.
     pub(in crate::store::nats) max_bytes: Option<u64>,
     pub(in crate::store::nats) markers: bool,
     pub(in crate::store::nats) own_leases: bool,
@@ -72,7 +73,8 @@ impl InitOptions {
         self
     }
 
-    /// The most bytes of the bucket, 65,536 at least, where the account requires such a limit. By default a new bucket has none.
+    /// The most bytes of the bucket, 65,536 at least, if the account requires a limit. By default a new bucket has
+    /// none.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
@@ -92,7 +94,7 @@ impl InitOptions {
     }
 
     /// States that the bucket's name was never used before, so that its first leader need not wait for a leader of an
-    /// earlier bucket of that name. Refused for a bucket that holds or held a message. Not for automation: where it
+    /// earlier bucket of that name. Refused for a bucket that holds or held a message. Not for automation: if it
     /// recreates a bucket under a leader, the statement is false and there can be two leaders.
     pub fn never_used(mut self, never_used: bool) -> Self {
         self.never_used = never_used;
@@ -136,12 +138,12 @@ pub struct InitReport {
 
 /// Creates a bucket for elections, or reports or corrects the differences of an existing one.
 ///
-/// Running it twice changes nothing the second time. A bucket without markers also refuses purges and rollups, since they
-/// would remove the record of a live leader.
+/// Running it twice changes nothing the second time. A bucket without markers also refuses purges and rollups, because
+/// they would remove a live leader's record.
 ///
 /// # Errors
-/// `InvalidSetting` for invalid options; `UnsafeStore` for a bucket whose differences need a new bucket, and for one that
-/// is stated to be new and has been written to; `Unsupported` for a feature that the servers are too old for; and every
+/// `InvalidSetting` for invalid options; `UnsafeStore` for differences that need a new bucket, and for a bucket that is
+/// stated to be new but has been written to; `Unsupported` for a feature that the servers are too old for; and every
 /// error of connecting to the server.
 pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<InitReport> {
     options.check()?;
@@ -186,7 +188,7 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
             let mut config = creation(&api.bucket, options);
             let mut answer = api.ask(&request, &config).await;
             if matches!(&answer, Err(Failure::Api(error)) if error.err_code == CONSUMERS_LIMITED) {
-                // The account has a lower limit, which holds for its streams.
+                // The account has a lower limit, which applies to its streams.
                 config["max_consumers"] = (-1).into();
                 answer = api.ask(&request, &config).await;
             }
@@ -219,8 +221,8 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
             return Err(Error::new(
                 ErrorKind::UnsafeStore,
                 format!(
-                    "the NATS bucket {:?} cannot be made right: {} is {} and should be {}, which NATS never \
-                     changes; delete the bucket and make it again with `incumbent init`",
+                    "the NATS bucket {:?} cannot be corrected: {} is {} and should be {}, which NATS never changes; \
+                     delete the bucket and create it again with `incumbent init`",
                     api.bucket.name, fixed.setting, fixed.is, fixed.should
                 ),
             ));
@@ -232,7 +234,7 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
 }
 
 fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
-    // Unknown without permission to ask; the resulting settings are checked afterwards.
+    // Not known without permission to ask. The resulting settings are checked afterwards.
     let Some(level) = level else { return Ok(()) };
     let needed = [
         ("markers", options.markers, LEVEL_2_11, "2.11"),
@@ -278,7 +280,7 @@ fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
     config
 }
 
-/// Changes the wanted settings and leaves all others as the server has them, including unknown ones.
+/// Changes the wanted settings and leaves all others as they are on the server, including unknown ones.
 async fn update(api: &Api, existing: &Value, wanted: Vec<Wanted>, options: &InitOptions) -> Result<Value> {
     let mut config = existing["config"].as_object().cloned().unwrap_or_default();
     for Wanted { difference, value } in wanted {
@@ -298,7 +300,7 @@ async fn send_update(api: &Api, config: Map<String, Value>) -> Result<Value> {
         .map_err(|failure| failure.error(&api.bucket))
 }
 
-/// States the name as never used if so asked, and checks the resulting settings.
+/// States that the name was never used, if asked to, and checks the resulting settings.
 async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<()> {
     let created = read(&answer)?;
     if options.never_used && !created.is_never_used() {
@@ -312,7 +314,7 @@ async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<(
         return Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "the NATS server left {} of the bucket {:?} at {} instead of {}: it is too old, or set up to",
+                "the NATS server left {} of the bucket {:?} at {} instead of {}: it is too old, or configured to",
                 difference.setting, api.bucket.name, difference.is, difference.should
             ),
         ));

@@ -30,7 +30,7 @@ impl StoreAdmin for Nats {
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
         let headers = message::tombstone_over(revision);
         match self.publish(key, Some(headers), Bytes::new()).await? {
-            // Another write is under way, after which the revision is another.
+            // Another write is under way, which will change the revision.
             Outcome::Refused { .. } | Outcome::Busy => Ok(None),
             outcome => Self::applied(key, outcome).map(Some),
         }
@@ -38,7 +38,7 @@ impl StoreAdmin for Nats {
 }
 
 impl Nats {
-    /// Publishes outside of any campaign. Nothing is queued: the message is sent now or never.
+    /// Publishes outside any campaign. Nothing is queued: the message is sent now or never.
     async fn publish(&self, key: &str, headers: Option<HeaderMap>, payload: Bytes) -> Result<Outcome, Fault> {
         let bucket = &self.api.bucket;
         let sent = self.api.connection.ask(bucket.write_subject(key), headers, payload).await;
@@ -53,7 +53,7 @@ impl Nats {
             Outcome::Failed(fault) => Err(fault),
             Outcome::Refused { .. } | Outcome::Busy | Outcome::NotSent | Outcome::Unknown => Err(Fault {
                 kind: FaultKind::Unreachable,
-                detail: format!("NATS did not say clearly whether it changed the key {key:?}: try again"),
+                detail: format!("it is not known whether NATS changed the key {key:?}: try again"),
             }),
         }
     }

@@ -1,4 +1,4 @@
-//! The permissions that a user of NATS needs, and no more.
+//! Exactly the permissions that a user of NATS needs.
 
 use crate::Result;
 use crate::store::nats::candidates;
@@ -58,7 +58,7 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
     publish.extend(
         requests.iter().chain(making).map(|request| bucket.api_subject(&format!("{request}.{stream}"))),
     );
-    // A consumer's flow control requests are answered there.
+    // For answers to a consumer's flow control requests.
     publish.push(format!("$JS.FC.{stream}.>"));
     let inbox = settings.inbox_prefix.as_deref().unwrap_or("_INBOX");
     let mut subscribe = vec![format!("{inbox}.>")];

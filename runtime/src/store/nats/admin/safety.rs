@@ -34,7 +34,10 @@ pub(in crate::store::nats) fn flaws(bucket: &Bucket, config: &Config, level: u32
         .collect();
     if config.num_replicas > 1 && level < LEVEL_2_12 {
         flaws.push(Flaw {
-            what: format!("it has {} replicas, which is safe from nats-server 2.12 on", config.num_replicas),
+            what: format!(
+                "it has {} replicas, which is safe only with nats-server 2.12 or newer",
+                config.num_replicas
+            ),
             remedy: "upgrade the servers, or use a bucket with one replica".into(),
             kind: ErrorKind::Unsupported,
         });
@@ -42,17 +45,17 @@ pub(in crate::store::nats) fn flaws(bucket: &Bucket, config: &Config, level: u32
     flaws
 }
 
-/// Fewer bytes than any live record of this crate has: 204 with a name of one letter, mostly headers (measured).
+/// Fewer bytes than any live record of this crate: 204 with a name of one letter, mostly headers (measured).
 const SMALLEST_RECORD: i64 = 200;
 /// The smallest possible `max_bytes` for one record: the server adds 34 bytes and the subject
 /// (`fileStoreMsgSize`), and during a renewal the old and the new record both count.
 const SMALLEST_BUCKET: i64 = 2 * (SMALLEST_RECORD + 40);
 const RAISE: &str = "raise the limit, or remove it with -1";
 
-const ADJUST: &str = "`incumbent init --update` sets it right";
-const RECREATE: &str = "delete the bucket and make it again with `incumbent init`";
+const ADJUST: &str = "`incumbent init --update` corrects it";
+const RECREATE: &str = "delete the bucket and create it again with `incumbent init`";
 
-/// The settings that are unsafe, and their remedies.
+/// The unsafe settings and their remedies.
 fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static str)> {
     let mut list = Vec::new();
     let mut found = |what: &str, remedy| list.push((what.to_string(), remedy));
@@ -60,10 +63,10 @@ fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static st
         found("it mirrors another", "use the bucket it mirrors");
     }
     if config.sources.as_ref().is_some_and(|sources| !sources.is_empty()) {
-        found("it takes in records of other streams", "use a bucket without sources");
+        found("it copies records from other streams", "use a bucket without sources");
     }
     if config.storage != "file" {
-        found(&format!("it is kept in {} and comes back empty after a restart", config.storage), RECREATE);
+        found(&format!("it is kept in {} and is empty after a restart", config.storage), RECREATE);
     }
     if config.persist_mode.as_deref().is_some_and(|mode| !mode.is_empty() && mode != "default") {
         found("it acknowledges writes before they are stored", RECREATE);
@@ -106,7 +109,7 @@ fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static st
     }
     let subject = bucket.subject(">");
     if !config.subjects.contains(&subject) {
-        found(&format!("its stream does not hold {subject}"), RECREATE);
+        found(&format!("its stream does not contain {subject}"), RECREATE);
     }
     list
 }
@@ -160,7 +163,7 @@ mod tests {
         let transform = parsed(r#"{"subject_transform": {"src": "a", "dest": "b"}}"#).subject_transform;
         for (config, what, remedy) in [
             (Config { mirror, ..safe() }, "mirrors another", "use the bucket it mirrors"),
-            (Config { sources, ..safe() }, "records of other streams", "without sources"),
+            (Config { sources, ..safe() }, "records from other streams", "without sources"),
             (Config { storage: "memory".into(), ..safe() }, "kept in memory", RECREATE),
             (Config { persist_mode: Some("async".into()), ..safe() }, "before they are stored", RECREATE),
             (Config { max_age: 0, ..safe() }, "has no TTL", ADJUST),
@@ -176,7 +179,7 @@ mod tests {
             (Config { sealed: true, ..safe() }, "sealed", RECREATE),
             (Config { allow_msg_counter: true, ..safe() }, "allow_msg_counter", RECREATE),
             (Config { subject_transform: transform, ..safe() }, "subject_transform", ADJUST),
-            (Config { subjects: vec!["x".into()], ..safe() }, "does not hold $KV.b.>", RECREATE),
+            (Config { subjects: vec!["x".into()], ..safe() }, "does not contain $KV.b.>", RECREATE),
         ] {
             let error = check(&bucket(), &config, 5).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnsafeStore);

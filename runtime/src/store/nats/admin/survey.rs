@@ -24,7 +24,7 @@ pub struct Survey {
     /// The API level of the account's servers (0: before 2.11, 1: 2.11, 2: 2.12 and so on); `None` without
     /// permission to ask.
     pub account_level: Option<u32>,
-    /// The API level of the server that leads the stream.
+    /// The API level of the stream's leading server.
     pub stream_level: u32,
     /// The number of servers that keep the bucket.
     pub replicas: u32,
@@ -50,8 +50,8 @@ pub struct Survey {
     pub bytes: u64,
     /// The limit in bytes; `None` without a limit.
     pub max_bytes: Option<u64>,
-    /// The difference between the clock of the server that leads the stream and this machine's; `None` where the
-    /// server does not report its time.
+    /// The difference between the clock of the stream's leading server and this machine's; `None` if the server does
+    /// not report its time.
     pub clock: Option<ClockDifference>,
     /// The settings that make elections unsafe.
     pub flaws: Vec<Flaw>,
@@ -81,8 +81,8 @@ pub struct ClockDifference {
     pub uncertain_by: Duration,
 }
 
-/// Reads the settings of a bucket and its servers, also where an election on it would be unsafe. It changes
-/// nothing, and does not wait for a server to come up.
+/// Reads the settings of a bucket and its servers, even if an election on it would be unsafe. It changes nothing, and
+/// does not wait for a server to come up.
 ///
 /// # Errors
 /// `NotFound` for a bucket that does not exist, `Unsupported` for a server that is too old, `Authentication`,

@@ -1,4 +1,4 @@
-//! Answers to requests for candidates, while candidates of this connection stand.
+//! Answers requests for candidates, while this connection has candidates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +66,7 @@ impl Answerer {
         while let Some(call) = received.next().await {
             let Some(reply) = call.reply.filter(|reply| takes_answers(&self.bucket, reply)) else { continue };
             let incarnation = Incarnation(self.incarnation.load(Ordering::Relaxed));
-            // An answer that the client queues while it is disconnected comes too late.
+            // An answer that the client queues while disconnected comes too late.
             if !wire::concerns(&call.payload, incarnation)
                 || self.client.connection_state() != State::Connected
             {

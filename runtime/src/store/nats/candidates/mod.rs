@@ -1,4 +1,4 @@
-//! The candidates of a bucket's elections, asked over plain NATS.
+//! The candidates of a bucket's elections, requested over plain NATS.
 //!
 //! Nothing is stored, and nothing is sent before a call:
 //!
@@ -7,9 +7,8 @@
 //! | `_incumbent.roll.BUCKET` | every connection that has candidates | the call, with the incarnation of the bucket it concerns |
 //! | `_incumbent.roll.BUCKET.TOKEN` | the caller, with a random token | the answers, as many messages as needed |
 //!
-//! The answers do not go to an inbox. The caller names the subject of its answers, so a candidate would
-//! publish, with its own permissions, to any subject that a caller chose. Beside the subject of the call
-//! there is nothing to damage.
+//! The answers do not go to an inbox: the caller names the subject of its answers, so a candidate would publish, with
+//! its own permissions, to any subject that a caller chose. Below the subject of the call there is nothing to damage.
 
 mod answer;
 mod request;
@@ -21,7 +20,7 @@ pub(super) use request::call;
 use super::wire::api::Bucket;
 
 const PREFIX: &str = "_incumbent.roll.";
-/// Longer than every token of this crate.
+/// Longer than any token of this crate.
 const LONGEST_TOKEN: usize = 64;
 
 /// The subject of calls.
@@ -38,7 +37,7 @@ fn answers_to(bucket: &Bucket, token: &str) -> String {
     format!("{PREFIX}{}.{token}", bucket.name)
 }
 
-/// Returns true if the subject is one for answers to a call.
+/// Returns true if the subject is for answers to a call.
 fn takes_answers(bucket: &Bucket, subject: &str) -> bool {
     let token = subject.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix(&bucket.name));
     token.and_then(|rest| rest.strip_prefix('.')).is_some_and(|token| {
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_go_beside_the_call_and_nowhere_else() {
+    fn answers_go_below_the_call_and_nowhere_else() {
         let bucket = Bucket::new("b", None);
         assert!(takes_answers(&bucket, &answers_to(&bucket, "0aZ")));
         for subject in [

@@ -13,7 +13,7 @@ use crate::store::nats::connection::NoAnswer;
 use crate::store::nats::wire::api::{Api, no_answer_fault};
 use crate::store::nats::wire::stream::StreamInfo;
 
-/// The time limit for the first answer, where the call has a subscriber. Without one, the server reports that at once.
+/// The time limit for the first answer, if the call has a subscriber. Without one, the server reports that at once.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
 /// The call ends after this time without an answer, or after this many round trips if that is longer.
 const QUIET: Duration = Duration::from_millis(250);
@@ -76,5 +76,5 @@ fn token() -> Result<String, getrandom::Error> {
 }
 
 fn broken(error: &dyn std::error::Error) -> Fault {
-    Fault { kind: FaultKind::Broken, detail: format!("the roll cannot be called over NATS: {error}") }
+    Fault { kind: FaultKind::Broken, detail: format!("cannot ask for the candidates over NATS: {error}") }
 }

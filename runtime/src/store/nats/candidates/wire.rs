@@ -46,7 +46,7 @@ pub(super) fn call(Incarnation(incarnation): Incarnation) -> Bytes {
     serde_json::json!({ "incarnation": incarnation.to_string() }).to_string().into()
 }
 
-/// Returns true if a call concerns this incarnation of the bucket; a call without one concerns every one.
+/// Returns true if a call concerns this incarnation of the bucket; a call without one concerns all.
 pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
     if call.is_empty() {
         return true;
@@ -159,7 +159,7 @@ mod tests {
         let several = answers(&all, 300);
         assert!(several.len() > 10 && several.iter().all(|answer| answer.len() <= 300), "{several:?}");
         assert_eq!(read_all(&several), all);
-        // An answer that is too long by itself is left for the server to refuse.
+        // An answer that is too long by itself is sent, for the server to refuse.
         assert_eq!(answers(&all[..2], 10).len(), 2);
         assert_eq!(answers(&[], 300), Vec::<Bytes>::new());
     }

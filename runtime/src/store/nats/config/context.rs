@@ -10,7 +10,7 @@ use super::credentials::Credentials;
 use crate::store::credentials::Secret;
 use crate::{Error, ErrorKind, Result};
 
-/// The places where contexts are searched; read from the process's environment, or made up by a test.
+/// Where to search for contexts; read from the process's environment, or made up by a test.
 #[derive(Clone, Debug, Default)]
 pub(in crate::store::nats) struct Environment {
     /// `$XDG_CONFIG_HOME`, or `~/.config`.
@@ -34,7 +34,7 @@ impl Environment {
         }
     }
 
-    /// The context in force when none is named: `$NATS_CONTEXT`, or the one selected by `nats context select`.
+    /// The context in force when none is named: `$NATS_CONTEXT`, or the context that `nats context select` selected.
     pub(in crate::store::nats) fn selected(&self) -> Option<String> {
         self.context.clone().or_else(|| {
             let text = fs::read_to_string(self.config.as_ref()?.join("nats/context.txt")).ok()?;
@@ -130,7 +130,7 @@ pub(in crate::store::nats) struct Context {
     pub(in crate::store::nats) api_prefix: Option<String>,
 }
 
-/// A context's file. Fields that do not concern a connection are left out.
+/// A context's file. Fields that do not concern a connection are omitted.
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]
@@ -156,7 +156,7 @@ struct File {
 }
 
 impl File {
-    /// Fields that would change the server or the user of a connection, and are not supported.
+    /// Fields that would change the server or the user of a connection, but are not supported.
     fn unsupported(&self) -> [(&'static str, &str); 5] {
         [
             ("nsc", &self.nsc),

@@ -11,10 +11,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// A way to authenticate.
 ///
-/// Files are read again for every connection, so credentials that are renewed on disk apply without a restart.
+/// Files are read again for every connection, so renewed credentials on disk apply without a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::store::nats) enum Credentials {
-    /// The server asks for nothing, or for a client certificate only.
+    /// The server asks for nothing, or only for a client certificate.
     #[default]
     Nothing,
     User {
@@ -57,7 +57,7 @@ impl Credentials {
                     return Err(malformed(
                         path,
                         "creds",
-                        "it does not hold a user's JWT followed by the seed of its nkey",
+                        "it must hold a user's JWT followed by the seed of its nkey",
                     ));
                 };
                 let pair = key_pair(path, "creds", seed)?;
@@ -78,7 +78,7 @@ fn blocks(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The seed in a seed file, which may be bare, or decorated as in a credentials file.
+/// The seed in a seed file, either bare or decorated as in a credentials file.
 fn seed_in(text: &str) -> Option<&str> {
     blocks(text).next().or_else(|| text.lines().map(str::trim).find(|line| line.starts_with('S')))
 }
@@ -95,7 +95,7 @@ fn read(path: &Path, setting: &str) -> Result<String> {
 
 fn key_pair(path: &Path, setting: &str, seed: &str) -> Result<KeyPair> {
     // The library's error is left out: it may quote from the seed.
-    KeyPair::from_seed(seed).map_err(|_| malformed(path, setting, "it holds no valid nkey seed"))
+    KeyPair::from_seed(seed).map_err(|_| malformed(path, setting, "it must hold a valid nkey seed"))
 }
 
 fn sign(path: &Path, pair: &KeyPair, nonce: &[u8]) -> Result<Vec<u8>> {

@@ -26,8 +26,8 @@ const LONGEST_PING: Duration = Duration::from_secs(20);
 
 /// The address of a NATS JetStream key-value bucket, and the credentials for it.
 ///
-/// Covers everything that a `nats://` URL can express. It holds no open resources; the files that it names are read
-/// when a connection is made.
+/// These settings cover everything that a `nats://` URL can express. They hold no open resources; the files that they
+/// name are read when a connection is made.
 ///
 /// ```
 /// use std::time::Duration;
@@ -77,25 +77,25 @@ impl NatsSettings {
     /// <!-- generated: parameters -->
     /// | setting | meaning | by default |
     /// |---|---|---|
-    /// | `tls_ca=FILE` | A file with the certificates to trust | those of the system |
+    /// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
     /// | `tls_cert=FILE` | A file with the client's certificate |  |
     /// | `tls_key=FILE` | A file with the client's key |  |
-    /// | `connect_timeout=5s` | The time limit of connecting | 2 s |
-    /// | `context=NAME` | The name of a context of the `nats` tool, which has the settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) that of `$NATS_CONTEXT`, or the selected one |
+    /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
+    /// | `context=NAME` | The name of a context of the `nats` tool, which has the settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context |
     /// | `creds=FILE` | A file with credentials |  |
     /// | `nkey=FILE` | A file with the seed of an nkey |  |
     /// | `token=TOKEN` | A token |  |
     /// | `tls_first=true` | Whether TLS comes before the server's greeting |  |
-    /// | `inbox_prefix=PREFIX` | The prefix of the subjects of answers, where permissions require one | `_INBOX` |
+    /// | `inbox_prefix=PREFIX` | The prefix of the subjects of answers, if permissions require one | `_INBOX` |
     /// | `domain=NAME` | The JetStream domain |  |
     /// | `api_prefix=PREFIX` | The prefix of the subjects of the JetStream API | `$JS.API` |
-    /// | `discover=false` | Whether servers of the cluster are used too that the connected one names. `false` where they advertise addresses that cannot be reached from here | true; false over websockets |
+    /// | `discover=false` | Whether to also use servers of the cluster that the connected server names. `false` if they advertise addresses that cannot be reached from here | true; false over websockets |
     /// | `ping_interval=3s` | The interval at which the connection is checked | a tenth of the lease, from 100 ms to 20 s |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
     /// <!-- end of parameters -->
     ///
-    /// A URL without a host, `nats:///BUCKET`, uses the context that `context` names, or `$NATS_CONTEXT`, or the one
-    /// selected by `nats context select`.
+    /// A URL without a host, `nats:///BUCKET`, uses the context that `context` names, or `$NATS_CONTEXT`, or the
+    /// context that `nats context select` selected.
     ///
     /// # Errors
     /// `InvalidUrl` for an unreadable part, `InvalidName` for an invalid bucket, `Authentication` for an unusable
@@ -104,11 +104,11 @@ impl NatsSettings {
         url::read(text, &Environment::of_process())
     }
 
-    /// A bucket in a context of the `nats` tool: the one named, or `$NATS_CONTEXT`, or the one selected by `nats
-    /// context select`.
+    /// A bucket in a context of the `nats` tool: the named one, or `$NATS_CONTEXT`, or the context that `nats context
+    /// select` selected.
     ///
     /// # Errors
-    /// `Authentication` for a context that cannot be used, `InvalidUrl` where none is named or selected.
+    /// `Authentication` for an unusable context, `InvalidUrl` if none is named or selected.
     pub fn from_context(name: Option<&str>, bucket: &str) -> Result<Self> {
         Self::in_context(&Environment::of_process(), name, bucket)
     }
@@ -121,8 +121,8 @@ impl NatsSettings {
         let Some(name) = name.map(str::to_string).or_else(|| environment.selected()) else {
             return Err(Error::new(
                 ErrorKind::InvalidUrl,
-                "no NATS server is named: give a host, or a context with ?context=NAME or $NATS_CONTEXT, \
-                 or choose one with `nats context select NAME`",
+                "no NATS server given: give a host, or a context with ?context=NAME or $NATS_CONTEXT, or choose one \
+                 with `nats context select NAME`",
             ));
         };
         selectors::check(ErrorKind::InvalidUrl, named("context", name.as_str()))?;
@@ -141,7 +141,7 @@ impl NatsSettings {
             _ => {
                 return Err(Error::new(
                     ErrorKind::Authentication,
-                    format!("the NATS context {name:?} cannot be used: `cert` and `key` go together"),
+                    format!("the NATS context {name:?} cannot be used: `cert` and `key` must both be set"),
                 ));
             }
         };
@@ -192,28 +192,28 @@ impl NatsSettings {
         &self.bucket
     }
 
-    /// Authenticates with a name and a password. Replaces the credentials set before.
+    /// Authenticates with a name and a password. Replaces earlier credentials.
     #[must_use]
     pub fn user_and_password(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
         self.credentials = Credentials::User { name: name.into(), password: Secret::new(password) };
         self
     }
 
-    /// Authenticates with a token. Replaces the credentials set before.
+    /// Authenticates with a token. Replaces earlier credentials.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.credentials = Credentials::Token(Secret::new(token));
         self
     }
 
-    /// Authenticates with the nkey whose seed is in a file. Replaces the credentials set before.
+    /// Authenticates with the nkey whose seed is in a file. Replaces earlier credentials.
     #[must_use]
     pub fn nkey_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.credentials = Credentials::Seed(path.into());
         self
     }
 
-    /// Authenticates with a credentials file (JWT and nkey). Replaces the credentials set before.
+    /// Authenticates with a credentials file (JWT and nkey). Replaces earlier credentials.
     #[must_use]
     pub fn credentials_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.credentials = Credentials::File(path.into());
@@ -245,7 +245,7 @@ impl NatsSettings {
         self
     }
 
-    /// The prefix of reply subjects, where permissions do not allow `_INBOX`.
+    /// The prefix of reply subjects, if permissions do not allow `_INBOX`.
     #[must_use]
     pub fn inbox_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.inbox_prefix = Some(without_dot(prefix.into()));
@@ -258,23 +258,24 @@ impl NatsSettings {
         self.api_prefix(format!("$JS.{domain}.API"))
     }
 
-    /// The prefix of the JetStream API's subjects, where it is imported from another account.
+    /// The prefix of the JetStream API's subjects, if it is imported from another account.
     #[must_use]
     pub fn api_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.api_prefix = Some(without_dot(prefix.into()));
         self
     }
 
-    /// Whether to connect to the servers of the cluster too that the connected one names, besides those listed; by default, except over
-    /// websockets. Not where they advertise addresses that cannot be reached from here.
+    /// Whether to also connect to servers of the cluster that the connected server names, besides those listed; true by
+    /// default, except over websockets. Set it to false if they advertise addresses that cannot be reached from here.
     #[must_use]
     pub fn discover(mut self, discover: bool) -> Self {
         self.discover = discover;
         self
     }
 
-    /// The time limit for connecting to a server; 2 s by default. A connection that was lost is not given more than a twelfth of the [expected
-    /// lease](Self::expected_lease), or of the bucket's, for a server to answer, before the other servers are asked.
+    /// The time limit for connecting to a server; 2 s by default. After a lost connection, a server has at most a
+    /// twelfth of the [expected lease](Self::expected_lease), or of the bucket's, to answer before the other servers
+    /// are tried.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -296,7 +297,7 @@ impl NatsSettings {
         self
     }
 
-    /// Fails at once where no server answers, instead of waiting for one.
+    /// Fails at once if no server answers, instead of waiting for one.
     #[must_use]
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;
@@ -317,14 +318,14 @@ impl NatsSettings {
 
     /// The listener for the connection's events, from the first attempt to connect until the store is dropped. A
     /// [`Store`](crate::Store) calls it on a separate thread, in the order of the events. An adapter that is opened
-    /// directly calls it on the connection's task, where it must return at once.
+    /// directly calls it on the connection's task, so there it must return at once.
     #[must_use]
     pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Listener::new(listener);
         self
     }
 
-    /// The shortest lease that is expected.
+    /// The shortest expected lease.
     pub(in crate::store::nats) fn lease(&self) -> Duration {
         self.expected_lease
     }

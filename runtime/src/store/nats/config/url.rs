@@ -20,7 +20,7 @@ const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
 pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Result<NatsSettings> {
     selectors::check_url(text)?;
     let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(invalid("a NATS store's URL reads nats://HOST:4222/BUCKET; \"://\" is missing"));
+        return Err(invalid("a NATS store's URL has the form nats://HOST:4222/BUCKET; \"://\" is missing"));
     };
     check_scheme(scheme)?;
     if rest.contains('#') {
@@ -89,7 +89,7 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
     Ok(settings)
 }
 
-/// A part of subjects, which have no spaces and wildcards.
+/// A part of a subject, which has no spaces and no wildcards.
 fn subject(query: &mut Query, name: &'static str) -> Result<Option<String>> {
     let text = query.text(name)?;
     match &text {
@@ -151,7 +151,7 @@ impl Authority {
             if let Some(user) = user {
                 let given = user_info(user)?;
                 if credentials.as_ref().is_some_and(|known| *known != given) {
-                    return Err(invalid("the servers of the list have different credentials; give one"));
+                    return Err(invalid("the listed servers have different credentials; give one set"));
                 }
                 credentials = Some(given);
             }
@@ -292,7 +292,7 @@ mod tests {
             ("nats://a/b?tls_key=x", "needs tls_cert"),
             ("nats://a/b?tls_first=yes", "write true or false"),
             ("nats://a/b?domain=x&api_prefix=y", "exclude each other"),
-            ("nats://a/b?domain=x%20y", "a part of subjects: no spaces"),
+            ("nats://a/b?domain=x%20y", "a part of a subject has no spaces"),
             ("nats://a/b?connect_timeout=2", "connect_timeout=2"),
             ("nats://a/b?ping_interval=2days", "ping_interval=2days"),
         ] {

@@ -9,18 +9,18 @@ use crate::store::nats::candidates;
 
 /// A change of the connection, reported as it happens.
 ///
-/// Requests do not wait for these events: a request that can get no answer ends by itself.
+/// Requests do not depend on these events: a request that can get no answer ends by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
-    /// A connection was established, the first or a new one. Earlier knowledge of the store may be out of date.
+    /// A connection was established, the first or a new one. Earlier knowledge of the store may be outdated.
     Connected {
         /// The server, without credentials.
         server: String,
     },
-    /// The connection is lost; the client connects again.
+    /// The connection is lost; the client will connect again.
     Disconnected,
-    /// A server could not be reached, or refused the connection. The next attempt follows.
+    /// A server could not be reached, or refused the connection. Another attempt follows.
     Failed {
         /// The error, without credentials.
         detail: String,
@@ -77,7 +77,7 @@ impl fmt::Debug for Listener {
 }
 
 impl ConnectionEvent {
-    /// Converts the client's event; `None` for events without a meaning here. `server` is the one that was tried last.
+    /// Converts the client's event; `None` for irrelevant events. `server` is the last server tried.
     pub(in crate::store::nats) fn of(event: &Event, server: impl FnOnce() -> String) -> Option<Self> {
         match event {
             Event::Connected => Some(Self::Connected { server: server() }),
@@ -100,8 +100,8 @@ impl ConnectionEvent {
         }
     }
 
-    /// The subject of a request for candidates that this event denies. It deserves no warning: without it a connection
-    /// cannot see other candidates, or cannot be seen.
+    /// The subject of a request for candidates that this event denies. It deserves no warning: the connection only
+    /// cannot see other candidates, or be seen.
     pub(in crate::store::nats) fn of_a_request_for_candidates(&self) -> Option<&str> {
         match self {
             Self::NotPermitted { subject, .. } => {

@@ -1,8 +1,8 @@
 //! One dedicated connection, and requests over it.
 //!
-//! The client has two habits that this module corrects. It queues messages while it is disconnected and
-//! sends them later: so none is given to it then, and the answer is [`NoAnswer::NotConnected`]. And it
-//! keeps a request waiting when its connection is lost: so every wait ends with the connection.
+//! This module corrects two habits of the client. It queues messages while it is disconnected and sends them later, so
+//! it gets none then, and the answer is [`NoAnswer::NotConnected`]. And it keeps a request waiting when its connection
+//! is lost, so here every wait ends with the connection.
 
 pub(in crate::store::nats) mod event;
 mod probe;
@@ -42,14 +42,14 @@ pub(in crate::store::nats) struct Connection {
     waiting: Arc<Waiting>,
     link: watch::Receiver<Link>,
     closed: Arc<AtomicBool>,
-    /// The shortest lease that is known, in nanoseconds: a new connection may take a share of it.
+    /// The shortest known lease, in nanoseconds: a new connection may take a share of it.
     lease: Arc<AtomicU64>,
 }
 
-/// The client's present connection, by its events.
+/// The client's present connection, according to its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::store::nats) struct Link {
-    /// The number of connections so far, by the client's own count: a lost event makes no difference later.
+    /// The number of connections so far, by the client's own count, so that a lost event makes no difference later.
     pub(in crate::store::nats) number: u64,
     /// True if the newest one is up.
     pub(in crate::store::nats) up: bool,
@@ -89,15 +89,15 @@ impl Connection {
                 return Err(error);
             }
             settings.listener.notify(ConnectionEvent::Failed { detail: error.message().to_string() });
-            // No wait until each server was tried once.
+            // No pause until each server was tried once.
             tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
     }
 
     /// Tries the next server.
     ///
-    /// The client's own `retry_on_initial_connect` is not used: it would go on in the background after
-    /// the caller has stopped waiting.
+    /// The client's own `retry_on_initial_connect` is not used: it would continue in the background after the caller
+    /// has stopped waiting.
     async fn attempt(settings: &NatsSettings, rotation: &Arc<Mutex<Rotation>>) -> Result<Self> {
         let waiting = Arc::new(Waiting::default());
         let closed = Arc::new(AtomicBool::new(false));
@@ -116,7 +116,8 @@ impl Connection {
                 let event = ConnectionEvent::of(&event, server);
                 if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_request_for_candidates) {
                     tracing::debug!(
-                        "candidates of other connections are not visible here, or ours not there: {subject} is denied"
+                        "candidates of other connections are not visible to this one, or ours to them: {subject} is \
+                         denied"
                     );
                     waiting.deny_request_for_candidates(subject);
                 } else if let Some(event) = event {
@@ -158,7 +159,7 @@ impl Connection {
             };
             Error::new(kind, message).caused_by(error)
         })?;
-        // It is set only here.
+        // Set only here, so this cannot fail.
         let _ = statistics.set(client.statistics());
         let jetstream = match &settings.api_prefix {
             Some(prefix) => ContextBuilder::new().api_prefix(prefix).build(client.clone()),
@@ -167,7 +168,7 @@ impl Connection {
         Ok(Self { client, jetstream, waiting, link, closed, lease })
     }
 
-    /// Bounds the time that each address may cost by the bucket's lease too.
+    /// Bounds the time that each address may cost by the bucket's lease as well.
     pub(in crate::store::nats) fn shorten_lease(&self, max_age: Duration) {
         if !max_age.is_zero() {
             self.lease.fetch_min(nanos(max_age), Ordering::Relaxed);
@@ -192,7 +193,7 @@ impl Connection {
         self.link.clone()
     }
 
-    /// Returns true if a message that is sent now goes out now.
+    /// Returns true if a message sent now goes out now.
     pub(in crate::store::nats) fn is_usable(&self) -> bool {
         !self.closed.load(Ordering::Acquire) && self.client.connection_state() == State::Connected
     }
@@ -244,7 +245,7 @@ impl Connection {
         }
     }
 
-    /// Leaves the present connection for a new one, and waits until it is up.
+    /// Replaces the present connection by a new one, and waits until it is up.
     pub(in crate::store::nats) async fn renew(&self) {
         let before = self.number();
         // During a reconnection, a second one would only break the new connection.
@@ -256,7 +257,7 @@ impl Connection {
         let _ = link.wait_for(|link| link.up && link.number > before).await;
     }
 
-    /// Ends the connection, also for streams that still use the client.
+    /// Ends the connection, even for streams that still use the client.
     pub(in crate::store::nats) async fn close(&self) {
         self.closed.store(true, Ordering::Release);
         // An error means that it has ended already.
@@ -306,9 +307,9 @@ fn options(settings: &NatsSettings) -> ConnectOptions {
     options
 }
 
-/// What a connection knows when it is made again.
+/// The knowledge that a reconnection needs.
 struct Known {
-    /// It is closed, and not made again.
+    /// It is closed, so it is not made again.
     closed: Arc<AtomicBool>,
     /// The client's counters, once the first connection is up.
     statistics: Arc<OnceLock<Arc<Statistics>>>,
@@ -316,7 +317,7 @@ struct Known {
     lease: Arc<AtomicU64>,
 }
 
-/// Has the client connect to the servers that we choose: to one that answers, where it was connected before.
+/// Makes the client connect to the servers that we choose; after the first connection, to one that answers.
 fn choosing(
     options: ConnectOptions,
     settings: &NatsSettings,
@@ -338,7 +339,7 @@ fn choosing(
             }
             let addr = match was_connected {
                 true => probe::choose(order, |server| probe::answers(server, tls_first, limit)).await?,
-                // The first connection says why it fails.
+                // The first connection reports why it fails.
                 false => order.into_iter().next()?,
             };
             lock(&rotation).try_now(&addr, &pool);
@@ -365,19 +366,19 @@ fn delay(attempt: usize) -> Duration {
     full.min(LONGEST_DELAY) * (800 + spread) / 1000
 }
 
-/// Why there is no connection, and what to look at.
+/// Why there is no connection, and what to check.
 fn cause(error: &ConnectError, settings: &NatsSettings) -> String {
     let text = chain(error);
     let remedy = match error.kind() {
         ConnectErrorKind::TimedOut => {
             return format!(
-                "no answer as of a NATS server within {:?}; check the host and the port",
+                "nothing answered like a NATS server within {:?}; check the host and the port",
                 settings.connect_timeout
             );
         }
         ConnectErrorKind::Dns => "check the host",
-        // The first bytes of what is no TLS.
-        _ if text.contains("InvalidContentType") => "the server has no TLS there; write nats://",
+        // The first bytes were not TLS.
+        _ if text.contains("InvalidContentType") => "the server does not use TLS there; write nats://",
         _ if text.contains("certificate") => "check tls_ca, tls_cert and tls_key",
         _ => "check the host and the port",
     };

@@ -1,7 +1,7 @@
-//! Finds a server that answers, before the client is sent to it.
+//! Finds a server that answers, before the client connects to it.
 //!
-//! The client gives each address the whole time limit of a connection, one after the other, and a cluster may have told it addresses
-//! that drop packets here: a term would be lost over three of them.
+//! The client gives each address the whole time limit of a connection, one after the other, and a cluster may have
+//! named addresses that drop packets here: three of them would cost a term.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use tokio::time::timeout;
 
 /// The share of the lease that an address may cost.
 const SHARE: u32 = 12;
-/// The least time for an answer: on a fast network and a busy machine it takes that long.
+/// The least time for an answer, which may take this long on a fast network with a busy machine.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// The time for a server to answer: a twelfth of the lease, and no more than that of a whole connection.
+/// The time for a server to answer: a twelfth of the lease, and at most the time limit of a whole connection.
 pub(super) fn limit(lease: Duration, connect_timeout: Duration) -> Duration {
     (lease / SHARE).max(LEAST).min(connect_timeout)
 }
 
-/// The first of these servers that answers: the first alone, and then all others at once. Where none does, the first, which may only be
-/// slow.
+/// The first of these servers that answers: tries the first alone, and then all others at once. If none answers,
+/// returns the first, which may only be slow.
 pub(super) async fn choose<A>(
     servers: Vec<ServerAddr>,
     answers: impl Fn(ServerAddr) -> A,
@@ -41,7 +41,7 @@ where
     Some(asked.filter_map(future::ready).next().await.unwrap_or(first))
 }
 
-/// Whether a server takes a connection within that time, and greets, where servers do.
+/// Whether a server accepts a connection within that time, and sends its greeting if it sends one first.
 pub(super) async fn answers(server: ServerAddr, tls_first: bool, limit: Duration) -> bool {
     let is_greeted = !tls_first && !server.is_websocket();
     let greeting = async {
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// The server that is chosen among a, b and c where these answer, and those asked.
+    /// The server that is chosen among a, b and c if the `well` ones answer, and the servers asked.
     async fn chosen(well: &[&str]) -> (String, Vec<String>) {
         let asked = Mutex::new(Vec::new());
         let servers = ["a", "b", "c"].map(|host| host.parse().unwrap()).to_vec();

@@ -2,9 +2,9 @@
 
 use async_nats::{Server, ServerAddr};
 
-/// Rotates through the servers: never the server tried last where there is another, rather one that
-/// did not fail, rather one not tried for long. The client's own choice is random, and after a
-/// forced reconnection is often the server to leave.
+/// Rotates through the servers: never the last one tried if there is another, preferably one that did not fail, then
+/// the one not tried for longest. The client's own choice is random, and after a forced reconnection is often the
+/// server to leave.
 #[derive(Debug, Default)]
 pub(in crate::store::nats) struct Rotation {
     /// The servers tried, the last one at the end.
@@ -27,7 +27,7 @@ impl Rotation {
         order.into_iter().map(|server| server.addr.clone()).collect()
     }
 
-    /// Notes the server that is tried now.
+    /// Records the server that is tried now.
     pub(in crate::store::nats) fn try_now(&mut self, server: &ServerAddr, pool: &[Server]) {
         self.tried.retain(|tried| tried != server && pool.iter().any(|known| known.addr == *tried));
         self.tried.push(server.clone());

@@ -1,12 +1,11 @@
 //! Requests that wait for an answer, and the events that end the wait.
 //!
-//! The client keeps waiting when the connection is lost, and when the server refuses a message for
-//! lack of a permission: it reports both separately, as events. This table matches them to the
-//! requests.
+//! The client keeps waiting when the connection is lost, and when the server refuses a message for lack of a
+//! permission. It reports both separately, as events, and this table matches them to the requests.
 //!
-//! A refusal names a subject, not a message. It proves that *this* message was not delivered only
-//! where it is the only unanswered one on that subject and connection. So abandoned requests stay
-//! in the table until they are answered or their connection ends.
+//! A refusal names a subject, not a message. It proves that *this* message was not delivered only if that is the only
+//! unanswered message on its subject and connection. So abandoned requests stay in the table until they are answered or
+//! their connection ends.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -38,7 +37,7 @@ struct Table {
     /// The number of connections, by the events so far. Events lag behind the requests.
     connection: u64,
     requests: BTreeMap<u64, Request>,
-    /// The reasons of waits that are over and have not been told so.
+    /// The reasons of waits that are over but have not been notified.
     cancelled: BTreeMap<u64, Cancelled>,
 }
 
@@ -57,7 +56,7 @@ enum Waiter {
     New,
     /// It is woken by this.
     Asleep(Waker),
-    /// It was dropped, or has its reason.
+    /// It was dropped, or has received its reason.
     Gone,
 }
 
@@ -111,7 +110,7 @@ impl Waiting {
 }
 
 impl Table {
-    /// Applies the refusal of one message on this subject; returns whom to wake once the table is free.
+    /// Applies the refusal of one message on this subject; returns the tasks to wake once the table is free.
     fn refuse_one(&mut self, subject: &str) -> Vec<Waker> {
         let connection = self.connection;
         let concerned =
@@ -122,14 +121,14 @@ impl Table {
             first = first.or(Some(*id));
             woken.extend(request.end(*id, Cancelled::PublishDenied { certain }, &mut self.cancelled));
         }
-        // The refusal accounts for one of them. It is unknown for which, so all are interrupted.
+        // The refusal accounts for one of them. It is not known which, so all are interrupted.
         if let Some(first) = first {
             self.requests.remove(&first);
         }
         woken
     }
 
-    /// Interrupts all requests on this connection; returns whom to wake once the table is free.
+    /// Interrupts all requests on this connection; returns the tasks to wake once the table is free.
     fn end_all(&mut self, why: &Cancelled) -> Vec<Waker> {
         let connection = self.connection;
         let mut woken = Vec::new();
@@ -142,7 +141,7 @@ impl Table {
 }
 
 impl Request {
-    /// Ends the wait, where there is one: the first reason counts. Returns its waker.
+    /// Ends the wait, if there is one; the first reason counts. Returns its waker.
     fn end(&mut self, id: u64, why: Cancelled, cancelled: &mut BTreeMap<u64, Cancelled>) -> Option<Waker> {
         let waker = match std::mem::replace(&mut self.waiter, Waiter::Gone) {
             Waiter::Gone => return None,
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_beside_an_unanswered_request_is_not_certain() {
+    fn a_refusal_with_another_unanswered_request_is_not_certain() {
         let waiting = connected();
         drop(waiting.note(1, "a"));
         let mut second = waiting.note(1, "a");

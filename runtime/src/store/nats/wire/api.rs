@@ -1,7 +1,7 @@
 //! Requests to the JetStream API, and the classification of its errors.
 //!
-//! The answers are parsed here, not by the client's own types: those leave out the time of an
-//! answer, and lose unknown settings when a stream is updated.
+//! This module parses the answers itself: the client's own types leave out the time of an answer, and lose unknown
+//! settings when a stream is updated.
 
 use async_nats::jetstream;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ pub(in crate::store::nats) struct Api {
 #[derive(Clone, Debug)]
 pub(in crate::store::nats) struct Bucket {
     pub(in crate::store::nats) name: String,
-    /// The stream behind it.
+    /// The stream that stores it.
     pub(in crate::store::nats) stream: String,
     /// The prefix of its subjects.
     pub(in crate::store::nats) prefix: String,
@@ -41,7 +41,7 @@ impl Bucket {
 
     /// The subject a key is stored under.
     pub(in crate::store::nats) fn subject(&self, key: &str) -> String {
-        // Of its exact length: the client takes it over, and would copy a longer one.
+        // With its exact length: the client takes it over, and would copy a longer buffer.
         [&*self.prefix, key].concat()
     }
 
@@ -93,7 +93,8 @@ impl From<&jetstream::Error> for ApiError {
     }
 }
 
-/// Whether an answer is a refusal. It is read for that alone first: what reads it as one or the other keeps a copy of all of it.
+/// Whether an answer is a refusal. The answer is first read only for that, because a reader for either case would keep
+/// a copy of all of it.
 #[derive(Deserialize)]
 struct Refusal {
     #[serde(default)]
@@ -133,9 +134,7 @@ impl Failure {
         let name = &bucket.name;
         let (kind, detail) = match self {
             Self::NoAnswer(error) => return no_answer_fault(&error, bucket),
-            Self::Unreadable(why) => {
-                (FaultKind::Broken, format!("NATS gave an answer that cannot be read: {why}"))
-            }
+            Self::Unreadable(why) => (FaultKind::Broken, format!("NATS sent an unreadable answer: {why}")),
             Self::Api(error) => return error.fault(name),
         };
         Fault { kind, detail }
@@ -148,7 +147,7 @@ impl Failure {
             let name = &bucket.name;
             return Error::new(
                 ErrorKind::NotFound,
-                format!("the NATS bucket {name:?} does not exist; `incumbent init` makes it"),
+                format!("the NATS bucket {name:?} does not exist; `incumbent init` creates it"),
             );
         }
         fault_error(self.fault(bucket))
@@ -168,27 +167,27 @@ pub(in crate::store::nats) fn fault_error(fault: Fault) -> Error {
 /// The fault for a missing answer.
 pub(in crate::store::nats) fn no_answer_fault(error: &NoAnswer, bucket: &Bucket) -> Fault {
     let (kind, detail) = match error {
-        NoAnswer::NotConnected => (FaultKind::Unreachable, "there is no connection to NATS".to_string()),
+        NoAnswer::NotConnected => (FaultKind::Unreachable, "not connected to NATS".to_string()),
         NoAnswer::Disconnected => {
             (FaultKind::Unreachable, "the connection to NATS broke before the answer came".to_string())
         }
         NoAnswer::NoResponders => (
             FaultKind::Unreachable,
             format!(
-                "no server answers for the NATS bucket {:?}: JetStream is not enabled there, or is starting, \
-                 or the `domain` or `api_prefix` is wrong",
+                "no server answers for the NATS bucket {:?}: JetStream is not enabled or is starting, or `domain` or \
+                 `api_prefix` is wrong",
                 bucket.name
             ),
         ),
         NoAnswer::NotSendable(why) => (FaultKind::Broken, format!("cannot be sent over NATS: {why}")),
         NoAnswer::PublishDenied { subject, .. } => {
-            (FaultKind::Denied, format!("NATS does not let us publish to {subject}; allow it to our user"))
+            (FaultKind::Denied, format!("NATS does not let us publish to {subject}; allow that for our user"))
         }
         NoAnswer::RepliesDenied { subject } => (
             FaultKind::Denied,
             format!(
-                "NATS does not let us hear replies on {subject}; allow it to our user, or set \
-                 `inbox_prefix` to what is allowed"
+                "NATS does not let us receive replies on {subject}; allow that for our user, or set `inbox_prefix` to \
+                 an allowed prefix"
             ),
         ),
     };
@@ -202,7 +201,7 @@ impl ApiError {
         let (kind, detail) = match self.err_code {
             STREAM_NOT_FOUND => (
                 FaultKind::Broken,
-                format!("the NATS bucket {bucket:?} does not exist any more; `incumbent init` makes it"),
+                format!("the NATS bucket {bucket:?} no longer exists; `incumbent init` creates it"),
             ),
             NOT_ENABLED | NOT_ENABLED_FOR_ACCOUNT => (
                 FaultKind::Broken,
@@ -221,12 +220,15 @@ impl ApiError {
             CONSUMERS_LIMITED => (
                 FaultKind::Broken,
                 format!(
-                    "the NATS bucket {bucket:?} has as many consumers as it may ({said}), and each process needs \
-                     one: raise `max_consumers` of its stream KV_{bucket} or of the account; where none is set, \
+                    "the NATS bucket {bucket:?} has reached its limit of consumers ({said}), and each process needs \
+                     one: raise `max_consumers` of its stream KV_{bucket} or of the account; if neither is set, \
                      nats-server 2.15 and newer allow 1,000"
                 ),
             ),
-            code => (FaultKind::Broken, format!("NATS refuses for the bucket {bucket:?}: {said} ({code})")),
+            code => (
+                FaultKind::Broken,
+                format!("NATS refuses a request for the bucket {bucket:?}: {said} ({code})"),
+            ),
         };
         Fault { kind, detail }
     }

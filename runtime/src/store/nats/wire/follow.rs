@@ -1,13 +1,12 @@
 //! One consumer for many keys of a bucket.
 //!
-//! The client has an ordered consumer too, but that one repairs itself: after a gap or a restart it
-//! goes on from the last sequence it saw. In a bucket that was deleted and created again such a
-//! sequence means nothing, and the watcher would never learn of the gap. So this one ends as soon
-//! as it cannot promise that it saw every change in order, and the driver watches again from the
-//! present entries.
+//! The client has an ordered consumer too, but it repairs itself: after a gap or a restart it continues from the last
+//! sequence that it saw. In a bucket that was deleted and created again that sequence means nothing, and the watcher
+//! would never learn of the gap. So this consumer ends as soon as it cannot promise that it saw every change in order,
+//! and the driver begins another watch from the present entries.
 //!
-//! A record that is replaced before it was sent is not sent at all, because the bucket holds only
-//! the newest of each key. That is no gap: the newest follows.
+//! A record that is replaced before it was sent is never sent, because the bucket holds only the newest record of each
+//! key. That is not a gap, because the newest record follows.
 
 use std::time::Duration;
 
@@ -41,7 +40,7 @@ const INACTIVE: Duration = Duration::from_secs(5);
 /// A consumer and its position.
 pub(in crate::store::nats) struct Follow {
     subscriber: Subscriber,
-    /// The client's messages contain a context; that of the last one is used for the next.
+    /// The client's messages contain a context; the last message's context is reused for the next.
     jetstream: Option<jetstream::Context>,
     client: Client,
     prefix: String,
@@ -61,7 +60,7 @@ pub(in crate::store::nats) enum ConsumerMessage {
     Entry { watched: WatchEvent, pending: u64 },
     /// A heartbeat, which a consumer sends while nothing is left to deliver.
     Idle,
-    /// A heartbeat or a request of flow control, while more is left to deliver.
+    /// A heartbeat or a flow control request, while more is left to deliver.
     Stalled,
 }
 
@@ -94,8 +93,8 @@ struct Created {
 }
 
 impl Follow {
-    /// Creates the consumer of all keys, or of some elections and an operator's requests about them. `interval` is the
-    /// approximate time in which a silent one should be noticed.
+    /// Creates the consumer of all keys, or of some elections and an operator's requests about them. A silent consumer
+    /// should be noticed within about `interval`.
     pub(in crate::store::nats) async fn begin(
         api: &Api,
         scope: &Scope,
@@ -131,7 +130,7 @@ impl Follow {
                 flow_control: true,
                 idle_heartbeat: nanos(heartbeat),
                 inactive_threshold: nanos(INACTIVE),
-                // It ends with its server; the driver notices that and creates another.
+                // It ends with its server. The driver notices that and creates another.
                 num_replicas: 1,
                 mem_storage: true,
             },
@@ -151,7 +150,7 @@ impl Follow {
         })
     }
 
-    /// The next sign of the consumer; `None` once the order is no longer certain.
+    /// The consumer's next message; `None` once the order is no longer certain.
     async fn next(&mut self) -> Option<ConsumerMessage> {
         let connection = self.connection;
         let message = tokio::select! {
@@ -206,7 +205,7 @@ impl Follow {
                     newest.insert(watched.key, watched.entry);
                 }
                 Some(ConsumerMessage::Stalled) => {}
-                // The entries that were counted are gone: expired, or removed.
+                // The counted entries are gone: expired, or removed.
                 Some(ConsumerMessage::Idle) => break,
                 None => {
                     let detail = "the connection to NATS broke before every key was listed".to_string();
@@ -217,7 +216,7 @@ impl Follow {
         Ok(newest.into_iter().map(|(key, entry)| WatchEvent { key, entry }).collect())
     }
 
-    /// The number of entries that stood at its creation.
+    /// The number of entries that existed at its creation.
     pub(in crate::store::nats) fn waiting(&self) -> u64 {
         self.waiting
     }
@@ -258,7 +257,7 @@ impl Link {
 }
 
 fn nanos(span: Duration) -> u64 {
-    // All spans here are constants of a few seconds.
+    // Cannot overflow: all spans here are constants of a few seconds.
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -288,6 +287,6 @@ mod tests {
         assert!(!Link { number: 2, up: true }.is_over(2));
         assert!(Link { number: 2, up: false }.is_over(2));
         assert!(Link { number: 3, up: true }.is_over(2));
-        assert!(!Link { number: 1, up: false }.is_over(2), "news of the second is still to come");
+        assert!(!Link { number: 1, up: false }.is_over(2), "the event of the second is still to come");
     }
 }

@@ -22,12 +22,12 @@ static COMMON: [(&str, HeaderName); 5] = [
     (SUCCESSOR, HeaderName::from_static(SUCCESSOR)),
 ];
 
-/// The operation of a tombstone. Without a rollup, because all it would remove is the replaced
-/// record. A `DEL` is not used: over it a cluster's own marker can erase an acknowledged write.
+/// The operation of a tombstone. Without a rollup, which would only remove the replaced record. A `DEL` is not used,
+/// because a cluster's own marker can erase an acknowledged write over it.
 const TOMBSTONE: &str = "PURGE";
 
-/// The message of a write, whose texts it takes over. `own_lease` is the bucket's maximum age where it takes lease times per
-/// record, and `None` where it does not.
+/// The message of a write, whose texts it takes over. `own_lease` is the bucket's maximum age if it takes lease times
+/// per record, else `None`.
 ///
 /// # Errors
 /// The header that NATS cannot carry.
@@ -44,8 +44,7 @@ pub(in crate::store::nats) fn encode(
     let payload = match write.action {
         Action::Acquire(put) | Action::Renew(put) => {
             carry(&mut headers, put.headers)?;
-            // The server takes whole seconds. Rounded up: a record that expires before its lease
-            // takes its holder's knowledge with it.
+            // The server takes whole seconds. Rounded up, because a record must not expire before its lease.
             let seconds = put.lease.as_nanos().div_ceil(1_000_000_000);
             if own_lease.is_some_and(|max_age| put.lease < max_age) {
                 headers.insert(NATS_MESSAGE_TTL, format!("{seconds}s"));
@@ -61,14 +60,14 @@ pub(in crate::store::nats) fn encode(
     Ok((headers, payload))
 }
 
-/// The headers of a tombstone that certifies nothing.
+/// The headers of a tombstone that proves nothing.
 pub(in crate::store::nats) fn tombstone() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(KV_OPERATION, TOMBSTONE);
     headers
 }
 
-/// The same for a tombstone over the message of that revision alone.
+/// The same for a tombstone over only the message of that revision.
 pub(in crate::store::nats) fn tombstone_over(Revision(sequence): Revision) -> HeaderMap {
     let mut headers = tombstone();
     headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, sequence.to_string());
@@ -82,7 +81,7 @@ fn carry(headers: &mut HeaderMap, ours: Headers) -> Result<(), String> {
         // The client panics over a value with a line break.
         let carried = carried.filter(|_| !value.contains(['\r', '\n']));
         let Some(carried) = carried else {
-            return Err(format!("the header {name:?} cannot be carried by NATS"));
+            return Err(format!("NATS cannot carry the header {name:?}"));
         };
         headers.insert(carried, value);
     }
@@ -192,10 +191,7 @@ mod tests {
         let mut write = put(5_000);
         let Action::Acquire(put) = &mut write.action else { unreachable!() };
         put.headers.push(("Incumbent-Meta-Host".into(), "a\r\nb".into()));
-        assert_eq!(
-            encode(write, None).unwrap_err(),
-            "the header \"Incumbent-Meta-Host\" cannot be carried by NATS"
-        );
+        assert_eq!(encode(write, None).unwrap_err(), "NATS cannot carry the header \"Incumbent-Meta-Host\"");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The outcome of a write by NATS's answer.
+//! The outcome of a write, from NATS's answer.
 //!
-//! The codes are those of the server's `errors.json`. Every answer is `Unknown`, except an
-//! acknowledgement and those that *prove* that the write was not applied.
+//! The codes are from the server's `errors.json`. Every answer is `Unknown`, except an acknowledgement and those that
+//! *prove* that the write was not applied.
 
 use std::borrow::Cow;
 
@@ -34,12 +34,12 @@ struct Acknowledgement<'a> {
     duplicate: bool,
 }
 
-/// The outcome by an answer. `domain` is the JetStream domain of the bucket's stream.
+/// The outcome, from an answer. `domain` is the JetStream domain of the bucket's stream.
 pub(in crate::store::nats) fn of_answer(payload: &[u8], bucket: &Bucket, domain: Option<&str>) -> Outcome {
     let acknowledgement: Acknowledgement<'_> = match serde_json::from_slice(payload) {
         Ok(acknowledgement) => acknowledgement,
         Err(error) => {
-            tracing::warn!(bucket = bucket.name, %error, "NATS answered a write with something unreadable");
+            tracing::warn!(bucket = bucket.name, %error, "NATS sent an unreadable answer to a write");
             return Outcome::Unknown;
         }
     };
@@ -48,7 +48,7 @@ pub(in crate::store::nats) fn of_answer(payload: &[u8], bucket: &Bucket, domain:
         // This crate sends no `Nats-Msg-Id`, so the duplicate belongs to another write.
         Acknowledgement { duplicate: true, .. } | Acknowledgement { seq: 0, .. } => Outcome::Unknown,
         Acknowledgement { stream, .. } if stream != bucket.stream => Outcome::Unknown,
-        // Where two domains are joined, a stream of the same name in the other one may answer as well.
+        // If two domains are joined, a stream of the same name in the other domain may answer too.
         Acknowledgement { domain: theirs, .. } if theirs.as_deref().unwrap_or("") != domain.unwrap_or("") => {
             tracing::warn!(bucket = bucket.name, theirs, domain, "another JetStream domain answered a write");
             Outcome::Unknown
@@ -61,7 +61,7 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
     let name = &bucket.name;
     let broken = |detail: String| Outcome::Failed(Fault { kind: FaultKind::Broken, detail });
     match error.err_code {
-        // Without the number, whether the key is empty or newer is not known.
+        // Without the number it is not known whether the key is empty or newer.
         WRONG_LAST_SEQUENCE => match last_sequence(&error.description) {
             Some(current) => Outcome::Refused { current },
             None => unclear(error, name),
@@ -69,21 +69,21 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
         IN_FLIGHT => Outcome::Busy,
         // Dropped before it was processed.
         TOO_MANY_REQUESTS => Outcome::NotSent,
-        // With these words a limit was met before the write was stored. With others, such as a failing
-        // disk, another replica may have stored it.
+        // These words mean that a limit was met before the write was stored. With other errors, such as a failing disk,
+        // another replica may have stored it.
         STORE_FAILED if is_limit(&error.description) => broken(format!(
-            "the NATS bucket {name:?} is full ({}): raise its limits, or remove keys that are not needed",
+            "the NATS bucket {name:?} is full ({}): raise its limits, or remove unneeded keys",
             error.description
         )),
         TTL_INVALID | TTL_DISABLED => broken(format!(
-            "the NATS bucket {name:?} takes no lease times per record any more ({}): set `allow_msg_ttl` \
-             again with `incumbent init --own-leases`, or reopen the store",
+            "the NATS bucket {name:?} no longer takes lease times per record ({}): set `allow_msg_ttl` again with \
+             `incumbent init --own-leases`, or reopen the store",
             error.description
         )),
-        // 10054 and 10097: the record is too large; 10109: the stream is sealed; 10002, 10023, 10047: the
-        // account's or the server's resources are used up.
+        // 10054 and 10097: the record is too large; 10109: the stream is sealed; 10002, 10023, 10047: the account's or
+        // the server's resources are exhausted.
         10002 | 10023 | 10047 | 10054 | 10097 | 10109 => broken(format!(
-            "NATS takes no write to the bucket {name:?}: {} ({})",
+            "NATS refuses writes to the bucket {name:?}: {} ({})",
             error.description, error.err_code
         )),
         api::STREAM_NOT_FOUND | api::NOT_ENABLED | api::NOT_ENABLED_FOR_ACCOUNT | 10118 | 10194 => {
@@ -95,7 +95,7 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
 
 fn unclear(error: &ApiError, bucket: &str) -> Outcome {
     let (code, said) = (error.err_code, &error.description);
-    tracing::warn!(bucket, code, said, "NATS refused a write unclearly");
+    tracing::warn!(bucket, code, said, "NATS refused a write with an unknown error");
     Outcome::Unknown
 }
 
@@ -267,7 +267,7 @@ mod tests {
             denied(true),
             Outcome::Failed(Fault {
                 kind: FaultKind::Denied,
-                detail: "NATS does not let us publish to $KV.b.k; allow it to our user".into(),
+                detail: "NATS does not let us publish to $KV.b.k; allow that for our user".into(),
             })
         );
         assert_eq!(denied(false), Outcome::Unknown);

@@ -15,7 +15,7 @@ use time::format_description::well_known::Rfc3339;
 /// the creation time of that stream, so that a copied configuration states nothing.
 pub(in crate::store::nats) const NEVER_USED: &str = "incumbent.never-used";
 
-/// The server's own metadata: the API level of the server that leads the stream.
+/// The server's own metadata: the API level of the stream's leading server.
 const SERVER_LEVEL: &str = "_nats.level";
 
 /// The level of the API since 2.11, with markers and lease times per record.
@@ -31,7 +31,7 @@ const GRANULARITY: Duration = Duration::from_millis(350);
 const OLD_GRANULARITY: Duration = Duration::from_secs(1);
 /// A cluster elects another leader for a stream in 5 to 7 s (measured on 2.15).
 const CLUSTER_FAIL_OVER: Duration = Duration::from_secs(7);
-/// A single server is away until it has restarted: with little data, a few seconds.
+/// A single server is down until it has restarted: a few seconds with little data.
 const RESTART: Duration = Duration::from_secs(5);
 /// The unit of lease times in records.
 const FINEST_LEASE: Duration = Duration::from_millis(1);
@@ -158,7 +158,7 @@ impl StreamInfo {
         }
     }
 
-    /// The time from `time` to this answer, by the server's clock; `None` where the answer has no time.
+    /// The time from `time` to this answer, by the server's clock; `None` if the answer has no time.
     pub(in crate::store::nats) fn since(&self, time: OffsetDateTime) -> Option<Duration> {
         let then = u64::try_from(time.unix_timestamp_nanos()).ok()?;
         self.answered.map(|now| Duration::from_nanos(now.0.saturating_sub(then)))
@@ -189,12 +189,12 @@ impl StreamInfo {
 }
 
 impl Config {
-    /// The bucket's TTL; `None` where records never expire.
+    /// The bucket's TTL; `None` if records never expire.
     pub(in crate::store::nats) fn max_age(&self) -> Option<Duration> {
         u64::try_from(self.max_age).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos)
     }
 
-    /// The API level of the server that leads the stream; 0 before 2.11.
+    /// The API level of the stream's leading server; 0 before 2.11.
     pub(in crate::store::nats) fn level(&self) -> u32 {
         self.metadata.get(SERVER_LEVEL).and_then(|level| level.parse().ok()).unwrap_or(0)
     }

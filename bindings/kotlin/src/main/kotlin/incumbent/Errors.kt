@@ -44,7 +44,7 @@ public enum class Code {
     /** Only the leader may do this. */
     NOT_LEADER,
 
-    /** The store answers and cannot serve: it is full, locked or damaged. */
+    /** The store answers but cannot serve: it is full, locked or damaged. */
     BROKEN,
 
     /** The term ended before the work that ran in it. */
@@ -129,7 +129,7 @@ public class ForkedException internal constructor(message: String, cause: Throwa
 public class NotLeaderException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.NOT_LEADER, message, cause)
 
-/** The store answers and cannot serve: it is full, locked or damaged. */
+/** The store answers but cannot serve: it is full, locked or damaged. */
 public class BrokenException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.BROKEN, message, cause)
 

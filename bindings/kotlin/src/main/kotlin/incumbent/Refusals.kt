@@ -3,7 +3,7 @@
 package incumbent
 
 // generated: refusals
-/** Refuses a length of time that the compiled part has no representation for. */
+/** Refuses a length of time that the compiled part cannot represent. */
 internal fun noLength(name: String, value: String): String =
     "$name is $value, and must be a length of time, not negative and not infinite"
 

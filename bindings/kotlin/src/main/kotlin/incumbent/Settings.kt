@@ -21,10 +21,10 @@ import java.time.Duration as JavaDuration
  */
 public class StoreSettings {
     // generated: store
-    /** Whether a store that does not answer is an error; by default it is waited for. */
+    /** Whether a store that does not answer is an error; by default candidates wait for it. */
     public var failFast: Boolean? = null
 
-    /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
+    /** The lease that candidates will have, so that an unsuitable store is refused when it is opened. */
     public var expectedLease: Duration? = null
 
     private fun generated(): Map<String, Setting> = buildMap {
@@ -63,26 +63,24 @@ public class StoreSettings {
 public class InitSettings {
     // generated: init
     /**
-     * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
-     * because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program
-     * makes a store again under a leader, there can be two. Refused for a store that has been written to.
+     * States that no election ever ran there. Otherwise no candidate leads until the store is one lease old, because it
+     * may replace another in which a candidate still leads. Only by hand, or in a test: if a program recreates a store
+     * under a leader, there can be two leaders. Refused for a store that has been written to.
      */
     public var new: Boolean? = null
 
-    /**
-     * NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists.
-     */
+    /** NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own. */
     public var lease: Duration? = null
 
     /**
-     * NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as it
-     * is for one that exists.
+     * NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an
+     * existing one keeps its own.
      */
     public var replicas: Int? = null
 
     /**
-     * NATS: the most bytes of the bucket, where the account requires such a limit; 65536 at least; by default none for
-     * a new bucket, and as it is for one that exists.
+     * NATS: the most bytes of the bucket, if the account requires a limit; 65536 at least; by default none for a new
+     * bucket; an existing one keeps its own.
      */
     public var maxBytes: Int? = null
 
@@ -92,7 +90,7 @@ public class InitSettings {
     /** NATS: whether each election can have its own lease (2.11 or newer). */
     public var ownLeases: Boolean? = null
 
-    /** NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE. */
+    /** NATS: whether to change an existing bucket that differs; by default that is an error, UNSAFE_STORE. */
     public var update: Boolean? = null
 
     /** Kafka: the election whose topic is created. */
@@ -196,8 +194,8 @@ public class CampaignSettings {
     public var preset: Preset? = null
 
     /**
-     * The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
-     * its records share that, else the preset's, and never more than the store's.
+     * The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all its
+     * records share it, else the preset's lease, never longer than the store's maximum age.
      */
     public var lease: Duration? = null
 
@@ -220,9 +218,9 @@ public class CampaignSettings {
     public var slack: Duration? = null
 
     /**
-     * The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
-     * may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before; a
-     * time is a minimum.
+     * The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader may
+     * still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+     * minimum.
      */
     public var winDelay: WinDelay? = null
 
@@ -232,12 +230,12 @@ public class CampaignSettings {
      */
     public var splay: Duration? = null
 
-    /** The time that a leader has to finish its work when it leaves of its own accord; by default 10 s. */
+    /** The time that a leader has to finish its work when it leaves voluntarily; by default 10 s. */
     public var drain: Duration? = null
 
     /**
-     * The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
-     * record that it saw last should have expired.
+     * The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+     * record that it saw should have expired.
      */
     public var interval: Duration? = null
 

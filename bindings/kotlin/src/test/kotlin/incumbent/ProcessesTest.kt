@@ -171,7 +171,7 @@ class ProcessesTest {
         try {
             val expected = mutableSetOf(
                 "WARNING: the store is new: waiting",
-                "WARNING: the store does not answer, and is waited for until it does",
+                "WARNING: waiting for the store, which does not answer yet",
             )
             val output = waiting.inputStream.bufferedReader()
             while (expected.isNotEmpty()) {

@@ -1,4 +1,4 @@
-//! The orders for the clients, and what campaigns are shown, in simulated time.
+//! The orders for the clients, and what campaigns see, in simulated time.
 
 use super::*;
 use incumbent_core::induction::{Kind, Record};
@@ -13,7 +13,7 @@ const LEASE: Duration = Duration::from_secs(5);
 const FIRST: ClientId = ClientId(0);
 const SECOND: ClientId = ClientId(1);
 
-/// Logs with one client, and what campaigns are shown.
+/// Logs with one client, and what campaigns see.
 struct Rig {
     logs: Logs,
     shown: UnboundedReceiver<Change>,
