@@ -100,39 +100,39 @@
 //! | **campaign** | The state machine behind a candidate |
 //! | **session** | The state machine behind one connection to a store: the campaigns on it, and the watch, the inspections and the timers that they share |
 //! | **driver** | The thread, one for each store connection, that carries out what the session asks and reports what happens |
-//! | **record** | What lies under an election's key. Live, it names the holder. Otherwise it is a tombstone or a marker |
+//! | **record** | The entry under an election's key. A live record names the holder; any other is a tombstone or a marker |
 //! | **revision** | The number that a store gives to a write. It grows with every write |
-//! | **tombstone** | A record that says the key was deleted. A **release** is the tombstone a holder writes when it leaves; any other is a deletion by an operator |
+//! | **tombstone** | A record of the key's deletion. A **release** is the tombstone that a holder writes when it leaves; any other is a deletion by an operator |
 //! | **marker** | A record that a NATS server writes when a record has expired |
-//! | **write id** | The nonce of a campaign and the number of an attempt, in every record that the campaign writes. By it a candidate recognises its own records |
-//! | **term info** | The part of a record in which a holder states its token and the time for which it has led, for observers. Nothing is decided by it |
+//! | **write id** | A campaign's nonce and the attempt's number, in every record that the campaign writes. A candidate recognises its own records by it |
+//! | **term info** | The part of a record in which a holder states its token and the time for which it has led, for observers. No decision depends on it |
 //! | **metadata** | Short texts that a leader publishes with its record, such as the address at which it serves |
 //! | **holder** | The candidate that wrote the live record |
 //! | **leader** | A holder whose win was reported, and whose deadline has not passed |
 //! | **term** | One uninterrupted leadership. It begins with `Won`, ends exactly once with `Lost` and a reason, and has a fencing token |
 //! | **attempt** | One write that was sent, with its number |
-//! | **orphan** | A candidate's own live record to which no term belongs, such as that of an acquire whose acknowledgement was lost |
+//! | **orphan** | A candidate's own live record without a term, for example after an acquire whose acknowledgement was lost |
 //! | **mark** | The highest revision known of an incarnation. A lower answer is stale |
 //! | **lease** | The right to lead until a deadline, extended by renewals. Its length is `T` |
-//! | **deadline** | `D`: the instant, by the leader's own clock, from which it leads no more |
+//! | **deadline** | `D`: the instant, by the leader's own clock, at which it stops leading |
 //! | **margin** | `M`: how much earlier than its record's expiry a leader stops, to cover clock skew, drift and delays |
-//! | **fencing token** | `(incarnation, sequence)`: constant for a term, larger for every later term of the election. As a pair, as text and in every language it sorts the same |
+//! | **fencing token** | `(incarnation, sequence)`: constant for a term, larger for every later term of the election. It sorts the same as a pair, as text and in every language |
 //! | **fenced** | Stopped at once, because the lease can no longer be proven |
 //! | **splay** | A random wait before a first campaign, so that a fleet that starts together does not write together |
 //! | **first observation** | The instant at which a candidate's own clock first observed a revision |
-//! | **win delay** | The time for which a new holder waits before its win is reported, where an earlier leader might still believe that it leads |
-//! | **giving way** | What a candidate does that cannot prove its claim: it removes the claim, and rests before it claims again |
+//! | **win delay** | The time for which a new holder waits before its win is reported, in case an earlier leader still believes that it leads |
+//! | **giving way** | A candidate that cannot prove its claim removes the claim, and rests before it claims again |
 //! | **drain** | The bounded time in which a leader that leaves finishes its work, while the lease is still renewed |
 //! | **hand-over** | A release that names its successor. Other candidates hold back for a moment |
 //! | **barred** | Kept out because the next token would not be above every token observed |
 //! | **registry** | The candidates of one connection, which its store announces to other connections |
 //! | **observer** | A program that watches an election without taking part |
 //! | **place** | In a store whose elections are queues: a candidate's key among all candidates, foreign ones included |
-//! | **companion** | The key beside our place, in a queue of our candidates alone |
+//! | **companion** | A candidate's second key, in a queue of incumbent's candidates alone |
 //! | **induction** | The rule over a Kafka consumer group, after NELI: the member that owns partition zero of the group's topic leads, once it has proven that it still does |
-//! | **owner** | The member to which the group assigned partition zero. Ownership alone proves nothing about now |
+//! | **owner** | The member to which the group assigned partition zero. Ownership alone does not prove that it holds now |
 //! | **claim** | The record that a new owner appends to partition zero. Its offset is the sequence of the fencing token |
-//! | **proof** | The step from which a deadline counts where no compare-and-swap does. In a queue: keep-alives of both leases, then a linearised read that shows both keys under the same raft term. In a consumer group: an acknowledged commit after an appended heartbeat |
+//! | **proof** | The step from which a deadline counts if there is no compare-and-swap. In a queue: keep-alives of both leases, then a linearised read that shows both keys under the same raft term. In a consumer group: an acknowledged commit after an appended heartbeat |
 //! | **reconciliation** | Bringing a user's handlers (begin, end, error) in line with leadership |
 //! | **vacant** | Without a holder |
 //! <!-- end of glossary -->

@@ -12,7 +12,14 @@ fn metadata() -> Value {
     let cargo = std::env::var_os("CARGO").expect("cargo runs the tests");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new(cargo);
-    command.current_dir(root).args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]);
+    command.current_dir(root).args([
+        "metadata",
+        "--format-version",
+        "1",
+        "--no-deps",
+        "--offline",
+        "--locked",
+    ]);
     let output = command.output().expect("cargo metadata");
     serde_json::from_slice(&output.stdout).expect("its JSON")
 }

@@ -128,8 +128,8 @@ impl Reason {
         Self::Closed,
     ];
 
-    /// Returns true if the work may finish while the lease is still held. If not, it must stop at once: another
-    /// candidate may lead at any moment.
+    /// Returns true if the work may be brought to an end while the lease is still held; otherwise it must stop at once,
+    /// because another candidate may lead any moment.
     pub const fn may_drain(self) -> bool {
         match self {
             Self::Resigned => true,
@@ -289,7 +289,7 @@ pub enum Warning {
         /// The time for which it has not changed.
         unchanged: Duration,
     },
-    /// The election's key holds an entry that is too long for a candidate's record. Candidates wait for it as for any
+    /// The election's key holds an entry that is longer than a candidate's record; candidates wait for it as for any
     /// foreign record.
     NotARecord {
         /// Its revision.
@@ -321,7 +321,7 @@ pub enum Warning {
         /// The present value. `None`: records never expire, so no candidate can succeed a leader that crashes.
         to: Option<Duration>,
     },
-    /// The store writes expiry markers, and other software in this election takes them for live records.
+    /// Software that takes expiry markers for live records shares an election in a store that writes them.
     MarkersMislead,
     /// This candidate held its claim for a lease but could not prove it. It leaves the election to others and rests,
     /// making no claim meanwhile.
@@ -363,7 +363,7 @@ pub enum Warning {
         /// The time that the store's latest answer took; zero if it has not answered yet.
         answer_time: Duration,
     },
-    /// This candidate has seen no leader for longer than the worst fail-over.
+    /// No candidate has been seen to lead for longer than the worst fail-over.
     ///
     /// Reported once, until a leader is seen.
     NoLeader {

@@ -37,7 +37,10 @@ pub(super) fn pairs(sources: &[(String, String)]) -> usize {
 
 fn counts(line: &str) -> bool {
     let is_code = line.chars().any(char::is_alphanumeric);
-    is_code && !["//", "use ", "pub use ", "pub(crate) use ", "mod ", "pub mod ", "#"].iter().any(|begin| line.starts_with(begin))
+    is_code
+        && !["//", "use ", "pub use ", "pub(crate) use ", "mod ", "pub mod ", "#"]
+            .iter()
+            .any(|begin| line.starts_with(begin))
 }
 
 #[cfg(test)]

@@ -78,16 +78,21 @@ fn count() -> Result<Vec<Number>> {
     let mut files = Vec::new();
     walk(shell::root(), &mut files)?;
     let rust: Vec<&(String, String)> = files.iter().filter(|(path, _)| path.ends_with(".rs")).collect();
-    let lines = |files: &[&(String, String)]| files.iter().map(|(_, text)| text.lines().count()).sum::<usize>();
+    let lines =
+        |files: &[&(String, String)]| files.iter().map(|(_, text)| text.lines().count()).sum::<usize>();
     let outside: Vec<_> = rust.iter().copied().filter(|(path, _)| !path.starts_with("lab/")).collect();
     let product: Vec<(String, String)> = outside
         .iter()
-        .filter(|(path, _)| PRODUCT.iter().any(|folder| path.starts_with(&format!("{folder}/"))) && !is_test(path))
+        .filter(|(path, _)| {
+            PRODUCT.iter().any(|folder| path.starts_with(&format!("{folder}/"))) && !is_test(path)
+        })
         .map(|(path, text)| (path.clone(), without_tests(text).to_owned()))
         .collect();
     let fields: Vec<(bool, usize)> = product
         .iter()
-        .flat_map(|(path, text)| structs::structs(text).into_iter().map(|(_, fields)| (path.starts_with("core/"), fields)))
+        .flat_map(|(path, text)| {
+            structs::structs(text).into_iter().map(|(_, fields)| (path.starts_with("core/"), fields))
+        })
         .collect();
     let circles = |folder: &str| -> usize {
         let below = format!("{folder}/");
@@ -98,7 +103,13 @@ fn count() -> Result<Vec<Number>> {
         circles::circles(&sources).len()
     };
     let names: Vec<BTreeSet<&str>> = RULES
-        .map(|folder| product.iter().filter(|(path, _)| path.starts_with(folder)).flat_map(|(_, text)| functions(text)).collect())
+        .map(|folder| {
+            product
+                .iter()
+                .filter(|(path, _)| path.starts_with(folder))
+                .flat_map(|(_, text)| functions(text))
+                .collect()
+        })
         .into();
     let in_all = names[0].iter().filter(|name| names[1..].iter().all(|other| other.contains(**name))).count();
     let mut numbers = vec![
@@ -123,7 +134,12 @@ fn count() -> Result<Vec<Number>> {
         Number {
             name: "largest_of_core",
             says: "fields of the largest struct of the core",
-            count: fields.iter().filter(|(core, _)| *core).map(|(_, fields)| *fields).max().unwrap_or_default(),
+            count: fields
+                .iter()
+                .filter(|(core, _)| *core)
+                .map(|(_, fields)| *fields)
+                .max()
+                .unwrap_or_default(),
         },
         Number {
             name: "circles",
@@ -225,7 +241,14 @@ mod tests {
 
     #[test]
     fn a_stores_folder_counts_once_with_all_below_it_and_a_file_counts_its_folder() {
-        let files = ["a/etcd/x.rs", "a/etcd/b/y.rs", "b/etcd.rs", "b/my_etcd_test.rs", "c/kafka/etcd.rs", "d/fetched.rs"];
+        let files = [
+            "a/etcd/x.rs",
+            "a/etcd/b/y.rs",
+            "b/etcd.rs",
+            "b/my_etcd_test.rs",
+            "c/kafka/etcd.rs",
+            "d/fetched.rs",
+        ];
         let files: Vec<_> = files.map(|path| (path.to_owned(), String::new())).into();
         assert_eq!((folders_of("etcd", &files), folders_of("kafka", &files)), (3, 1));
     }
