@@ -249,7 +249,7 @@ Examples:
 
   incumbent run --store sqlite:/var/lib/app/elections.db --key nightly \\
       --wait 60s -- ./nightly.sh
-      One of several processes on a machine does the job; the others give up
+      One of several processes on a machine does the job; the rest give up
       after a minute.
 
   incumbent run --key api --on-exit restart --health 'curl -fs localhost/ok' \\

@@ -198,7 +198,7 @@ fn a_term_of_a_command_is_logged() {
     snapshot::assert("run", &server);
 }
 
-/// A term with handlers, the first of which fails at first.
+/// A term with handlers. The first one fails once, then succeeds.
 fn a_term_of_handlers(store: &str, option: &str) -> String {
     let first = tempfile::tempdir().unwrap();
     let begin = "echo begins; test -e $FIRST || { touch $FIRST; echo fails; exit 3; }";

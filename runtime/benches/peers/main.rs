@@ -173,7 +173,7 @@ fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
             ("crash on Kafka", kafka, crashed),
         ]
     });
-    // Separately: starting one keeps a processor busy for half a second, which would disturb the others.
+    // Separately: starting one keeps a processor busy for half a second, which would disturb the other measurements.
     let in_java = thread::scope(|scope| {
         let long_times = scope.spawn(move || crash(long_java, DEFAULT_CRASHES));
         let times = crash(java, CRASHES);

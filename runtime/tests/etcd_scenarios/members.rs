@@ -1,4 +1,4 @@
-//! Three members, of which one or two are killed, stopped or restarted.
+//! Three members; one or two of them are killed, stopped or restarted.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A candidate loses its permissions on the topic, while the others are healthy.
+//! A candidate loses its permissions on the topic, while the other candidates are healthy.
 
 use std::time::{Duration, Instant};
 

@@ -85,7 +85,7 @@ impl Lock {
     }
 }
 
-/// Runs a scenario on a file, of which there is one version.
+/// Runs a scenario on a file. There is only one version of SQLite to run it on.
 pub(crate) async fn on_each<F: Future<Output = ()>>(lease: Duration, scenario: impl Fn(Bench) -> F) {
     scenario(Bench::start(lease).await).await;
 }
