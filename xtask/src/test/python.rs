@@ -33,14 +33,18 @@ pub(super) fn stores() -> Option<&'static str> {
     etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
 }
 
-/// The tests on every other interpreter: all that need nothing but the wheel and what [`SMOKE_NEEDS`] names.
-const SMOKE: [&str; 7] = [
+/// The tests on every other interpreter: all that need nothing but the wheel, the command line and what [`SMOKE_NEEDS`]
+/// names.
+const SMOKE: [&str; 10] = [
     "tests/test_term.py",
     "tests/test_left_elsewhere.py",
     "tests/test_unclosed.py",
     "tests/test_candidate.py",
     "tests/test_sync.py",
     "tests/test_errors.py",
+    "tests/test_start.py",
+    "tests/test_current_term.py",
+    "tests/test_exit.py",
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
 
