@@ -135,7 +135,7 @@ term.draining(30)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_process_that_exits_gives_its_seat_back(python, sqlite, case):
+def test_a_process_that_exits_gives_its_lease_back(python, sqlite, case):
     code, expected = CASES[case]
     began = time.monotonic()
     assert python(LEADS + code, sqlite).ended() == (expected, "", "")
