@@ -114,3 +114,30 @@ def test_a_run_that_is_dropped_goes_on(threads_store):
     until(lambda: threads_store.leader("jobs"), "it does not lead")
     gc.collect()
     assert threads_store.leader("jobs") is not None
+
+
+def test_in_a_forked_child_a_run_is_its_parents(python):
+    code = """
+import os, threading, warnings, incumbent.sync
+warnings.simplefilter("ignore", DeprecationWarning)
+led = threading.Event()
+
+def work(term):
+    led.set()
+    term.draining()
+    return "drained"
+
+run = incumbent.sync.start("memory:", "jobs", work, preset="test", lease=60, splay=0)
+led.wait(60)
+child = os.fork()
+if child:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    print(run.is_leader, run.stop())
+else:
+    # An orderly exit, which ends no run of the parent.
+    try:
+        run.wait()
+    except incumbent.ForkedError as error:
+        assert not run.is_leader and "start one in this process" in str(error)
+"""
+    assert python(code).ended() == (0, "True drained\n", "")
