@@ -12,16 +12,18 @@ from apscheduler.schedulers.background import BackgroundScheduler
 import incumbent.sync
 
 
-def report(token: incumbent.Token) -> None:
-    # Send the token with every request, and let the resource refuse a token smaller than one it has seen.
-    print("the job runs with token", token, flush=True)
+def report(term: incumbent.sync.Term) -> None:
+    # A thread cannot be stopped from outside: a job asks, before each step, whether its term still lasts.
+    term.check()
+    # Send the token with every request, and let the resource refuse a smaller one than it has seen.
+    print("the job runs with token", term.token, flush=True)
 
 
 def lead(term: incumbent.sync.Term) -> None:
     """The work of one term: a scheduler, which starts with it and stops before another process may lead."""
     print("leading with token", term.token, flush=True)
     scheduler = BackgroundScheduler()
-    scheduler.add_job(report, "interval", seconds=1, args=[term.token])
+    scheduler.add_job(report, "interval", seconds=1, args=[term])
     scheduler.start()
     # Returns when this process is stopped, resigns, or no longer leads.
     term.draining()

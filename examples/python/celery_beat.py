@@ -2,22 +2,22 @@
 
     python celery_beat.py sqlite:elections.db
 
-Run workers as usual (`celery -A celery_beat worker`): only one process may send tasks.
+In a project that is `celery -A celery_beat beat`, on every machine. Workers run as always (`celery -A celery_beat worker`):
+only the process that sends the tasks must be alone.
 """
 
 import os
 import sys
-import threading
 
 from celery import Celery
-from celery.beat import Service
 from celery.signals import after_task_publish
-
-import incumbent.sync
 
 app = Celery("celery_beat", broker=os.environ.get("BROKER", "memory://"))
 app.conf.beat_schedule = {"every-second": {"task": "celery_beat.bill", "schedule": 1.0}}
 app.conf.beat_max_loop_interval = 1
+# Sends only while this process leads. The loop runs on the main thread: where it dies, the process ends and leads no more.
+app.conf.beat_scheduler = "incumbent.celery:Scheduler"
+app.conf.incumbent_store = sys.argv[1] if __name__ == "__main__" and len(sys.argv) > 1 else "memory:"
 
 
 @app.task
@@ -26,23 +26,9 @@ def bill() -> None:
 
 
 @after_task_publish.connect
-def sent(sender: str, **_: object) -> None:
-    print("sent", sender, flush=True)
-
-
-def lead(term: incumbent.sync.Term) -> None:
-    """The work of one term: a new beat, which sends no task that was due earlier."""
-    print("leading with token", term.token, flush=True)
-    # Keeps no schedule on disk, because it would be out of date in a process that has waited.
-    beat = Service(app, scheduler_cls="celery.beat:Scheduler")
-    beating = threading.Thread(target=beat.start, name="beat")
-    beating.start()
-    # Returns when this process is stopped, resigns, or no longer leads.
-    term.draining()
-    beat.stop()
-    beating.join()
-    print("beat has stopped", flush=True)
+def sent(sender: str, headers: dict[str, object], **_: object) -> None:
+    print("sent", sender, "with token", headers["incumbent-token"], flush=True)
 
 
 if __name__ == "__main__":
-    incumbent.sync.run(sys.argv[1] if len(sys.argv) > 1 else "memory:", "beat", lead)
+    app.Beat(loglevel="WARNING", redirect_stdouts=False, quiet=True).run()

@@ -6,11 +6,12 @@ import json
 import signal
 import sqlite3
 import subprocess
+import urllib.error
 import urllib.request
 from contextlib import closing
 
 import pytest
-from support import ROOT, TIMEOUT, until
+from support import ROOT, TIMEOUT, free_port, until
 
 from incumbent import sync
 
@@ -71,12 +72,73 @@ def stopped(process):
 
 def test_the_beat_of_celery_sends_while_it_leads_and_stops_before_it_leaves(example, sqlite):
     beat = example("celery_beat", sqlite)
-    beat.expect("leading with token")
-    for _ in range(2):
-        assert beat.expect("sent") == "celery_beat.bill"
-    beat.popen.send_signal(signal.SIGTERM)
-    beat.expect("beat has stopped")
-    assert beat.ended()[::2] == (0, "")
+    token = beat.expect("sent celery_beat.bill with token")
+    second = example("celery_beat", sqlite)
+    assert beat.expect("sent celery_beat.bill with token") == token
+    assert stopped(beat) == (0, "")
+    # It need not wait for the lease.
+    assert second.expect("sent celery_beat.bill with token") > token
+    assert stopped(second) == (0, "")
+
+
+def test_reports_are_written_at_their_times_and_the_missed_ones_by_the_next_leader_once(example, sqlite, tmp_path):
+    path, every_second = tmp_path / "reports.db", "* * * * * *"
+    first = example("cron_jobs", sqlite, str(path), every_second)
+    first.expect("leading with token")
+    first.expect("report of")
+    second = example("cron_jobs", sqlite, str(path), every_second)
+    assert is_stopped(first)
+    second.expect("report of")
+    second.expect("report of")
+    assert is_stopped(second)
+    with closing(sqlite3.connect(path)) as database:
+        with database:
+            database.execute("UPDATE reports SET at = '2020-01-01T00:00:00+00:00' WHERE at = (SELECT max(at) FROM reports)")
+            database.execute("DELETE FROM reports WHERE at > '2020-01-02'")
+        # It knows of no time that it has missed, but the database does.
+        third = example("cron_jobs", sqlite, str(path), "0 0 1 1 *")
+        assert third.expect("report of").endswith("-01-01T00:00:00+00:00 late")
+        rows = database.execute("SELECT at, skipped FROM reports ORDER BY at").fetchall()
+        year = int(rows[1][0][:4])
+        assert rows[1:] == [(f"{year}-01-01T00:00:00+00:00", year - 2021)]
+    skipped = f"'0 0 1 1 *' skips {year - 2021} of its times, from 2021-01-01T00:00:00+00:00 on, and runs {rows[1][0]}\n"
+    assert stopped(third) == (0, skipped)
+
+
+def is_stopped(process):
+    """Ends a process with SIGTERM; returns whether it ends well. On a busy machine it may warn that it skips times."""
+    code, errors = stopped(process)
+    return code == 0 and all("skips" in line for line in errors.splitlines())
+
+
+def asked(port, path, method="GET"):
+    """Returns the status and the answer of a service; None where it does not answer yet."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+    except OSError:
+        return None
+
+
+def test_one_process_of_a_service_relays_and_answers_and_another_one_after_it(example, sqlite):
+    ports = [free_port(), free_port()]
+    first = example("fastapi_service", sqlite, str(ports[0]))
+    token = first.expect("relaying with token")
+    until(lambda: asked(ports[0], "/leader"), "the service does not answer")
+    assert asked(ports[0], "/invoices", "POST") == (200, {"sent_with": token})
+    second = example("fastapi_service", sqlite, str(ports[1]))
+    leader = until(lambda: (seen := asked(ports[1], "/leader")) and seen[1]["leader"] and seen[1], "it sees no leader")
+    assert leader["me"] is False and leader["leader"].endswith(f"-{first.pid}")
+    assert asked(ports[1], "/invoices", "POST") == (503, {"detail": f"{leader['leader']} leads"})
+    first.popen.send_signal(signal.SIGTERM)
+    first.expect("relaying no more")
+    assert first.ended()[0::2] == (-signal.SIGTERM, "")
+    token = second.expect("relaying with token")
+    assert asked(ports[1], "/invoices", "POST") == (200, {"sent_with": token})
+    assert stopped(second) == (-signal.SIGTERM, "")
 
 
 def test_the_jobs_of_apscheduler_run_while_it_leads_and_end_before_it_leaves(example, sqlite):
@@ -110,7 +172,7 @@ call_command("migrate", verbosity=0)
 for number, hours in enumerate((-2, -1, 1)):
     Session.objects.create(session_key=str(number), session_data="", expire_date=timezone.now() + timedelta(hours=hours))
 sys.stdout.reconfigure(line_buffering=True)
-execute_from_command_line(["manage.py", "relay", sys.argv[2]])
+execute_from_command_line(["manage.py", "relay", "--store", sys.argv[2]])
 print("left", *Session.objects.values_list("session_key", flat=True))
 """
 
@@ -210,8 +272,10 @@ def test_every_example_is_run():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {
         "apscheduler_jobs",
         "celery_beat",
+        "cron_jobs",
         "cron_runner",
         "django_command",
+        "fastapi_service",
         "observer",
         "opentelemetry_metrics",
         "outbox_relay",

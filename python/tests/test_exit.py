@@ -14,9 +14,18 @@ import asyncio, sys, threading, incumbent, incumbent.sync
 LONG = {"lease": 60, "splay": 0}
 
 def leading():
+    global store
     store = incumbent.sync.connect(sys.argv[1])
     candidate = store.campaign("jobs", name="first", **LONG)
     return candidate, candidate.next_term(30)
+
+led = threading.Event()
+
+def works(candidate):
+    for term in candidate.terms():
+        with term:
+            led.set()
+            term.draining()
 """
 
 CASES = {
@@ -42,6 +51,77 @@ asyncio.run(main())
 """,
         0,
     ),
+    "a_thread_that_leads": (
+        "candidate, term = leading(); threading.Thread(target=works, args=[candidate]).start(); led.wait(30)",
+        0,
+    ),
+    "a_daemon_thread_that_leads": (
+        "candidate, term = leading(); threading.Thread(target=works, args=[candidate], daemon=True).start(); led.wait(30)",
+        0,
+    ),
+    "an_executor_that_leads": (
+        """
+candidate, term = leading()
+import concurrent.futures
+concurrent.futures.ThreadPoolExecutor().submit(works, candidate)
+led.wait(30)
+""",
+        0,
+    ),
+    "an_event_loop_on_a_thread_that_leads": (
+        """
+async def work(term):
+    led.set()
+    await term.draining()
+
+def run():
+    asyncio.run(incumbent.run(sys.argv[1], "jobs", work, stop_on=(), **LONG))
+
+threading.Thread(target=run).start()
+led.wait(30)
+""",
+        0,
+    ),
+    "a_thread_that_waits_to_lead": (
+        """
+candidate, term = leading()
+second = store.campaign("jobs", name="waits", **LONG)
+threading.Thread(target=works, args=[second]).start()
+""",
+        0,
+    ),
+    "a_thread_that_observes": (
+        """
+candidate, term = leading()
+threading.Thread(target=lambda: [led.set() for _ in store.observe("jobs")]).start()
+led.wait(30)
+""",
+        0,
+    ),
+    "a_run_on_a_thread_of_its_own": (
+        """
+def work(term):
+    led.set()
+    term.draining()
+
+incumbent.sync.start(sys.argv[1], "jobs", work, **LONG)
+led.wait(30)
+""",
+        0,
+    ),
+    "a_thread_that_led_in_a_forked_child": (
+        """
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+candidate, term = leading()
+threading.Thread(target=works, args=[candidate]).start()
+led.wait(30)
+child = os.fork()
+if child:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+""",
+        0,
+    ),
     "while_a_drain_would_take_long": (
         """
 candidate, term = leading()
@@ -55,7 +135,7 @@ term.draining(30)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_process_that_exits_releases_its_lease(python, sqlite, case):
+def test_a_process_that_exits_gives_its_lease_back(python, sqlite, case):
     code, expected = CASES[case]
     began = time.monotonic()
     assert python(LEADS + code, sqlite).ended() == (expected, "", "")
@@ -104,3 +184,39 @@ election.revoke()
 print(term.is_current())
 """
     assert python(code).ended() == (0, "False\n", "")
+
+
+def test_a_run_on_a_thread_of_its_own_drains_before_the_interpreter_exits(python):
+    code = """
+import incumbent.sync, threading
+led = threading.Event()
+
+def work(term):
+    led.set()
+    term.draining()
+    print("finishing", term.is_current(), flush=True)
+
+leading = incumbent.sync.start("memory:", "jobs", work, preset="test", lease=60, splay=0)
+led.wait(30)
+"""
+    assert python(code).ended() == (0, "finishing True\n", "")
+
+
+def test_a_thread_opens_no_store_once_the_main_thread_has_ended(python):
+    code = """
+import incumbent.sync, threading
+
+def work():
+    threading.main_thread().join()
+    while True:
+        try:
+            incumbent.sync.connect("memory:").close()
+        except incumbent.ClosedError as error:
+            print(error)
+            return
+
+threading.Thread(target=work).start()
+"""
+    remedy = "let the main thread wait, as with thread.join()"
+    ended = "no store is opened any more, because the main thread has ended and the interpreter exits"
+    assert python(code).ended() == (0, f"{ended}: {remedy}\n", "")

@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 import pytest
-from support import TIMEOUT, soon
+from support import FAST, TIMEOUT, soon
 
 import incumbent
 from incumbent import NotLeaderError, Reason, TermEnded, sync
@@ -55,6 +55,33 @@ async def test_the_end_of_the_term_cancels_an_async_function(scripted_election):
     assert ended.value.reason is Reason.USURPED
 
 
+async def test_methods_take_the_candidate_of_their_object(scripted_election, scripted_election_sync):
+    election, threaded = scripted_election(), scripted_election_sync()
+    election.acquire(), threaded.acquire()
+
+    class Worker:
+        def __init__(self, candidate):
+            self.candidate = candidate
+
+        @incumbent.leader_only(lambda self: self.candidate)
+        async def later(self, number):
+            return self, number
+
+        @sync.leader_only(lambda self: self.candidate, otherwise="skip")
+        def now(self, number):
+            return self, number
+
+    worker = Worker(election.candidate)
+    assert await worker.later(3) == (worker, 3)
+    election.revoke()
+    with pytest.raises(NotLeaderError):
+        await worker.later(3)
+    worker = Worker(threaded.candidate)
+    assert worker.now(4) == (worker, 4)
+    threaded.revoke()
+    assert worker.now(4) is None
+
+
 def test_a_function_that_runs_after_its_call_is_refused(scripted_election, scripted_election_sync):
     async def later(*_: object) -> None: ...
 
@@ -94,6 +121,61 @@ async def test_callbacks_are_called_in_order_whether_async_or_not(scripted_elect
         ("USURPED", token),
         ("MARKERS_MISLEAD", None),
     ]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_drain_waits_for_its_callback_which_has_the_time_that_is_left(store, is_async):
+    drained, go_on, leads = asyncio.Queue(), asyncio.Event(), []
+
+    async def later(term, seconds):
+        drained.put_nowait(seconds)
+        await go_on.wait()
+        leads.append(term.is_current())
+
+    def now(term, seconds):
+        drained.put_nowait(seconds)
+        leads.append(term.is_current())
+
+    async with store.campaign("jobs", **{**FAST, "drain": 60}) as candidate:
+        won, lost = asyncio.Event(), asyncio.Event()
+        candidate.attach(
+            on_won=lambda term: won.set(), on_draining=later if is_async else now, on_lost=lambda *_: lost.set()
+        )
+        await soon(won.wait())
+        resigning = asyncio.create_task(candidate.resign())
+        assert 30 < await soon(drained.get()) <= 60
+        assert not lost.is_set() or not is_async
+        go_on.set()
+        await soon(resigning)
+        await soon(lost.wait())
+    assert leads == [True]
+
+
+async def test_a_drain_waits_for_its_callback_though_the_leader_leaves_before_the_loop_heard_of_the_win(scripted_election):
+    election, drained = scripted_election(), asyncio.Queue()
+    election.candidate.attach(on_draining=lambda term, left: drained.put_nowait(term.is_current()))
+    election.acquire()
+    election.drain()
+    assert election.candidate.is_leader
+    assert await soon(drained.get()) is True
+    while election.candidate.is_leader:
+        await asyncio.sleep(0)
+
+
+async def test_an_error_of_a_drains_callback_ends_the_term_where_asked(scripted_election, monkeypatch):
+    monkeypatch.setattr("sys.unraisablehook", lambda unraisable: None)
+    election = scripted_election()
+    lost = asyncio.Queue()
+
+    async def fail(term, left):
+        raise KeyError("on purpose")
+
+    on_lost = lambda term, reason: lost.put_nowait(reason)
+    election.candidate.attach(on_draining=fail, on_lost=on_lost, error_ends_term=True)
+    election.acquire()
+    election.drain()
+    assert await soon(lost.get()) is Reason.HANDLER_FAILED
+    assert election.asked == [("fail", None)]
 
 
 def kept(tokens):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import pytest
 from support import FAST, soon, until
 
 import incumbent
@@ -99,3 +100,36 @@ def test_an_error_of_a_callback_is_logged_where_logging_is_configured(scripted_e
     (record,) = failures()
     assert "fail failed" in record.getMessage() and record.levelno == logging.ERROR
     assert record.exc_info[0] is KeyError
+
+
+LATER = """
+import incumbent.sync, logging, sys
+with incumbent.sync.connect("memory:") as store, store.campaign("jobs", preset="test", lease=60, splay=0) as candidate:
+    candidate.next_term(60)
+    CONFIGURE
+    candidate.resign()
+    for event in candidate.events(timeout=60):
+        if isinstance(event, incumbent.Won):
+            break
+"""
+SHOWN = 'stream=sys.stdout, format="%(levelname)s %(name)s %(message)s"'
+
+
+@pytest.mark.parametrize(
+    "configure",
+    [
+        f"logging.basicConfig(level=logging.INFO, {SHOWN})",
+        f"logging.basicConfig({SHOWN}); logging.getLogger('incumbent').setLevel('INFO')",
+    ],
+    ids=["of_the_root", "of_the_logger"],
+)
+def test_a_level_that_is_set_later_counts_from_then_on(python, configure):
+    code, output, errors = python(LATER.replace("CONFIGURE", configure)).ended()
+    assert (code, errors) == (0, "")
+    # The win may be reported late.
+    assert output.splitlines()[-1].startswith(("INFO incumbent lost: ", "INFO incumbent won ")) and "lost: " in output
+
+
+def test_a_level_that_is_raised_later_counts_too(python):
+    configure = f"logging.basicConfig(level='INFO', {SHOWN}); logging.getLogger('incumbent').setLevel('ERROR')"
+    assert python(LATER.replace("CONFIGURE", configure)).ended() == (0, "", "")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 
 import pytest
-from support import FAST, soon
+from support import FAST, TIMEOUT, soon, until
 
 import incumbent
 import incumbent.sync
@@ -119,6 +120,165 @@ def test_on_a_thread_the_work_returns_its_result_and_errors_are_raised():
         with pytest.raises(ZeroDivisionError):
             incumbent.sync.run(store, "jobs", lambda term: 1 / 0, **FAST)
         assert store.leader("jobs") is None
+
+
+def lost(term: incumbent.Term) -> None:
+    """Ends the term, and waits until its work can see that."""
+    term.fail()
+    until(lambda: not term.is_current(), "the term does not end")
+
+
+if sys.version_info >= (3, 11):
+
+    def group(*errors: Exception) -> ExceptionGroup[Exception]:
+        return ExceptionGroup("unhandled errors in a TaskGroup", errors)
+
+    ENDS = [incumbent.TermEnded(incumbent.Reason.EXPIRED), incumbent.TermEnded(incumbent.Reason.USURPED)]
+
+    @pytest.mark.parametrize("error", [group(*ENDS), group(ENDS[0], group(ENDS[1]))], ids=["group", "nested"])
+    async def test_ends_of_terms_from_a_task_group_are_followed_by_another_term(store, error):
+        terms: list[incumbent.Term] = []
+
+        async def work(term: incumbent.Term) -> str:
+            terms.append(term)
+            if len(terms) == 1:
+                lost(term)
+                raise error
+            return "done"
+
+        assert await soon(incumbent.run(store, "jobs", work, **FAST)) == "done"
+        terms.clear()
+        with incumbent.sync.connect("memory:") as other:
+
+            def threaded(term: incumbent.sync.Term) -> str:
+                terms.append(term)
+                if len(terms) == 1:
+                    lost(term)
+                    raise error
+                return "done"
+
+            assert incumbent.sync.run(other, "jobs", threaded, **FAST) == "done"
+
+    async def test_another_error_in_the_group_is_one_of_the_work(store):
+        async def work(term: incumbent.Term) -> None:
+            lost(term)
+            raise group(ENDS[0], OSError("no disk"))
+
+        with pytest.raises(ExceptionGroup) as raised:
+            await soon(incumbent.run(store, "jobs", work, **FAST))
+        assert [type(one) for one in raised.value.exceptions] == [incumbent.TermEnded, OSError]
+
+    async def test_a_body_whose_task_group_finds_the_end_of_the_term_raises_it(candidate):
+        term = await soon(candidate.next_term())
+        with pytest.raises(incumbent.TermEnded) as ended:
+            async with term, asyncio.TaskGroup() as tasks:
+
+                async def check() -> None:
+                    lost(term)
+                    term.check()
+
+                tasks.create_task(check())
+        assert ended.value.reason is incumbent.Reason.HANDLER_FAILED
+        assert isinstance(ended.value.__cause__, ExceptionGroup)
+
+
+def unhealthy_while(asked: list[bool]) -> dict[str, object]:
+    """Settings of a campaign that is unhealthy, and so drains, while there is something in that list."""
+    return {"health": lambda: not asked, "health_interval": 0.05, **FAST, "drain": 60}
+
+
+async def drains(term: incumbent.Term) -> None:
+    """Waits until the term drains, without the work's notice."""
+    while term._native.drain_remaining is None:
+        assert term._native.is_current()
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("result", ["done", None])
+async def test_a_job_that_ends_while_its_term_drains_is_done(store, result):
+    asked: list[bool] = []
+    calls = []
+
+    async def job(term: incumbent.Term) -> str | None:
+        calls.append(term)
+        asked.append(True)
+        await drains(term)
+        # A second call would never end.
+        assert len(calls) == 1
+        return result
+
+    assert await soon(incumbent.run(store, "jobs", job, **unhealthy_while(asked))) is result
+    assert len(calls) == 1 and await store.leader("jobs") is None
+
+
+@pytest.mark.parametrize("notices", ["is_draining", "drain_remaining", "draining", "a drain handler"])
+async def test_work_that_stops_because_its_term_drains_is_called_in_the_next_one(store, notices):
+    asked: list[bool] = []
+    tokens = []
+    told, returns = asyncio.Event(), asyncio.Event()
+
+    async def work(term: incumbent.Term) -> str | None:
+        tokens.append(term.token)
+        if len(tokens) == 2:
+            return "in the next term"
+        asked.append(True)
+        await drains(term)
+        if notices == "is_draining":
+            assert term.is_draining
+        elif notices == "drain_remaining":
+            assert term.drain_remaining
+        elif notices == "draining":
+            await term.draining()
+        else:
+            await told.wait()
+            returns.set()
+        asked.clear()
+        return None
+
+    async def finish(term: incumbent.Term, deadline: float) -> None:
+        told.set()
+        await returns.wait()
+
+    settings = unhealthy_while(asked)
+    if notices == "a drain handler":
+        settings.update(drain=finish, drain_time=60)
+    assert await soon(incumbent.run(store, "jobs", work, **settings)) == "in the next term"
+    assert tokens == sorted(set(tokens)) and len(tokens) == 2
+
+
+@pytest.mark.parametrize("result", ["done", None])
+def test_on_a_thread_a_job_that_ends_while_its_term_drains_is_done(result):
+    asked: list[bool] = []
+    calls = []
+
+    def job(term: incumbent.sync.Term) -> str | None:
+        calls.append(term)
+        asked.append(True)
+        until(lambda: term._native.drain_remaining is not None, "the term does not drain")
+        assert len(calls) == 1
+        return result
+
+    with incumbent.sync.connect("memory:") as store:
+        assert incumbent.sync.run(store, "jobs", job, **unhealthy_while(asked)) is result
+        assert len(calls) == 1 and store.leader("jobs") is None
+
+
+def test_on_a_thread_work_that_stops_because_its_term_drains_is_called_in_the_next_one():
+    asked: list[bool] = []
+    tokens = []
+
+    def work(term: incumbent.sync.Term) -> str | None:
+        tokens.append(term.token)
+        if len(tokens) == 2:
+            return "in the next term"
+        asked.append(True)
+        term.draining(TIMEOUT)
+        asked.clear()
+        return None
+
+    with incumbent.sync.connect("memory:") as store:
+        assert incumbent.sync.run(store, "jobs", work, **unhealthy_while(asked)) == "in the next term"
+    assert len(tokens) == 2
 
 
 ASYNC = """

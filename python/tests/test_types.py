@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 import incumbent
+import incumbent.celery
+import incumbent.cron
+import incumbent.fastapi
 from incumbent import sync, testing
 
+MODULES = [incumbent, sync, testing, incumbent.errors, incumbent.celery, incumbent.cron, incumbent.fastapi]
 EXAMPLE = Path(__file__).parent / "typed" / "example.py"
 PACKAGE = Path(incumbent.__file__).parent
 
@@ -53,7 +57,7 @@ def test_a_program_that_uses_the_package_passes_pyright_strict(tmp_path):
     checked("pyright", "--pythonpath", sys.executable, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("module", [incumbent, sync, testing, incumbent.errors])
+@pytest.mark.parametrize("module", MODULES)
 def test_everything_public_says_what_it_is(module):
     silent = []
     for name in module.__all__:
@@ -68,7 +72,7 @@ def test_everything_public_says_what_it_is(module):
     assert module.__doc__ and silent == []
 
 
-@pytest.mark.parametrize("module", [incumbent, sync, testing, incumbent.errors])
+@pytest.mark.parametrize("module", MODULES)
 def test_the_annotations_of_everything_public_resolve_while_a_program_runs(module):
     resolved = 0
     for name in module.__all__:
@@ -84,7 +88,7 @@ def test_the_annotations_of_everything_public_resolve_while_a_program_runs(modul
     assert resolved
 
 
-@pytest.mark.parametrize("module", [incumbent, sync, testing, incumbent.errors])
+@pytest.mark.parametrize("module", MODULES)
 def test_everything_public_is_named_after_its_public_module_and_pickled_by_that_name(module):
     named = 0
     for name in module.__all__:
@@ -94,6 +98,13 @@ def test_everything_public_is_named_after_its_public_module_and_pickled_by_that_
             assert (thing.__module__, pickle.loads(pickle.dumps(thing))) == (home, thing)
             named += 1
     assert named and repr(sync.Term) == "<class 'incumbent.sync.Term'>" != repr(incumbent.Term)
+
+
+def test_a_star_import_shadows_nothing_of_python():
+    import builtins
+
+    assert not set(incumbent.__all__) & set(dir(builtins)) and not set(sync.__all__) & set(dir(builtins))
+    assert repr(incumbent.Warning) == "<class 'incumbent.Warning'>"
 
 
 def described(thing: type, member: str) -> bool:

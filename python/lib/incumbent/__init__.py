@@ -13,7 +13,8 @@ SQLite file for the processes of one machine::
     asyncio.run(incumbent.run("nats://localhost:4222/ELECTIONS", "billing-cron", work))
 
 - :func:`run` is that program in one call. It leaves gracefully on SIGTERM and Ctrl-C.
-- :func:`init` creates the bucket or the file, or checks an existing one.
+- :func:`current_term` is the term that the caller works for, in code deep inside of that work.
+- :func:`init` creates the bucket or the file, and checks one that exists.
 - :func:`connect` opens a :class:`Store`, and ``store.campaign`` makes a :class:`Candidate`.
 - ``candidate.is_leader`` compares a proven deadline with the clock at every call. It is right even after the event
   loop was blocked, or the process stopped, for longer than the lease; and it is never true in a forked child.
@@ -42,6 +43,7 @@ from incumbent._aio import (
     Term,
     Terms,
     connect,
+    current_term,
     init,
     leader_only,
     run,
@@ -62,7 +64,7 @@ from incumbent._types import (
     Reason,
     State,
     Token,
-    Warning,
+    Warning as Warning,
     Won,
 )
 from incumbent.errors import (
@@ -118,10 +120,10 @@ __all__ = [
     "Term",
     "Terms",
     "Token",
-    "Warning",
     "Won",
     "__version__",
     "connect",
+    "current_term",
     "init",
     "leader_only",
     "run",
@@ -145,4 +147,5 @@ __all__ = [
     # end of names
 ]
 
-_publish(globals())
+# `from incumbent import *` leaves `Warning` out: Python has a class of that name.
+_publish(globals(), "Warning")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from incumbent import _incumbent, _inside
@@ -11,14 +12,43 @@ from incumbent.errors import ClosedError, TermEnded
 T = TypeVar("T", bound="BaseTerm")
 
 
+def is_end(error: BaseException | None) -> bool:
+    """Whether that is the end of a term: one, or a group of nothing else, as a task group raises it."""
+    if isinstance(error, TermEnded):
+        return True
+    # Not by its type, which Python 3.10 lacks.
+    parts = getattr(error, "exceptions", None)
+    return isinstance(parts, tuple) and bool(parts) and all(map(is_end, parts))
+
+
+class _Drain:
+    """The drain of a term, shared by all that shows this term to the same work."""
+
+    __slots__ = ("is_noticed",)
+
+    def __init__(self) -> None:
+        self.is_noticed = False
+        """Whether the work has learned that the term drains."""
+
+
 class BaseTerm:
     """An uninterrupted leadership. Nothing here waits."""
 
-    __slots__ = ("__weakref__", "_native")
+    __slots__ = ("__weakref__", "_drain", "_native")
     _native: _incumbent.Term
 
     def __init__(self, native: _incumbent.Term) -> None:
         self._native = native
+        self._drain = _Drain()
+
+    @classmethod
+    def _seen_as(cls: type[T], term: BaseTerm | None) -> T | None:
+        """Returns the term for asyncio, or for threads, whichever this class is for."""
+        if term is None or isinstance(term, cls):
+            return term
+        seen = cls(term._native)
+        seen._drain = term._drain
+        return seen
 
     @property
     def token(self) -> Token:
@@ -43,12 +73,15 @@ class BaseTerm:
     @property
     def drain_remaining(self) -> float | None:
         """The seconds that a draining leader still has to finish its work; None while it is not draining."""
-        return self._native.drain_remaining
+        left = self._native.drain_remaining
+        if left is not None:
+            self._drain.is_noticed = True
+        return left
 
     @property
     def is_draining(self) -> bool:
         """Whether the leader is leaving of its own accord, and should accept no new work."""
-        return self._native.drain_remaining is not None and self._native.is_current()
+        return self.drain_remaining is not None and self._native.is_current()
 
     @property
     def reason(self) -> Reason | None:
@@ -74,12 +107,22 @@ class BaseTerm:
         self._native.drained()
 
     def _is_failed_by(self, error: Exception) -> bool:
-        """Ends the term if its work failed with that error, and returns whether it did. The end of this term is not a
-        failure, but the end of another term that the work used is."""
-        if isinstance(error, TermEnded) and not self.is_current():
+        """Ends the term where its work failed with that error, and returns whether it did. The end of the term is no failure,
+        but that of another term is, which the work used."""
+        if is_end(error) and not self.is_current():
             return False
         self.fail()
         return True
+
+    def _is_done(self, result: object, *, told: bool) -> bool:
+        """Whether the work that has returned ``result`` in this term is done, and not to be called in another one.
+
+        In a term that drains, work that returns nothing may have stopped in the middle because it was ``told``, or has
+        noticed, that it drains.
+        """
+        if not self.is_current():
+            return False
+        return self._native.drain_remaining is None or result is not None or not (told or self._drain.is_noticed)
 
     def __eq__(self, other: object) -> bool:
         return self._native == other._native if isinstance(other, BaseTerm) else NotImplemented
@@ -113,11 +156,12 @@ class BaseTerms:
         self._is_asked = True
         return self._candidate.next_term(self._last)
 
-    def _begin(self, hold: _incumbent.Hold, owner: object) -> _incumbent.Term:
+    def _begin(self, hold: _incumbent.Hold, owner: object, term_of: Callable[[_incumbent.Term], T]) -> T:
         """Begins a turn of the loop, in that task or thread."""
         self._last = hold.term
-        self._turn = _inside.Turn(hold, owner)
-        return hold.term
+        term = term_of(hold.term)
+        self._turn = _inside.Turn(hold, owner, term)
+        return term
 
     def _finish(self) -> None:
         turn, self._turn = self._turn, None

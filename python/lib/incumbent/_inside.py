@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from incumbent import _incumbent
+    from incumbent._base import BaseTerm
 
 
 class Work:
     """Work that holds a term, until it is over."""
 
-    __slots__ = ("hold", "outer", "term")
+    __slots__ = ("face", "hold", "outer", "term")
 
-    def __init__(self, term: _incumbent.Term, hold: _incumbent.Hold | None = None) -> None:
+    def __init__(self, term: _incumbent.Term, face: BaseTerm, hold: _incumbent.Hold | None = None) -> None:
         self.term = term
+        self.face = face
+        """The term as the program sees it."""
         self.hold: _incumbent.Hold | None = term.hold() if hold is None else hold
-        outer = _WORK.get()
-        while outer is not None and outer.hold is None:
-            outer = outer.outer
-        self.outer: Work | None = outer
+        self.outer: Work | None = _unfinished(_WORK.get())
         _WORK.set(self)
 
     def finish(self) -> None:
@@ -32,10 +32,24 @@ class Work:
         if hold is not None:
             hold.release()
         if _WORK.get() is self:
-            _WORK.set(self.outer)
+            _WORK.set(_unfinished(self.outer))
+
+
+def _unfinished(work: Work | None) -> Work | None:
+    """Returns that work, or the first around it that is not over."""
+    while work is not None and work.hold is None:
+        work = work.outer
+    return work
 
 
 _WORK: ContextVar[Work | None] = ContextVar("incumbent_work", default=None)
+
+
+def current() -> BaseTerm | None:
+    """Returns the term of the innermost work that the caller is part of. A task, or a context that was copied, may outlive
+    that work: it gets the same term, so that a check there fails."""
+    work = _WORK.get()
+    return None if work is None else work.face
 
 
 def is_inside(term: _incumbent.Term | None) -> bool:
@@ -71,6 +85,6 @@ class Turn(Work):
 
     __slots__ = ("owner",)
 
-    def __init__(self, hold: _incumbent.Hold, owner: object) -> None:
-        super().__init__(hold.term, hold)
+    def __init__(self, hold: _incumbent.Hold, owner: object, face: BaseTerm) -> None:
+        super().__init__(hold.term, face, hold)
         self.owner = owner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from incumbent import _refusals
@@ -13,6 +14,22 @@ def check(otherwise: str) -> None:
     """Raises ``ValueError`` unless it is one of the two."""
     if otherwise not in ("raise", "skip"):
         raise ValueError(_refusals.otherwise(repr(otherwise)))
+
+
+def chooser(candidate: Any) -> Callable[[Sequence[object]], Any]:
+    """Returns the function that finds the candidate for the arguments of a call: itself, or what a function returns."""
+    if isinstance(candidate, BaseCandidate):
+        return lambda arguments: candidate
+    # Imported late: it takes longer to import than this package.
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(candidate).parameters.values())
+    except ValueError:
+        # A function in C without a signature.
+        parameters = []
+    needed = [one for one in parameters if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    return (lambda arguments: candidate(*arguments[:1])) if needed else (lambda arguments: candidate())
 
 
 def refuse(candidate: BaseCandidate[Any], otherwise: str) -> None:

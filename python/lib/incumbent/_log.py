@@ -6,8 +6,11 @@ The logger has no handler of its own: if a program does not configure logging, P
 from __future__ import annotations
 
 import logging
+import os
+from collections import deque
+from typing import Any
 
-from incumbent import _incumbent, _thread
+from incumbent import _green, _incumbent, _thread
 
 logger = logging.getLogger("incumbent")
 
@@ -19,7 +22,7 @@ def start() -> None:
     record, and a fork at that moment would leave the child with a lock that is held forever.
     """
     if _incumbent.keep_logs():
-        _thread.start(_forward, "incumbent-log")
+        _thread.start(_forward if _green.select() is None else _forward_from_a_thread, "incumbent-log")
     refresh()
 
 
@@ -28,13 +31,45 @@ def refresh() -> None:
     _incumbent.set_log_threshold(min(logger.getEffectiveLevel(), 255))
 
 
+class _Levels(dict[int, bool]):
+    """What a logger remembers of its level. Python clears it whenever a level is set, of this logger or another."""
+
+    def clear(self) -> None:
+        super().clear()
+        refresh()
+
+
+# The compiled part logs nothing below its threshold, so it has to know of a level that is set later.
+logger._cache = _Levels()  # type: ignore[attr-defined, unused-ignore]
+
+
 def _forward() -> None:
     while records := _incumbent.take_logs():
         for record in records:
-            try:
-                _emit(*record)
-            except Exception as error:
-                _incumbent.report(error, _emit)
+            _try_to_emit(*record)
+
+
+def _forward_from_a_thread() -> None:
+    """Does the same on a greenlet: the locks of ``logging`` are greenlets' own, and taking records stops a thread."""
+    reader, writer = os.pipe()
+    taken: deque[Any] = deque()
+
+    def take() -> None:
+        while records := _incumbent.take_logs():
+            taken.extend(records)
+            os.write(writer, b"\0")
+        os.close(writer)
+
+    _green.start_real_thread(take)
+    wait = _green.select()
+    while wait is not None:
+        wait([reader], [], [])
+        is_over = not os.read(reader, 4096)
+        while taken:
+            _try_to_emit(*taken.popleft())
+        if is_over:
+            break
+    os.close(reader)
 
 
 def failed(error: BaseException, source: object) -> None:
@@ -46,6 +81,13 @@ def failed(error: BaseException, source: object) -> None:
         shown = getattr(source, "__qualname__", None) or repr(source)
         logger.error("%s failed", shown, exc_info=error)
     _incumbent.report(error, source)
+
+
+def _try_to_emit(level: int, target: str, message: str, fields: list[tuple[str, str]]) -> None:
+    try:
+        _emit(level, target, message, fields)
+    except Exception as error:
+        _incumbent.report(error, _emit)
 
 
 def _emit(level: int, target: str, message: str, fields: list[tuple[str, str]]) -> None:

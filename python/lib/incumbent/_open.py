@@ -16,10 +16,11 @@ from incumbent import _exit, _incumbent
 class OpenStore(_incumbent.Store):
     """An open store. Its candidates and observers share the connection: the last of them drops it."""
 
-    __slots__ = ("_opened",)
+    __slots__ = ("__weakref__", "_opened")
 
     def __init__(self, store: _incumbent.Store) -> None:
         self._opened = object()
+        _exit.stores.add(self)
 
     def __del__(self, at_exit: Any = _exit, warn: Any = warnings.warn, kind: Any = ResourceWarning) -> None:
         if self.is_left_open and at_exit.has_left is False:

@@ -6,9 +6,9 @@ from types import FunctionType
 from typing import Any
 
 
-def publish(module: dict[str, Any]) -> None:
-    """Names everything that the module exports from private modules after it: in reprs, pickles and documentation."""
-    for name in module["__all__"]:
+def publish(module: dict[str, Any], *others: str) -> None:
+    """Has everything that the module exports from private modules named after it: in reprs, pickles and documentation."""
+    for name in (*module["__all__"], *others):
         thing = module[name]
         if isinstance(thing, (type, FunctionType)) and "._" in thing.__module__:
             thing.__module__ = module["__name__"]

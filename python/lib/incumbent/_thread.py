@@ -9,7 +9,7 @@ from incumbent import _exit
 
 
 def start(work: Callable[[], None], name: str) -> None:
-    """Runs ``work`` on a new thread."""
+    """Runs ``work`` on a new thread; a greenlet, where gevent or eventlet has replaced threads."""
 
     def run() -> None:
         try:

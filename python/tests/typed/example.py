@@ -28,9 +28,31 @@ async def guarded(candidate: incumbent.Candidate, length: incumbent.Length, well
         return number * 2
 
     candidate.attach(on_won=lambda term: print(term.token), on_lost=lambda term, reason: print(reason.name))
+    candidate.attach(on_draining=lambda term, left: print(term.token, left + 1.0))
+    current: incumbent.Term | None = incumbent.current_term()
+    print(current and current.token)
     events: incumbent.Stream[incumbent.Event] = candidate.events()
     print(events.missed, length, well)
     return await double(3) or 0
+
+
+class Worker:
+    def __init__(self, candidate: incumbent.sync.Candidate) -> None:
+        self.candidate = candidate
+
+    @incumbent.sync.leader_only(lambda self: self.candidate)
+    def double(self, number: int) -> int:
+        term: incumbent.sync.Term | None = incumbent.sync.current_term()
+        return number * 2 if term else 0
+
+
+def apart(work: int) -> int:
+    run: incumbent.sync.Run[int] = incumbent.sync.start("memory:", "jobs", lambda term: work, lease="10s")
+    with run:
+        candidate = run.candidate
+        print(run.is_over, run.is_leader, candidate and Worker(candidate).double(3) + 1)
+    ended: int | None = run.wait(timeout=3)
+    return run.stop() or ended or 0
 
 
 async def aio() -> incumbent.Reason | None:

@@ -34,14 +34,18 @@ pub(super) fn stores() -> Option<&'static str> {
     etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
 }
 
-/// The tests on every other interpreter: all that need only the wheel and the packages in [`SMOKE_NEEDS`].
-const SMOKE: [&str; 7] = [
+/// The tests on every other interpreter: all that need only the wheel, the command line and the packages in
+/// [`SMOKE_NEEDS`].
+const SMOKE: [&str; 10] = [
     "tests/test_term.py",
     "tests/test_left_elsewhere.py",
     "tests/test_unclosed.py",
     "tests/test_candidate.py",
     "tests/test_sync.py",
     "tests/test_errors.py",
+    "tests/test_start.py",
+    "tests/test_current_term.py",
+    "tests/test_exit.py",
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
 
@@ -50,7 +54,7 @@ const SMOKE: [&str; 7] = [
 const SMOKE_NEEDS: [&str; 3] = ["pytest", "fastapi", "httpx"];
 
 /// The tests that play the scenarios.
-const SCENARIOS: &str = "lab/conformance";
+const SCENARIOS: &str = "tests/conformance";
 
 /// The longest tests: each of these runs in a process of its own, and all other files in one more.
 const LONG: [&str; 3] = [SCENARIOS, "tests/test_types.py", "tests/test_hanging.py"];

@@ -7,7 +7,7 @@ from incumbent._aio._leader_only import leader_only
 from incumbent._aio._run import run
 from incumbent._aio._store import Observer, Opening, Store, connect, init
 from incumbent._aio._stream import Stream
-from incumbent._aio._term import Term
+from incumbent._aio._term import Term, current_term
 
 __all__ = [
     "Candidate",
@@ -21,6 +21,7 @@ __all__ = [
     "Term",
     "Terms",
     "connect",
+    "current_term",
     "init",
     "leader_only",
     "run",

@@ -11,9 +11,8 @@ from incumbent._aio._callbacks import Callbacks
 from incumbent._aio._loop import answer
 from incumbent._aio._stream import Stream
 from incumbent._aio._term import Term
-from incumbent._base import BaseCandidate, BaseTerms
+from incumbent._base import BaseCandidate, BaseTerms, is_end
 from incumbent._types import Draining, LeaderChanged, Lost, Reason, State, StateChanged, Warning, Won, event_of
-from incumbent.errors import TermEnded
 
 Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, StateChanged, Warning]
 """An event of a candidate."""
@@ -37,7 +36,7 @@ class Terms(BaseTerms):
             raise StopAsyncIteration
         from asyncio import current_task
 
-        return Term(self._begin(hold, current_task()))
+        return self._begin(hold, current_task(), Term)
 
     async def aclose(self) -> None:
         """Ends the iteration."""
@@ -103,7 +102,7 @@ class Candidate(BaseCandidate[Term]):
                 self._native.resign(inside=True)
             raise
         except Exception as error:
-            if term._is_failed_by(error) and not isinstance(error, TermEnded):
+            if term._is_failed_by(error) and not is_end(error):
                 message = f"the work of a term of the election {term.election!r} failed"
                 get_running_loop().call_exception_handler({"message": message, "exception": error})
 
@@ -120,6 +119,7 @@ class Candidate(BaseCandidate[Term]):
         self,
         *,
         on_won: Callable[[Term], object] | None = None,
+        on_draining: Callable[[Term, float], object] | None = None,
         on_lost: Callable[[Term, Reason], object] | None = None,
         on_state_changed: Callable[[State], object] | None = None,
         on_warning: Callable[[Warning], object] | None = None,
@@ -129,13 +129,16 @@ class Candidate(BaseCandidate[Term]):
         """Calls functions, async or not, for the events from now on, beginning with the current state, until the campaign
         is over.
 
-        They are called one at a time, in order, on the event loop of this call: a slow callback only delays those after
-        it, so do the work of a term in :meth:`lead`, and finish it in the setting ``drain``. Callbacks that fall 1024
-        events behind miss some: ``on_missed`` gets their number, before the next event. ``sys.unraisablehook`` reports
-        an error that a callback raises, and so does the logger ``incumbent`` if logging is configured; with
-        ``error_ends_term`` an error of ``on_won`` ends the term.
+        They are called one at a time, in order, on the event loop of this call: a slow one only delays those after it, so
+        the work of a term belongs into :meth:`lead`, and what finishes it into the setting ``drain``. Callbacks that fall
+        1024 events behind miss some: ``on_missed`` gets their number, before the next event. ``on_draining`` gets the
+        seconds it may take. The term is held until it has returned, even where the leader leaves before any callback has
+        learned of the win.
+        ``sys.unraisablehook`` reports an error that a callback raises, and so does the logger ``incumbent`` where logging is
+        configured; with ``error_ends_term`` an error of ``on_won`` or ``on_draining`` ends the term.
         """
-        Callbacks(on_won, on_lost, on_state_changed, on_warning, on_missed).start(self._native, error_ends_term=error_ends_term)
+        callbacks = Callbacks(on_won, on_draining, on_lost, on_state_changed, on_warning, on_missed)
+        callbacks.start(self._native, error_ends_term=error_ends_term)
 
     async def resign(self) -> None:
         """Gives up leadership, if this candidate leads, and keeps campaigning behind the other candidates.

@@ -10,9 +10,9 @@ from incumbent._aio import _tasks
 from incumbent._aio._loop import running
 from incumbent._aio._stream import Stream
 from incumbent._aio._term import Term
+from incumbent._base import is_end
 from incumbent._failed import failed
 from incumbent._types import Draining, Lost, event_of
-from incumbent.errors import TermEnded
 
 DrainHandler = Callable[[Term, float], Awaitable[object]]
 """``async def drain(term, deadline)``: finishes the work of a term. The deadline is on the clock of the event loop, as
@@ -62,13 +62,12 @@ async def _drain(term: Term, handler: DrainHandler, *, ends_term: bool) -> None:
     try:
         async with term:
             await handler(term, running().time() + (term.drain_remaining or 0.0))
-    except TermEnded:
-        # The time limit passed before the handler was done, or before its call.
-        pass
     except Exception as error:
-        failed(error, handler)
-        if ends_term:
-            term.fail()
+        # Where the term has ended, the time limit passed before the handler was done, or before its call.
+        if not is_end(error):
+            failed(error, handler)
+            if ends_term:
+                term.fail()
     term.drained()
 
 

@@ -13,7 +13,7 @@ from incumbent.errors import TermEnded
 P = ParamSpec("P")
 R = TypeVar("R")
 
-CandidateOrGetter = Union[Candidate, Callable[[], Candidate]]
+CandidateOrGetter = Union[Candidate, Callable[[], Candidate], Callable[[Any], Candidate]]
 
 
 @overload
@@ -37,7 +37,10 @@ def leader_only(
         @leader_only(lambda: app.state.candidate, otherwise="skip")
         async def send_invoices() -> None: ...
 
-    The call holds the term, as ``async with term`` does, and raises :class:`TermEnded` if the term ends before the
+    A function of one parameter gets the first argument of the call, which is the object where a method is decorated:
+    ``@leader_only(lambda self: self.candidate)``.
+
+    The call holds the term, as ``async with term`` does, and raises :class:`TermEnded` where the term ends before the
     function returns. For threads see :func:`incumbent.sync.leader_only`.
     """
     _leader_only.check(otherwise)
@@ -50,9 +53,11 @@ def leader_only(
             message = f"{function!r} is not an async function; for others use incumbent.sync.leader_only"
             raise TypeError(message)
 
+        choose = _leader_only.chooser(candidate)
+
         @functools.wraps(function)
         async def guarded(*args: P.args, **kwargs: P.kwargs) -> R | None:
-            chosen = candidate if isinstance(candidate, Candidate) else candidate()
+            chosen: Candidate = choose(args)
             term = chosen.term
             if term is not None:
                 try:

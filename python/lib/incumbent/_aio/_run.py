@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incumbent._aio._candidate import Candidate
@@ -36,15 +37,18 @@ async def run(
     The store is a URL, with ``store_settings`` as the keywords of :func:`connect`, or an open store. Other keywords are
     the same as for :meth:`Store.campaign`.
 
-    - When ``work`` returns, leadership is released, and its result is returned. With ``keep_leading`` the process keeps
-      leading until it is stopped.
-    - When the term ends before that, ``work`` is cancelled, and called again in this process's next term.
+    - When ``work`` returns, leadership is given back, and its result is returned. With ``keep_leading`` the process leads
+      on until it is stopped. Work that returns None because it has noticed that its term drains, as after an operator's
+      hand-over, is called in the next term; any other result counts in a term that drains, too.
+    - When the term ends before that, ``work`` is cancelled, and called in the next term of this process.
     - When it raises, the term ends with :attr:`Reason.HANDLER_FAILED`, and the error is raised here.
     - The signals ``stop_on``, SIGINT and SIGTERM by default, end the run: the term drains, ``work`` is cancelled, and the
       lease is released when it has returned, or the drain time is over. The last result is returned, or None. With
       ``cancel_on_stop=False`` the work is not cancelled before the drain time is over: it finishes when
-      :meth:`Term.draining` returns. The same signal more than a second later, or a different signal, ends the process
-      at once. Python handles signals on the main thread only; on other threads, cancel this call instead.
+      :meth:`Term.draining` returns. The same signal a second later, or another one, ends the process at once. A handler
+      that the program has installed before is called too, for every signal, and decides then what a second one does; an
+      error that it raises for the first is raised here, when the drain is over. With ``stop_on=()`` signals are left to
+      the program. Python handles signals on the main thread only; on others, cancel this call instead.
 
     Cancelling this call cancels the work and releases leadership. Raises the errors of :func:`connect` and
     :meth:`Store.campaign`.
@@ -63,7 +67,8 @@ async def run(
                 opened = await stack.enter_async_context(connect(opened, **(store_settings or {})))
             candidate = await stack.enter_async_context(opened.campaign(election, **settings))
             natives.append(candidate._native)
-            return await _lead(candidate, work, keep_leading=keep_leading)
+            told = callable(settings.get("drain"))
+            return await _lead(candidate, work, keep_leading=keep_leading, told=told)
 
     leading = loop.create_task(campaign(), name=f"incumbent-run-{election}")
 
@@ -74,8 +79,8 @@ async def run(
         if cancel_on_stop or not natives:
             leading.cancel()
 
-    # Python runs a signal handler between any two steps of this thread, not as a callback of the loop.
-    with StopSignals(stop_on, lambda: loop.call_soon_threadsafe(stop)) as asked:
+    # Python runs the handler of a signal between any two steps of this thread, and not as a callback of the loop.
+    with StopSignals(stop_on, partial(loop.call_soon_threadsafe, stop)) as asked:
         try:
             await asyncio.wait([leading])
         except asyncio.CancelledError:
@@ -87,7 +92,9 @@ async def run(
         return leading.result()
 
 
-async def _lead(candidate: Candidate, work: Callable[[Term], Awaitable[T]], *, keep_leading: bool) -> T | None:
+async def _lead(
+    candidate: Candidate, work: Callable[[Term], Awaitable[T]], *, keep_leading: bool, told: bool
+) -> T | None:
     result: T | None = None
     terms = candidate.terms()
     try:
@@ -95,11 +102,13 @@ async def _lead(candidate: Candidate, work: Callable[[Term], Awaitable[T]], *, k
             try:
                 async with term:
                     result = await work(term)
+                    # Before the body is left, which may end a term that drains.
+                    is_done = term._is_done(result, told=told)
             except Exception as error:
                 if term._is_failed_by(error):
                     raise
                 continue
-            if term.is_current() and not term.is_draining and not keep_leading:
+            if is_done and not keep_leading:
                 break
     finally:
         await terms.aclose()

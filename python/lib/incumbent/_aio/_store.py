@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
-from incumbent import _incumbent, _inside
+from incumbent import _exit, _incumbent, _inside
 from incumbent._aio import _drain, _health
 from incumbent._aio._candidate import Candidate
 from incumbent._aio._drain import DrainHandler
@@ -223,6 +223,7 @@ def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreS
         # Imported late: logging takes longer to import than this package.
         from incumbent import _log
 
+        _exit.prepare()
         _log.start()
         return Store(OpenStore(await answer(_incumbent.open_store(url, given), timeout)))
 

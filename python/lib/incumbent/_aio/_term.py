@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from incumbent import _incumbent, _inside
 from incumbent._aio._loop import answer, wakeups
-from incumbent._base import BaseTerm
+from incumbent._base import BaseTerm, is_end
 from incumbent._types import Reason
 from incumbent.errors import TermEnded
 
@@ -21,9 +21,10 @@ class _Scope(_inside.Work):
 
     __slots__ = ("_cancelling", "_ended", "_message", "_post", "_task", "fired")
 
-    def __init__(self, term: _incumbent.Term, task: asyncio.Task[Any]) -> None:
+    def __init__(self, face: Term, task: asyncio.Task[Any]) -> None:
+        term = face._native
         _inside.hand_on(term, task)
-        super().__init__(term)
+        super().__init__(term, face)
         self.fired = False
         self._task = task
         self._post = wakeups()
@@ -87,7 +88,7 @@ class Term(BaseTerm):
             message = "`async with term` has to be inside a task"
             raise RuntimeError(message)
         self.check()
-        self._scopes.append(_Scope(self._native, task))
+        self._scopes.append(_Scope(self, task))
         return self
 
     async def __aexit__(
@@ -105,7 +106,9 @@ class Term(BaseTerm):
         # entered for it, and has most likely ended since.
         scope = max(reversed(self._scopes), key=lambda scope: (scope.is_of(task), scope.is_done()))
         self._scopes.remove(scope)
-        if scope.leave(kind, task):
+        is_ended = scope.leave(kind, task)
+        # A task group wraps the end of the term that one of its tasks has found.
+        if is_ended or (is_end(error) and not isinstance(error, TermEnded) and not self.is_current()):
             raise TermEnded(self.reason or Reason.EXPIRED) from error
 
     async def ended(self) -> Reason:
@@ -115,3 +118,21 @@ class Term(BaseTerm):
     async def draining(self) -> None:
         """Waits until the leader begins to leave of its own accord, or the term is over. Does not hold the term."""
         await answer(self._native.draining())
+        self._drain.is_noticed = True
+
+
+def current_term() -> Term | None:
+    """Returns the term whose work the caller is part of; None outside of such work.
+
+    For code deep inside of that work, which sends the token or checks the term::
+
+        def charge(invoice):
+            term = incumbent.current_term()
+            if term is not None:
+                term.check()
+
+    The work is an ``async with term``, the body of a loop over :meth:`Candidate.terms`, a function that ``leader_only``
+    guards, or one that ``run`` or ``lead`` has called. Tasks, and functions of ``asyncio.to_thread``, inherit the term
+    from what started them, and keep it after its end: ``check()`` raises then. Other threads do not inherit it.
+    """
+    return Term._seen_as(_inside.current())

@@ -66,7 +66,7 @@ class Callbacks(NamedTuple):
             if isinstance(event, Won):
                 if hold is not None:
                     _finish(held)
-                    held = _inside.Work(hold.term, hold)
+                    held = _inside.Work(hold.term, event.term, hold)
                 _call(self.on_won, event.term if error_ends_term else None, event.term)
             elif isinstance(event, Draining):
                 left: float = event.term.drain_remaining or 0.0

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Union
 
 from incumbent import _incumbent
-from incumbent._base import BaseCandidate, BaseTerms
+from incumbent._base import BaseCandidate, BaseTerms, is_end
 from incumbent._failed import failed
 from incumbent._types import (
     Draining,
@@ -21,7 +21,6 @@ from incumbent._types import (
     Won,
     event_of,
 )
-from incumbent.errors import TermEnded
 from incumbent.sync._callbacks import Callbacks
 from incumbent.sync._term import Term
 from incumbent.sync._wait import Stream, answer
@@ -46,7 +45,7 @@ class Terms(BaseTerms):
             self._is_asked = False
         if hold is None:
             raise StopIteration
-        return Term(self._begin(hold, threading.get_ident()))
+        return self._begin(hold, threading.get_ident(), Term)
 
     def close(self) -> None:
         """Ends the iteration."""
@@ -106,7 +105,7 @@ class Candidate(BaseCandidate[Term]):
             with term:
                 work(term)
         except Exception as error:
-            if term._is_failed_by(error) and not isinstance(error, TermEnded):
+            if term._is_failed_by(error) and not is_end(error):
                 failed(error, work)
         except BaseException:
             if term.is_current():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Literal, ParamSpec, TypeVar, Union, overload
+from typing import Any, Literal, ParamSpec, TypeVar, Union, overload
 
 from incumbent import _leader_only
 from incumbent.errors import TermEnded
@@ -13,7 +13,7 @@ from incumbent.sync._candidate import Candidate
 P = ParamSpec("P")
 R = TypeVar("R")
 
-CandidateOrGetter = Union[Candidate, Callable[[], Candidate]]
+CandidateOrGetter = Union[Candidate, Callable[[], Candidate], Callable[[Any], Candidate]]
 
 
 @overload
@@ -37,6 +37,9 @@ def leader_only(
         @leader_only(lambda: worker.candidate, otherwise="skip")
         def send_invoices() -> None: ...
 
+    A function of one parameter gets the first argument of the call, which is the object where a method is decorated:
+    ``@leader_only(lambda self: self.candidate)``.
+
     The end of the term does not stop the function: inside, ``candidate.term`` has the token, and ``term.check()``
     raises. For ``async def`` use :func:`incumbent.leader_only`; a generator is refused, because it runs after the call.
     """
@@ -51,9 +54,11 @@ def leader_only(
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(f"{function!r} is a generator, which runs after the call; iterate in a guarded function")
 
+        choose = _leader_only.chooser(candidate)
+
         @functools.wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R | None:
-            chosen = candidate if isinstance(candidate, Candidate) else candidate()
+            chosen: Candidate = choose(args)
             term = chosen.term
             if term is not None:
                 try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from incumbent import _incumbent, _inside, _log, _refusals
+from incumbent import _exit, _incumbent, _inside, _log, _refusals
 from incumbent._open import OpenCandidate, OpenStore
 from incumbent._settings import CampaignSettings, InitSettings, Length, StoreSettings, interval_of
 from incumbent._types import (
@@ -59,11 +60,9 @@ class Store:
         :class:`TimedOutError`. The other settings, and the errors, are the same as for
         :meth:`incumbent.Store.campaign`.
         """
-        if callable(drain):
-            raise TypeError(_refusals.drain_function(repr(drain)))
+        given, interval = campaign_of(drain, health, health_interval, **settings)
         _log.refresh()
-        given: dict[str, object] = {**settings, "drain": drain}
-        native = answer(self._native.campaign(election, given, interval_of(health, health_interval)), timeout)
+        native = answer(self._native.campaign(election, given, interval), timeout)
         if health is not None:
             _health.start(native, health)
         return Candidate(OpenCandidate(native, self._native))
@@ -105,9 +104,25 @@ def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreS
     It waits until the store is open, for at most ``timeout`` seconds; otherwise like :func:`incumbent.connect`, which
     lists the URLs and the settings.
     """
-    given: dict[str, object] = {**settings}
+    return opened(url, {**settings}, timeout)
+
+
+def opened(
+    url: str, given: dict[str, object], timeout: float | None = None, is_stopped: Callable[[], bool] | None = None
+) -> Store:
+    """Opens a store with settings that may be wrong; raises :class:`Stopped` once ``is_stopped`` returns true."""
+    _exit.prepare()
     _log.start()
-    return Store(OpenStore(answer(_incumbent.open_store(url, given), timeout)))
+    return Store(OpenStore(answer(_incumbent.open_store(url, given), timeout, is_stopped)))
+
+
+def campaign_of(
+    drain: Any = None, health: Any = None, health_interval: Any = None, timeout: float | None = None, **settings: Any
+) -> tuple[dict[str, object], Any]:
+    """Returns the settings of a campaign, and the interval of its health check, as the compiled part takes them."""
+    if callable(drain):
+        raise TypeError(_refusals.drain_function(repr(drain)))
+    return {**settings, "drain": drain}, interval_of(health, health_interval)
 
 
 def init(url: str, *, timeout: float | None = None, **settings: Unpack[InitSettings]) -> InitReport:

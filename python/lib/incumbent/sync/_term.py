@@ -16,8 +16,8 @@ class _Body(_inside.Work):
 
     __slots__ = ("owner",)
 
-    def __init__(self, term: _incumbent.Term, owner: int) -> None:
-        super().__init__(term)
+    def __init__(self, face: Term, owner: int) -> None:
+        super().__init__(face._native, face)
         self.owner = owner
 
 
@@ -49,12 +49,13 @@ class Term(BaseTerm):
         :class:`TimedOutError` after ``timeout`` seconds. Does not hold the term.
         """
         answer(self._native.draining(), timeout)
+        self._drain.is_noticed = True
 
     def __enter__(self) -> Term:
         self.check()
         here = threading.get_ident()
         _inside.hand_on(self._native, here)
-        self._bodies.append(_Body(self._native, here))
+        self._bodies.append(_Body(self, here))
         return self
 
     def __exit__(
@@ -77,3 +78,11 @@ class Term(BaseTerm):
             body.finish()
             return
         raise _inside.left_too_often()
+
+
+def current_term() -> Term | None:
+    """Returns the term whose work the caller is part of; None outside of such work. See :func:`incumbent.current_term`.
+
+    A thread inherits it only from ``asyncio.to_thread``, or by ``contextvars.copy_context().run``.
+    """
+    return Term._seen_as(_inside.current())

@@ -7,16 +7,45 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from incumbent import _incumbent
+from incumbent import _green, _incumbent
 from incumbent.errors import TimedOutError
 
 T = TypeVar("T")
 U = TypeVar("U")
 
+STOP = 0.1
+"""The longest delay, in seconds, of a stop from another thread or a signal."""
 
-def _is_main() -> bool:
-    # Python handles signals, such as Ctrl-C, on this thread: its waits check for them.
-    return threading.current_thread() is threading.main_thread()
+
+class Stopped(BaseException):
+    """The wait was ended from another thread, or by a signal."""
+
+
+def _is_ready(
+    source: _incumbent.Operation[T] | _incumbent.Feed[T],
+    timeout: float | None,
+    posted: list[_incumbent.Mailbox],
+) -> bool:
+    """Waits until there may be something to take; returns whether there may. ``posted`` are the mailboxes of earlier waits
+    for the same source that timed out."""
+    select = _green.select()
+    if select is None:
+        # Python handles signals, such as Ctrl-C, on the main thread: its waits check for them.
+        return source.wait(timeout, threading.current_thread() is threading.main_thread())
+    if posted:
+        mailbox = posted.pop()
+    else:
+        mailbox = _incumbent.Mailbox()
+        if not source.post(mailbox, 1):
+            return True
+    try:
+        readable = bool(select([mailbox.fileno()], [], [], timeout)[0])
+    except BaseException:
+        posted.append(mailbox)
+        raise
+    if not readable:
+        posted.append(mailbox)
+    return readable
 
 
 class _Deadline:
@@ -35,12 +64,24 @@ class _Deadline:
         return TimedOutError(f"nothing came within {self._timeout} s")
 
 
-def answer(operation: _incumbent.Operation[T], timeout: float | None = None) -> T:
-    """Waits for an operation, and cancels it when the wait is interrupted or times out."""
-    deadline, is_main = _Deadline(timeout), _is_main()
+def answer(
+    operation: _incumbent.Operation[T],
+    timeout: float | None = None,
+    is_stopped: Callable[[], bool] | None = None,
+) -> T:
+    """Waits for an operation, and cancels it when the wait is interrupted or times out; raises :class:`Stopped` once
+    ``is_stopped`` returns true."""
+    deadline = _Deadline(timeout)
+    posted: list[_incumbent.Mailbox] = []
     try:
         while (taken := operation.take()) is None:
-            if not operation.wait(deadline.left(), is_main):
+            left = deadline.left()
+            if is_stopped is None:
+                if not _is_ready(operation, left, posted):
+                    raise deadline.missed()
+            elif is_stopped():
+                raise Stopped
+            elif not _is_ready(operation, STOP if left is None else min(left, STOP), posted) and left == 0:
                 raise deadline.missed()
     except BaseException:
         operation.cancel()
@@ -51,7 +92,7 @@ def answer(operation: _incumbent.Operation[T], timeout: float | None = None) -> 
 class Stream(Generic[U]):
     """A feed of the compiled part, as an iterator."""
 
-    __slots__ = ("_convert", "_feed", "_timeout")
+    __slots__ = ("_convert", "_feed", "_posted", "_timeout")
 
     def __init__(
         self, feed: _incumbent.Feed[T], convert: Callable[[T], U], timeout: float | None = None
@@ -59,6 +100,7 @@ class Stream(Generic[U]):
         self._feed: _incumbent.Feed[Any] = feed
         self._convert: Callable[[Any], U] = convert
         self._timeout = timeout
+        self._posted: list[_incumbent.Mailbox] = []
 
     @property
     def missed(self) -> int:
@@ -69,9 +111,9 @@ class Stream(Generic[U]):
         return self
 
     def __next__(self) -> U:
-        deadline, is_main = _Deadline(self._timeout), _is_main()
+        deadline = _Deadline(self._timeout)
         while (taken := self._feed.take()) is None:
-            if not self._feed.wait(deadline.left(), is_main):
+            if not _is_ready(self._feed, deadline.left(), self._posted):
                 raise deadline.missed()
         if not taken:
             raise StopIteration
