@@ -2,7 +2,7 @@
 
 import { isMainThread } from 'node:worker_threads';
 
-import { addon } from './addon.js';
+import { addon, lazily } from './addon.js';
 import { answer, loopProbe, type WaitLimits } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
@@ -34,7 +34,7 @@ import { leaderOf, type CandidateInfo, type ElectionInfo, type InitReport, type 
 const LIMIT_MS = 3000;
 
 /** The stores that this build can open, each by the scheme of its URLs. Kafka is built in on request. */
-export const STORES: readonly string[] = Object.freeze(addon.stores());
+export const STORES: readonly string[] = lazily(() => addon.stores());
 
 /**
  * A store that is open for elections, made by {@link connect}. It has one connection and one watch for all its
