@@ -1,6 +1,6 @@
 /**
- * The work that code runs inside of: which term it is for, and whether a drain waits for it. Code that resigns there must
- * not wait for the drain: it would wait for itself.
+ * The work around the code that runs: its term, and whether a drain waits for it. Code that resigns there must not wait
+ * for the drain: it would wait for itself.
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
