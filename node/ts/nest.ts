@@ -48,33 +48,31 @@ interface Metadata {
   defineMetadata(key: unknown, value: unknown, target: object): void;
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- any method
-type Method = (...args: any[]) => Promise<any>;
-
 /**
  * Makes a method of a provider or a controller run only where the application leads: elsewhere a call rejects with a
- * {@link NotLeaderError}, or with `otherwise: 'skip'` does nothing. See {@link leaderOnly}: the drain waits for the call, and
+ * `NotLeaderError`, or with `otherwise: 'skip'` does nothing. See {@link leaderOnly}: the drain waits for the call, and
  * `currentTerm()` has the term. `election` is needed where an application has several.
  */
 export function LeaderOnly(
   settings: LeaderOnlyOptions & { election?: string | undefined } = {},
-): (target: object, name: string | symbol, descriptor: TypedPropertyDescriptor<Method>) => void {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- any method that waits
+): (target: object, name: string | symbol, descriptor: TypedPropertyDescriptor<(...args: any[]) => Promise<any>>) => void {
   const { election, ...options } = settings;
   const token = candidateToken(election);
   const place = Symbol.for(String(typeof token === 'string' ? token : 'incumbent candidate'));
   return (target, _, descriptor) => {
-    const method = descriptor.value as Method;
-    // Checks the settings where they are written.
-    leaderOnly(() => undefined, method, options);
+    const method = descriptor.value;
+    // Checks what is given where it is written.
+    leaderOnly(() => undefined, method as () => Promise<unknown>, options);
     Inject(token)(target, place);
     const guarded = function (this: { [place]?: Candidate }, ...args: unknown[]): Promise<unknown> {
-      return leaderOnly(() => this[place], method, options).apply(this, args);
+      return leaderOnly(() => this[place], method as (...args: unknown[]) => Promise<unknown>, options).apply(this, args);
     };
-    Object.defineProperty(guarded, 'name', { value: method.name });
+    Object.defineProperty(guarded, 'name', { value: method?.name });
     // What decorators below this one left, such as the times of a scheduler.
     const metadata = Reflect as unknown as Metadata;
-    for (const key of metadata.getMetadataKeys(method)) {
-      metadata.defineMetadata(key, metadata.getMetadata(key, method), guarded);
+    for (const key of metadata.getMetadataKeys(method as object)) {
+      metadata.defineMetadata(key, metadata.getMetadata(key, method as object), guarded);
     }
     descriptor.value = guarded;
   };
