@@ -10,7 +10,7 @@ import incumbent.raw.shutDown as releaseAll
  * Closes every store and candidate of this library, ends its threads, and removes its shutdown hook: for a program that is
  * unloaded while its virtual machine continues to run, such as an application that a server deploys again. Leaders drain for at
  * most 10 s, and the release of their keys takes at most 3 s; the calling thread waits for both. Nothing can be opened after it.
- * For code outside of the work of a term.
+ * For code outside of the work of a term. JNA keeps the compiled part mapped.
  */
 public fun shutDown(): Unit = Exit.shutDown()
 
