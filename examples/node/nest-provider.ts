@@ -1,4 +1,4 @@
-// A NestJS provider that leads while its application runs, and leaves with it.
+// An application of NestJS that leads while it runs, with a method that only the leader runs.
 //
 //     npx tsc -p . && node nest-provider.js sqlite:elections.db
 //
@@ -8,54 +8,56 @@ import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { connect, type Candidate, type CandidateStatus, type Store, type Term } from 'incumbent';
+import { Candidate, currentTerm, type CandidateStatus, type Term } from 'incumbent';
+import { IncumbentModule, LeaderOnly } from 'incumbent/nest';
 
 @Injectable()
-export class Newsletter {
-  /** Sends the token with every request, so that the resource can refuse a former leader. */
-  send(token: string): void {
-    console.log('sent with token', token);
-  }
-}
-
-@Injectable()
-export class Election implements OnApplicationBootstrap, OnApplicationShutdown {
-  #store?: Store;
-  #candidate?: Candidate;
+export class Newsletter implements OnApplicationBootstrap, OnApplicationShutdown {
   #leading?: Promise<void>;
 
-  constructor(private readonly newsletter: Newsletter) {}
+  constructor(private readonly candidate: Candidate) {}
 
-  async onApplicationBootstrap(): Promise<void> {
-    this.#store = await connect(process.argv[2] ?? 'memory:', { timeout: 10_000 });
-    this.#candidate = await this.#store.campaign('newsletter');
-    this.#leading = this.#candidate.lead((term) => this.work(term));
+  /** The token goes along with every request, so that the resource can refuse a leader of the past. */
+  @LeaderOnly()
+  async send(): Promise<void> {
+    console.log('sent with token', currentTerm()?.token);
   }
 
-  /** Nest waits for this: the work finishes, and leadership is released. */
+  onApplicationBootstrap(): void {
+    this.#leading = this.candidate.lead((term) => this.work(term));
+  }
+
+  /** The module has closed the candidate before: the work has finished, and leadership is given back. */
   async onApplicationShutdown(): Promise<void> {
-    await this.#store?.close();
     await this.#leading;
   }
 
   /** For a health route. */
-  status(): CandidateStatus | undefined {
-    return this.#candidate?.status();
+  status(): CandidateStatus {
+    return this.candidate.status();
   }
 
   private async work(term: Term): Promise<void> {
     console.log('leading with token', term.token);
     while (!term.drainSignal.aborted) {
-      this.newsletter.send(term.token);
+      await this.send();
       await sleep(1000, null, { signal: term.drainSignal }).catch(() => undefined);
     }
     console.log('the last newsletter is sent');
   }
 }
 
-@Module({ providers: [Newsletter, Election], exports: [Election] })
-export class ElectionModule {}
+@Module({
+  imports: [
+    IncumbentModule.register('newsletter', {
+      store: process.argv[2] ?? 'memory:',
+      storeSettings: { timeout: 10_000 },
+    }),
+  ],
+  providers: [Newsletter],
+})
+export class AppModule {}
 
-const app = await NestFactory.createApplicationContext(ElectionModule, { logger: ['warn', 'error'] });
+const app = await NestFactory.createApplicationContext(AppModule, { logger: ['warn', 'error'] });
 // Without this call Nest runs no hook on SIGTERM and SIGINT.
 app.enableShutdownHooks();

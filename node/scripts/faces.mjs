@@ -2,7 +2,7 @@
 
 import { copyFileSync, writeFileSync } from 'node:fs';
 
-for (const name of ['index', 'testing']) {
+for (const name of ['index', 'nest', 'testing']) {
   for (const end of ['mjs', 'd.mts']) {
     writeFileSync(new URL(`../dist/${name}.${end}`, import.meta.url), `export * from './${name}.js';\n`);
   }

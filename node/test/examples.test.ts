@@ -65,7 +65,7 @@ test('the observer prints the leader and the vacancy after it', async () => {
   await observer.expect('no leader');
 });
 
-test('the provider of NestJS leads while its application runs, and leaves with it', async () => {
+test('the application of NestJS leads while it runs, and leaves as it is shut down', async () => {
   const { folder, url } = installed();
   const compiler = join(PACKAGE, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [compiler, '-p', folder], { stdio: 'inherit' });

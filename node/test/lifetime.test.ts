@@ -54,3 +54,10 @@ test.each(['listens', 'reads'])('the last event is delivered before the process 
   await process.expect('lost CLOSED');
   expect([await process.ended, process.errors]).toEqual([0, '']);
 });
+
+test('a program that only loads the package has no handle of it', async () => {
+  const process = program('loads.mjs');
+  expect(await process.expect('open')).toBe('[]');
+  expect(await process.expect('stores')).toBe('true true true true');
+  expect([await process.ended, process.errors]).toEqual([0, '']);
+});

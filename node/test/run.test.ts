@@ -126,3 +126,28 @@ test('a second signal of a person who cannot wait ends the process at once', asy
   leader.child.kill('SIGINT');
   expect(await leader.ended).toBe(130);
 });
+
+test('any number of runs listen to each signal once, and all of them end by it', async () => {
+  const leaders = program('many.mjs', 'runs');
+  expect(await leaders.expect('leading')).toBe('1 1');
+  leaders.child.kill('SIGTERM');
+  expect(await leaders.expect('ended')).toBe('true 0 0');
+  expect([await leaders.ended, leaders.errors, leaders.lines]).toEqual([0, '', []]);
+});
+
+test('any number of waits listen to one AbortSignal once, and all of them end by it', async () => {
+  const waits = program('many.mjs', 'waits');
+  expect(await waits.expect('ended')).toBe('true 48');
+  expect([await waits.ended, waits.errors, waits.lines]).toEqual([0, '', []]);
+});
+
+test.each([
+  ['default', ['warned INCUMBENT_NO_SIGNALS']],
+  ['signal', []],
+  ['none', []],
+])('a run in a worker thread is warned once that no signal of the process ends it: %s', async (settings, warnings) => {
+  const leaders = program('run-thread.mjs', settings);
+  expect(await leaders.ended).toBe(0);
+  const of = (what: string): string[] => leaders.lines.filter((line) => line.startsWith(what));
+  expect([of('warned'), of('leading').length, of('ended').length]).toEqual([warnings, 2, 1]);
+});

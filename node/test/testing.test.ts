@@ -3,9 +3,9 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 
-import { InvalidSettingError } from '../dist/index.js';
+import { InvalidSettingError, TimedOutError } from '../dist/index.js';
 import { ManualClock, ScriptedElection, faultyStore, until } from '../dist/testing.js';
 import { SHORT, event, won } from './support.js';
 
@@ -97,6 +97,16 @@ test('a store has the faults that the test asks for', async () => {
 
 test('an unknown reason is refused', () => {
   expect(() => new ScriptedElection().revoke('BORED' as 'CLOSED')).toThrow('"BORED" is not a reason');
+});
+
+test('until waits in a test with fake timers, and so does the time limit of a call', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const election = new ScriptedElection();
+  let asked = 0;
+  await until('it was asked for the third time', () => (asked += 1) === 3);
+  await expect(until('never', () => false, 20)).rejects.toThrow('waited 20 ms for: never');
+  await expect(election.candidate.nextTerm({ timeout: 20 })).rejects.toBeInstanceOf(TimedOutError);
 });
 
 test('node:test runs with it, and ends though nothing was closed', () => {

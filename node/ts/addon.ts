@@ -104,4 +104,29 @@ function load(): Addon {
   throw explain(name, undefined);
 }
 
-export const addon: Addon = load();
+let loaded: Addon | undefined;
+
+/**
+ * The compiled part. Loaded at its first use: it has a handle of its own, and a program that only loads this package, as a
+ * test does, has none.
+ */
+export const addon: Addon = new Proxy({} as Addon, {
+  get: (_, name) => Reflect.get((loaded ??= load()), name) as unknown,
+});
+
+/** Returns a list that is made at its first use. */
+export function lazily(make: () => string[]): readonly string[] {
+  const list: string[] = [];
+  const filled = (): string[] => {
+    if (!Object.isFrozen(list)) {
+      Object.freeze(Object.assign(list, make()));
+    }
+    return list;
+  };
+  return new Proxy(list, {
+    get: (_, name) => Reflect.get(filled(), name) as unknown,
+    has: (_, name) => Reflect.has(filled(), name),
+    ownKeys: () => Reflect.ownKeys(filled()),
+    getOwnPropertyDescriptor: (_, name) => Reflect.getOwnPropertyDescriptor(filled(), name),
+  });
+}

@@ -3,14 +3,15 @@
 import { EventEmitter } from 'node:events';
 import { inspect } from 'node:util';
 
-import { answer, keepAlive, whenDone } from './notifier.js';
-import { answerOf, check } from './errors.js';
+import { answer, keepAlive, whenDone, type Wait, type WaitLimits } from './notifier.js';
+import { ClosedError, answerOf, check } from './errors.js';
 import { isEvent, type CandidateEmitter } from './emitter.js';
 import { Handlers, type Held } from './handlers.js';
 import { Work, isInside } from './inside.js';
 import { lead } from './lead.js';
 import type { Candidate as NativeCandidate, Feed, Hold as NativeHold, Item, Operation, Term as NativeTerm } from './native.js';
-import { callable, options as optionsOf, signalIn, text, type HandlerSettings } from './settings.js';
+import { callable, limitsIn, options as optionsOf, signalIn, text, type HandlerSettings } from './settings.js';
+import { whenAborted } from './signals.js';
 import { Stream } from './stream.js';
 import { Term, type TermStatus } from './term.js';
 import { leaderOf, type Event, type Leader, type Reason, type State, type Warning } from './types.js';
@@ -131,6 +132,22 @@ export class Candidate extends Emitter implements AsyncDisposable {
   }
 
   /**
+   * Waits for the current or the next term. Does not hold the term: {@link Term.hold} does that, and a drain waits for it.
+   *
+   * Rejects with a {@link ClosedError} when the campaign is over, with a {@link TimedOutError} at the `timeout`, and with
+   * the reason of a `signal` that is aborted. The campaign continues then.
+   */
+  async nextTerm(options: WaitLimits = {}): Promise<Term> {
+    const limits = limitsIn({ ...optionsOf(options, 'nextTerm', ['signal', 'timeout']) });
+    const hold = await this.#next(undefined, { what: 'the wait for a term', ...limits });
+    if (hold === null) {
+      throw new ClosedError('CLOSED', 'the candidate is closed');
+    }
+    hold.release();
+    return this.#termOf(hold.term);
+  }
+
+  /**
    * Returns an iterator over every term of this candidate, until the campaign is over. The body of the loop is work of
    * the term: a drain waits for it. When the body ends before the term does, the term continues, and the loop proceeds
    * to the next term.
@@ -239,12 +256,12 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return `Candidate ${inspect(this.status(), options)}`;
   }
 
-  #answer<T>(operation: Operation): Promise<T> {
-    return answer(operation, { isUnref: this.#isUnref });
+  #answer<T>(operation: Operation, limits?: Wait): Promise<T> {
+    return answer(operation, { isUnref: this.#isUnref, ...limits });
   }
 
-  #next(after?: NativeTerm): Promise<NativeHold | null> {
-    const next = this.#answer<NativeHold | null>(this.#native.nextTerm(after));
+  #next(after?: NativeTerm, limits?: Wait): Promise<NativeHold | null> {
+    const next = this.#answer<NativeHold | null>(this.#native.nextTerm(after), limits);
     const forget = (): void => void this.#awaited.delete(next);
     this.#awaited.add(next);
     next.then(forget, forget);
@@ -313,7 +330,7 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
   #isAsking = false;
   #isClosed = false;
   readonly #signal: AbortSignal | undefined;
-  readonly #abort = (): void => this.#close(this.#signal);
+  #unlisten: (() => void) | undefined;
 
   private constructor(
     next: (after?: NativeTerm) => Promise<NativeHold | null>,
@@ -353,7 +370,7 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
     return new Promise((resolve, reject) => {
       // Listens only while there is something to end: the signal may outlast many iterations.
       if (this.#waiters.push({ work, resolve, reject }) === 1) {
-        this.#signal?.addEventListener('abort', this.#abort);
+        this.#listen(true);
       }
       this.#ask();
     });
@@ -361,6 +378,7 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
 
   /** Ends the iteration and the turn; waiters learn that it is over. */
   return(): Promise<IteratorReturnResult<undefined>> {
+    this.#work?.leave();
     this.#close();
     return Promise.resolve({ done: true, value: undefined });
   }
@@ -404,21 +422,21 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
       return;
     }
     if (this.#waiters.length === 0) {
-      this.#signal?.removeEventListener('abort', this.#abort);
+      this.#listen(false);
     }
     const term = this.#termOf(hold.term);
     // The work of a term that is over, if the next was requested in advance.
     this.#work?.finish();
     this.#work = waiter.work;
     this.#last = hold.term;
-    waiter.work.begin(hold, term.token);
+    waiter.work.begin(hold, term);
     waiter.resolve({ done: false, value: term });
   }
 
   /** Ends the iteration; the waiters get the reason of the signal that ended it, if any. */
   #close(signal?: AbortSignal): void {
     this.#isClosed = true;
-    this.#signal?.removeEventListener('abort', this.#abort);
+    this.#listen(false);
     this.#work?.finish();
     if (signal !== undefined) {
       this.#fail(signal.reason);
@@ -427,6 +445,13 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
       work.finish();
       resolve({ done: true, value: undefined });
     }
+  }
+
+  /** Begins, or ends, to listen for the abort of the signal. */
+  #listen(begins: boolean): void {
+    this.#unlisten?.();
+    const signal = begins ? this.#signal : undefined;
+    this.#unlisten = signal && whenAborted(signal, () => this.#close(signal));
   }
 
   #fail(error: unknown): void {

@@ -84,7 +84,7 @@ export class Handlers {
         case 'won':
           work?.finish();
           work = new Work();
-          work.begin(hold ?? this.#hold(event.term), event.term.token);
+          work.begin(hold ?? this.#hold(event.term), event.term);
           this.#call('won', [event.term], this.#ending(event.term));
           if (this.#listeners('draining').length === 0 && this.#settings.drain === undefined) {
             work.finish();
@@ -113,7 +113,7 @@ export class Handlers {
 
   #drain(term: Term, reason: Reason, held: Work | undefined): void {
     const work = new Work();
-    work.begin(this.#hold(term), term.token);
+    work.begin(this.#hold(term), term);
     held?.finish();
     const { drain } = this.#settings;
     const report = this.#ending(term);

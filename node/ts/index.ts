@@ -30,6 +30,8 @@ export {
   type Code,
 } from './errors.js';
 export type { CandidateEmitter, CandidateEvents } from './emitter.js';
+export { currentTerm } from './inside.js';
+export { leaderOnly, type LeaderOnlyOptions } from './leader-only.js';
 export type { WaitLimits } from './notifier.js';
 export { logTo, type LogLevel, type LogRecord, type Logger } from './log.js';
 export type { CampaignSettings, DrainHandler, InitSettings, Length, StoreSettings, UrlSettings } from './settings.js';

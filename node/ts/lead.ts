@@ -26,7 +26,7 @@ export async function lead(
     const { hold, term } = turn;
     last = term;
     const inside = new Work();
-    inside.begin(hold, term.token);
+    inside.begin(hold, term);
     try {
       await inside.run(() => run(term, work));
     } catch (error) {
@@ -56,7 +56,7 @@ export async function run<T>(term: Term, work: (term: Term) => T): Promise<Await
 }
 
 /** Whether the error comes from the aborted signal. */
-function isOf(signal: AbortSignal, error: unknown): boolean {
+export function isOf(signal: AbortSignal, error: unknown): boolean {
   const { name, cause } = (error ?? {}) as { name?: unknown; cause?: unknown };
   return error === signal.reason || cause === signal.reason || name === 'AbortError';
 }

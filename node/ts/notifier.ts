@@ -3,6 +3,9 @@
 import { addon } from './addon.js';
 import type { LoopProbe, Notifier, Operation } from './native.js';
 import { TimedOutError, errorOf } from './errors.js';
+import { outside } from './inside.js';
+import { whenAborted } from './signals.js';
+import { clearTimeout, setTimeout } from './timers.js';
 
 /** An object that notifies when there is something to take. */
 interface Source {
@@ -17,15 +20,24 @@ let held = 0;
 const PROBE = 0;
 let present: LoopProbe | undefined;
 
-const notifier = new addon.Notifier((id) => {
-  if (id === PROBE) {
-    present?.answered();
-    return;
-  }
-  const callback = waiting.get(id);
-  waiting.delete(id);
-  callback?.();
-});
+let made: Notifier | undefined;
+
+/** The notifier of this event loop. Made at its first use: a program that only loads this package has no handle of it. */
+function notifier(): Notifier {
+  made ??= outside(
+    () =>
+      new addon.Notifier((id) => {
+        if (id === PROBE) {
+          present?.answered();
+          return;
+        }
+        const callback = waiting.get(id);
+        waiting.delete(id);
+        callback?.();
+      }),
+  );
+  return made;
+}
 
 /**
  * Calls `callback` when there is something to take, and returns a function that forgets it. Returns null if there is
@@ -38,7 +50,7 @@ export function whenReady(source: Source, callback: () => void): (() => void) | 
   const id = last;
   waiting.set(id, callback);
   const forget = (): void => void waiting.delete(id);
-  if (source.notify(notifier, id)) {
+  if (source.notify(notifier(), id)) {
     return forget;
   }
   forget();
@@ -50,7 +62,7 @@ export function whenReady(source: Source, callback: () => void): (() => void) | 
  * running.
  */
 export function loopProbe(): LoopProbe {
-  present ??= new addon.LoopProbe(notifier, PROBE);
+  present ??= new addon.LoopProbe(notifier(), PROBE);
   return present;
 }
 
@@ -59,7 +71,7 @@ export function keepAlive(): () => void {
   let isOver = false;
   held += 1;
   if (held === 1) {
-    notifier.hold();
+    notifier().hold();
   }
   return () => {
     if (isOver) {
@@ -68,7 +80,7 @@ export function keepAlive(): () => void {
     isOver = true;
     held -= 1;
     if (held === 0) {
-      notifier.letGo();
+      notifier().letGo();
     }
   };
 }
@@ -131,9 +143,7 @@ export function answer<T>(operation: Operation, { what, isUnref, signal, timeout
       reject(error);
     };
     if (signal !== undefined) {
-      const abort = (): void => stop(signal.reason as Error);
-      signal.addEventListener('abort', abort);
-      atEnd.push(() => signal.removeEventListener('abort', abort));
+      atEnd.push(whenAborted(signal, () => stop(signal.reason as Error)));
     }
     if (timeout !== undefined) {
       const message = `${what} took longer than ${timeout} ms, its timeout`;
@@ -161,8 +171,10 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | unde
       abort();
       return;
     }
-    signal.addEventListener('abort', abort, { once: true });
-    const end = (): void => signal.removeEventListener('abort', abort);
+    const end = whenAborted(signal, () => {
+      end();
+      abort();
+    });
     promise.then(
       (value) => {
         end();

@@ -1,12 +1,15 @@
 /** One call for a program with work for the leader: connects, campaigns, works, and leaves when the program is stopped. */
 
 import { constants } from 'node:os';
+import { isMainThread } from 'node:worker_threads';
 
 import type { Candidate } from './candidate.js';
 import { run } from './lead.js';
 import { callable, plain, refused, signalIn, type CampaignSettings, type StoreSettings } from './settings.js';
+import { whenAborted, whenSignalled } from './signals.js';
 import { Store, connect } from './store.js';
 import type { Term } from './term.js';
+import { now } from './timers.js';
 
 /** The settings of {@link runAsLeader}: the campaign's, and the run's. */
 export interface RunSettings extends CampaignSettings {
@@ -18,7 +21,10 @@ export interface RunSettings extends CampaignSettings {
   timeout?: number | undefined;
   /** Whether to keep leading after the function has returned, until the run is stopped; false by default. */
   keepLeading?: boolean | undefined;
-  /** The signals of the process that end the run gracefully; `SIGTERM` and `SIGINT` by default. */
+  /**
+   * The signals of the process that end the run gracefully; `SIGTERM` and `SIGINT` by default, and none with `[]`. Node
+   * gives signals to the main thread only, so a run in a worker thread needs `signal`.
+   */
   stopOn?: readonly NodeJS.Signals[] | undefined;
 }
 
@@ -27,6 +33,9 @@ export interface RunSettings extends CampaignSettings {
  * process.
  */
 const SAME_REQUEST_MS = 1000;
+
+/** Whether this thread has been warned that it gets no signals. */
+let isWarned = false;
 
 /**
  * Campaigns in the election of that key, and calls `work` when this process leads. The store is a URL, or an open
@@ -114,25 +123,30 @@ function stopping(
   if (!known) {
     throw refused(stopOn, 'stopOn', 'a list of signals such as "SIGTERM"');
   }
+  if (!isMainThread && !isWarned && outer === undefined && stopOn.length > 0) {
+    isWarned = true;
+    const message =
+      'runAsLeader in a worker thread: Node gives signals to the main thread only, and none of them ends this run; ' +
+      'pass `signal` and abort it, or `stopOn: []` where the run ends by itself';
+    process.emitWarning(message, { type: 'IncumbentWarning', code: 'INCUMBENT_NO_SIGNALS' });
+  }
   const controller = new AbortController();
   const abort = (): void => controller.abort();
   let first: { name: NodeJS.Signals; at: number } | undefined;
-  const received = (name: NodeJS.Signals): void => {
-    const at = performance.now();
-    first ??= { name, at };
-    if (name !== first.name || at - first.at >= SAME_REQUEST_MS) {
-      process.exit(128 + constants.signals[name]);
-    }
-    abort();
-  };
-  stopOn.forEach((name) => process.on(name, received));
-  outer?.addEventListener('abort', abort);
+  const ends = [
+    whenSignalled(stopOn, (name) => {
+      const at = now();
+      first ??= { name, at };
+      if (name !== first.name || at - first.at >= SAME_REQUEST_MS) {
+        process.exit(128 + constants.signals[name]);
+      }
+      abort();
+    }),
+  ];
   if (outer?.aborted === true) {
     abort();
+  } else if (outer !== undefined) {
+    ends.push(whenAborted(outer, abort));
   }
-  const end = (): void => {
-    stopOn.forEach((name) => process.off(name, received));
-    outer?.removeEventListener('abort', abort);
-  };
-  return { signal: controller.signal, end };
+  return { signal: controller.signal, end: () => ends.forEach((end) => end()) };
 }

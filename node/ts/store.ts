@@ -2,7 +2,7 @@
 
 import { isMainThread } from 'node:worker_threads';
 
-import { addon } from './addon.js';
+import { addon, lazily } from './addon.js';
 import { answer, loopProbe, type WaitLimits } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
@@ -33,8 +33,8 @@ import { leaderOf, type CandidateInfo, type ElectionInfo, type InitReport, type 
 /** The time limit for the release of all keys when the process exits, in milliseconds. */
 const LIMIT_MS = 3000;
 
-/** The stores that this build can open, by the schemes of their URLs. Kafka needs a special build. */
-export const STORES: readonly string[] = Object.freeze(addon.stores());
+/** The stores that this build can open, each by the scheme of its URLs. Kafka is built in on request. */
+export const STORES: readonly string[] = lazily(() => addon.stores());
 
 /**
  * A store that is open for elections, made by {@link connect}. It has one connection and one watch for all its

@@ -7,10 +7,13 @@ import { addon } from './addon.js';
 import { whenDone } from './notifier.js';
 import { TermEndedError } from './errors.js';
 import { workFor, type Work } from './inside.js';
-import type { Hold as NativeHold, Operation, Term as NativeTerm } from './native.js';
+import type { Hold as NativeHold, NativeReason, Operation, Term as NativeTerm } from './native.js';
 import type { Reason } from './types.js';
 
-const REASONS = new Map(addon.reasons().map((reason) => [reason.code, reason]));
+/** What is known of a reason, by its code. */
+function known(reason: Reason): NativeReason | undefined {
+  return addon.reasons().find(({ code }) => code === reason);
+}
 
 /** Waits for an answer, and keeps the process alive if the candidate does. */
 type Wait = <T>(operation: Operation) => Promise<T>;
@@ -172,7 +175,7 @@ export class Term {
   #warn(reason: Reason): void {
     const wasHeld = [...this.#waiting].some((work) => work.isHolding);
     this.#waiting.clear();
-    if (!wasHeld || this.#isDrained || REASONS.get(reason)?.mayDrain !== true) {
+    if (!wasHeld || this.#isDrained || known(reason)?.mayDrain !== true) {
       return;
     }
     const message =
@@ -244,7 +247,7 @@ export class Hold implements Disposable, AsyncDisposable {
 
 /** Makes the error for a term that ended. */
 export function ended(reason: Reason): TermEndedError {
-  return new TermEndedError(reason, `the term ended: ${REASONS.get(reason)?.text ?? reason}`);
+  return new TermEndedError(reason, `the term ended: ${known(reason)?.text ?? reason}`);
 }
 
 /** Makes the error of a term that is over. */

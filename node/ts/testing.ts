@@ -17,6 +17,7 @@ import type {
 } from './native.js';
 import { callable, number, options as optionsOf, refused, text, type StoreSettings } from './settings.js';
 import { Store, opening } from './store.js';
+import { now, setTimeout } from './timers.js';
 import type { Reason } from './types.js';
 
 /** A clock that moves only when it is advanced. */
@@ -184,16 +185,19 @@ export async function faultyStore(
   return FaultyStore.of(await answer<NativeFaulty>(operation, { what: 'opening the store', ...limits }));
 }
 
-/** Waits until a condition is true: checks it repeatedly, and fails with the name of the condition. */
+/**
+ * Waits until a condition is true: checks it repeatedly, and fails with the name of the condition. It uses the timers and
+ * the clock of the time when this package was loaded, and so waits in tests with fake timers too.
+ */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
   limitMs = 30_000,
 ): Promise<void> {
   callable(isSo, 'isSo');
-  const limit = performance.now() + limitMs;
+  const limit = now() + limitMs;
   while (!(await isSo())) {
-    if (performance.now() > limit) {
+    if (now() > limit) {
       throw new Error(`waited ${limitMs} ms for: ${what}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 2));

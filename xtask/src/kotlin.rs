@@ -74,10 +74,17 @@ pub(crate) fn target() -> PathBuf {
     shell::target().join("kotlin")
 }
 
-/// Fetches what Maven needs for this project, unless that was done for the same project file.
+/// Versions of Kotlin and of its coroutines that applications have: those of Spring Boot 3.5, and of 4.0.
+const CONSUMERS: [(&str, &str); 2] = [("1.9.25", "1.8.1"), ("2.2.21", "1.10.2")];
+
+/// Fetches what Maven needs for this project and for [`consumers`], unless that was done for the same project files.
 pub(crate) fn fetch() -> Result<()> {
-    let pom = folder().join("pom.xml");
-    let wanted = fs::read(&pom).with_context(|| format!("cannot read {}", pom.display()))?;
+    let read = |name: &str| {
+        let pom = folder().join(name);
+        fs::read(&pom).with_context(|| format!("cannot read {}", pom.display()))
+    };
+    let (pom, consumer) = (read("pom.xml")?, read("consumer/pom.xml")?);
+    let wanted = [&*pom, &*consumer, format!("{CONSUMERS:?}").as_bytes()].concat();
     let marker = repository().join("fetched-for.xml");
     if fs::read(&marker).is_ok_and(|fetched| fetched == wanted) {
         return Ok(());
@@ -86,15 +93,15 @@ pub(crate) fn fetch() -> Result<()> {
     // Running the goals is the only way to fetch everything that they load, including the test runner's parts. An empty
     // project is enough.
     let scratch = tempfile::tempdir().context("no temporary folder")?;
-    fs::write(scratch.path().join("pom.xml"), &wanted).context("cannot write a pom.xml")?;
+    let test = "class EmptyTest { @org.junit.jupiter.params.ParameterizedTest\n\
+                @org.junit.jupiter.params.provider.ValueSource(ints = [1]) fun test(one: Int) { check(one == 1) } }\n";
     for (name, text) in [
-        ("src/main/kotlin/Empty.kt", "/** Nothing. */\nclass Empty\n"),
-        (
-            "src/test/kotlin/EmptyTest.kt",
-            "class EmptyTest { @org.junit.jupiter.params.ParameterizedTest\n\
-             @org.junit.jupiter.params.provider.ValueSource(ints = [1]) fun test(one: Int) { check(one == 1) } }\n",
-        ),
-        ("src/test/java/Nothing.java", "class Nothing {}\n"),
+        ("pom.xml", &*pom),
+        ("src/main/kotlin/Empty.kt", b"/** Nothing. */\nclass Empty\n"),
+        ("src/test/kotlin/EmptyTest.kt", test.as_bytes()),
+        ("src/test/java/Nothing.java", b"class Nothing {}\n"),
+        ("consumer/pom.xml", &*consumer),
+        ("consumer/src/test/kotlin/EmptyTest.kt", test.as_bytes()),
     ] {
         let path = scratch.path().join(name);
         fs::create_dir_all(path.parent().unwrap_or(scratch.path()))?;
@@ -103,6 +110,12 @@ pub(crate) fn fetch() -> Result<()> {
     let mut maven = maven_with(scratch.path());
     maven.current_dir(scratch.path()).args(["--activate-profiles", "release", "verify"]);
     shell::run(&mut maven)?;
+    let project = scratch.path().join("consumer");
+    for versions in CONSUMERS {
+        // An older compiler does not read what a newer one left.
+        shell::fresh(&project.join("target"))?;
+        shell::run(&mut consumer_with(&project, versions))?;
+    }
     fs::write(&marker, wanted).with_context(|| format!("cannot write {}", marker.display()))
 }
 
@@ -248,6 +261,9 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     let release = target().join("release");
     publish(&release)?;
     anyhow::ensure!(shell::succeeds(&mut trial(&release)?)?, "a project cannot use the packaged jar");
+    for (name, mut consumer) in consumers(&release)? {
+        anyhow::ensure!(shell::succeeds(&mut consumer)?, "{name} cannot use the packaged jar");
+    }
     Ok(release)
 }
 
@@ -287,6 +303,29 @@ pub(crate) fn trial(published: &Path) -> Result<Command> {
     maven.arg(format!("-Dincumbent.version={}", env!("CARGO_PKG_VERSION")));
     maven.arg(format!("-Dincumbent.published=file://{}", published.display()));
     Ok(maven)
+}
+
+/// Makes an application for each of the older versions of Kotlin that depends on the artefacts in a Maven repository, and
+/// returns its name and the command that builds it and runs its test, without the network. After [`trial`].
+pub(crate) fn consumers(published: &Path) -> Result<Vec<(String, Command)>> {
+    let made = CONSUMERS.map(|versions| {
+        let project = target().join("consumers").join(versions.0);
+        copy(&folder().join("consumer"), &shell::fresh(&project)?)?;
+        let mut maven = consumer_with(&project, versions);
+        maven.args(["--offline", "-Daether.offline.protocols=file"]);
+        maven.arg(format!("-Dincumbent.version={}", env!("CARGO_PKG_VERSION")));
+        maven.arg(format!("-Dincumbent.published=file://{}", published.display()));
+        Ok((format!("an application in Kotlin {}", versions.0), maven))
+    });
+    made.into_iter().collect()
+}
+
+/// The command that builds and tests such an application in its folder.
+fn consumer_with(project: &Path, (kotlin, coroutines): (&str, &str)) -> Command {
+    let mut maven = maven_with(project);
+    maven.current_dir(project).arg("test");
+    maven.arg(format!("-Dconsumer.kotlin={kotlin}")).arg(format!("-Dconsumer.coroutines={coroutines}"));
+    maven
 }
 
 /// Copies a folder.

@@ -51,7 +51,8 @@ impl WakeThread {
         std::thread::Builder::new().name(name.into()).spawn(move || {
             for wake in receiver {
                 if !calls.begin() {
-                    continue;
+                    // Stopped: nothing is called any more.
+                    break;
                 }
                 // A wake that panics is a bug of the binding; the wakes after it are still called.
                 let _ = catch_unwind(AssertUnwindSafe(wake));
@@ -63,7 +64,7 @@ impl WakeThread {
 
     /// Queues `wake` for the thread. Never waits.
     pub(crate) fn call(&self, wake: Wake) {
-        // The thread lives as long as the sender.
+        // The thread ends once it was stopped, and then needs no wake.
         let _ = self.wakes.send(wake);
     }
 
@@ -75,7 +76,7 @@ impl WakeThread {
         }
     }
 
-    /// Calls the queued wakes and then no more, within `limit`: a wake that takes longer is left running.
+    /// Calls the queued wakes and then no more, within `limit`: a wake that takes longer is left running. The thread ends.
     pub(crate) fn stop(&self, limit: Duration) {
         let until = Instant::now() + limit;
         let (last, called) = mpsc::channel::<()>();
@@ -84,6 +85,8 @@ impl WakeThread {
         let _ = called.recv_timeout(limit);
         let mut state = self.guard.lock();
         state.is_stopped = true;
+        // The thread may be waiting for a wake.
+        self.call(Box::new(|| {}));
         while state.is_calling {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -134,6 +137,16 @@ mod tests {
         wakes.call(Box::new(move || sender.send(()).unwrap()));
         // The wake is dropped uncalled, and its sender with it.
         assert!(receiver.recv().is_err());
+    }
+
+    #[test]
+    fn the_thread_ends_once_it_was_stopped() {
+        let wakes = WakeThread::start("wakes").unwrap();
+        wakes.stop(Duration::from_secs(10));
+        // The thread's own reference is dropped as it ends.
+        while Arc::strong_count(&wakes.guard) > 1 {
+            std::thread::yield_now();
+        }
     }
 
     #[test]

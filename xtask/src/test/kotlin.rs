@@ -36,6 +36,10 @@ pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool, with_swift:
         shell::progress("the jar in a project outside");
         let works = shell::succeeds(&mut kotlin::trial(&kotlin::target().join("published"))?)?;
         report.check(Part::Kotlin, "the jar in a project outside", works);
+        for (name, mut consumer) in kotlin::consumers(&kotlin::target().join("published"))? {
+            shell::progress(&name);
+            report.check(Part::Kotlin, &name, shell::succeeds(&mut consumer)?);
+        }
         Ok(())
     };
     vec![

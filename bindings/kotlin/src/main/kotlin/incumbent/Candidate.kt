@@ -5,14 +5,21 @@ import incumbent.raw.ExecutorProbe
 import incumbent.raw.Questions
 import java.util.Collections
 import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.Executor
+import java.util.concurrent.ExecutorService
 import kotlin.coroutines.cancellation.CancellationException
+import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineExceptionHandler
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.ExecutorCoroutineDispatcher
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.cancel
+import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.isActive
@@ -22,10 +29,12 @@ import incumbent.raw.Candidate as RawCandidate
 import incumbent.raw.Term as RawTerm
 
 /**
- * A participant of an election, made by [Store.campaign]. It campaigns until it is closed, even if the program drops
- * it: after a lost term it campaigns for the next. Any thread may use it.
+ * A participant of an election, made by [Store.campaign]. It campaigns until it is closed, even when the program drops
+ * it: after a lost term it campaigns for the next. It works from any thread.
+ *
+ * In Java it is for `try (…)`. In Kotlin the suspending [close] and [use] are.
  */
-public class Candidate internal constructor(internal val raw: RawCandidate) {
+public class Candidate internal constructor(internal val raw: RawCandidate) : Closing {
     private val address = raw.address().toLong()
 
     /** Whether this candidate leads now, by the clock. Takes less than a microsecond, and allocates nothing. */
@@ -62,7 +71,8 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
      * }
      * ```
      *
-     * Each collector gets every term. Behind a buffer, such as `flowOn`'s, a drain does not wait for the block.
+     * Each collector gets every term. Behind a buffer, such as that of `flowOn`, a drain does not wait for the block.
+     * Cancelling a collector ends its wait, and not the campaign: [use] closes the candidate then.
      */
     public fun terms(): Flow<Term> = flow {
         var last: RawTerm? = null
@@ -78,17 +88,23 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
      * returns when it is time to finish, and the scope of `work` is cancelled when the term ends. The work of one term
      * never begins before the previous term's work has returned.
      *
-     * When it returns before the term ends, the term continues: call [resign] as the last step to leave instead. When
-     * it throws, the term ends with [Reason.HANDLER_FAILED], the exception handler of the coroutine, or else of the
-     * thread, gets the error, and the candidate campaigns again after a delay. An error that it throws because its term
-     * is over is ignored. Cancelling this call cancels the work and resigns.
+     * When it returns before the term ends, the term goes on: call [resign] as the last step to leave instead. When it
+     * throws, an [Error] too, the term ends with [Reason.HANDLER_FAILED], the coroutine's exception handler or else the
+     * thread's gets the error, and the candidate campaigns again after a delay. An error that it throws because its term is
+     * over is ignored. Cancelling this call cancels the work and closes the candidate: it would lead, and nothing would work.
      */
     public suspend fun lead(work: suspend CoroutineScope.(Term) -> Unit) {
-        var last: RawTerm? = null
-        while (true) {
-            val hold = next(last) ?: return
-            last = hold.term.raw
-            hold.use { lead(it.term, work) }
+        try {
+            var last: RawTerm? = null
+            while (true) {
+                val hold = next(last) ?: return
+                last = hold.term.raw
+                hold.use { lead(it.term, work) }
+            }
+        } finally {
+            if (!currentCoroutineContext().isActive) {
+                closeAtOnce()
+            }
         }
     }
 
@@ -100,13 +116,9 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
             if (term.isCurrent) {
                 term.fail()
             }
-        } catch (error: Exception) {
+        } catch (error: Throwable) {
             val context = currentCoroutineContext()
             if (!context.isActive) {
-                if (term.isCurrent) {
-                    // Sent at once; the cancelled caller does not wait for it.
-                    raw.resign(true).close()
-                }
                 throw error
             }
             term.fail()
@@ -153,8 +165,13 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
      */
     public suspend fun handOver(to: String): Unit = raw.handOver(to, isInside()).await()
 
-    /** Gives up leadership and ends the campaign; otherwise like [resign]. Closing twice is not an error. */
-    public suspend fun close(): Unit = raw.close(isInside()).await()
+    /** Sends what [close] does, for a caller that does not wait for it. */
+    internal fun closeAtOnce() = raw.close(true).close()
+
+    /** For Java: waits until it is closed. In Kotlin a call is one of the extension of this name, which suspends. */
+    @Suppress("INVISIBLE_MEMBER", "INVISIBLE_REFERENCE")
+    @kotlin.internal.LowPriorityInOverloadResolution
+    override fun close(): Unit = closeAsync().waited()
 
     /** Waits until the campaign is over, for any cause. */
     public suspend fun closed(): Unit = raw.closed().await()
@@ -196,20 +213,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
         ): Candidate {
             val candidate = Candidate(raw)
             campaigning.add(candidate)
-            val asked = background.launch(dispatcher) {
-                if (health != null) {
-                    raw.questions()?.let { questions -> launch { answer(questions, health) } }
-                }
-                try {
-                    while (probe != null) {
-                        probe.asked()
-                        probe.answered()
-                    }
-                } finally {
-                    // Here, not where it is cancelled: it may be in use until now.
-                    probe?.destroy()
-                }
-            }
+            val asked = background.launch { candidate.beAsked(probe, health, dispatcher) }
             background.launch {
                 try {
                     candidate.closed()
@@ -220,21 +224,61 @@ public class Candidate internal constructor(internal val raw: RawCandidate) {
             }
             return candidate
         }
+    }
 
-        private suspend fun answer(questions: Questions, health: HealthCheck) {
-            questions.use {
-                while (true) {
-                    val question = it.next() ?: return
-                    val isHealthy = try {
-                        health.isHealthy()
-                    } catch (gone: CancellationException) {
-                        throw gone
-                    } catch (error: Exception) {
-                        false
+    /** Answers on that dispatcher, until the campaign is over. Once the dispatcher is shut down, the candidate is unhealthy. */
+    private suspend fun beAsked(probe: ExecutorProbe?, health: HealthCheck?, dispatcher: CoroutineDispatcher) {
+        val questions = health?.let { raw.questions() }
+        try {
+            while (true) {
+                // Returns once nothing uses the probe and the questions any more, also where this is cancelled.
+                val answering = coroutineScope {
+                    launch(dispatcher) {
+                        if (questions != null && health != null) {
+                            launch { answer(questions, health) }.invokeOnCompletion { gone -> gone?.let { cancel() } }
+                        }
+                        while (probe != null) {
+                            probe.asked()
+                            probe.answered()
+                        }
                     }
-                    question.use { one -> one.answer(isHealthy) }
+                }
+                when {
+                    !answering.isCancelled -> return
+                    dispatcher.isShutDown() -> return setHealthy(false)
+                    // Refused because too much waits there.
+                    else -> delay(REFUSED)
                 }
             }
+        } finally {
+            probe?.destroy()
+            questions?.destroy()
+        }
+    }
+
+    private suspend fun answer(questions: Questions, health: HealthCheck) {
+        while (true) {
+            val question = questions.next() ?: return
+            val isHealthy = try {
+                health.isHealthy()
+            } catch (gone: CancellationException) {
+                throw gone
+            } catch (error: Throwable) {
+                false
+            }
+            question.use { one -> one.answer(isHealthy) }
         }
     }
 }
+
+/** The time after which a dispatcher that refused to run something is asked again. */
+private val REFUSED = 100.milliseconds
+
+/** Gives up leadership and ends the campaign; otherwise like [Candidate.resign]. Closing twice is no error. */
+public suspend fun Candidate.close(): Unit = raw.close(isInside()).await()
+
+/** Whether nothing will run there any more. */
+private fun CoroutineDispatcher.isShutDown() = (this as? ExecutorCoroutineDispatcher)?.executor.isShutDown()
+
+/** Whether nothing will run there any more. An executor of another interface cannot be asked. */
+internal fun Executor?.isShutDown(): Boolean = (this as? ExecutorService)?.isShutdown == true

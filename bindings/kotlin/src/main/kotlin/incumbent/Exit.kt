@@ -1,8 +1,18 @@
+@file:JvmName("Async")
+@file:JvmMultifileClass
+
 package incumbent
 
-import incumbent.raw.shutDown
 import java.time.Duration
-import java.util.concurrent.atomic.AtomicBoolean
+import incumbent.raw.shutDown as releaseAll
+
+/**
+ * Closes every store and candidate of this library, ends its threads, and removes its shutdown hook: for a program that is
+ * unloaded while its virtual machine continues to run, such as an application that a server deploys again. Leaders drain for at
+ * most 10 s, and the release of their keys takes at most 3 s; the calling thread waits for both. Nothing can be opened after it.
+ * For code outside of the work of a term. JNA keeps the compiled part mapped.
+ */
+public fun shutDown(): Unit = Exit.shutDown()
 
 /**
  * Leaves in time when the virtual machine exits: at its normal end, on `exit`, and on SIGTERM or SIGINT. Each runs the
@@ -15,12 +25,37 @@ internal object Exit {
     /** The time after the drains for the release of keys. */
     private val RELEASE = Duration.ofSeconds(3)
 
-    private val isWatched = AtomicBoolean()
+    /** Null until a store is opened. */
+    private var hook: Thread? = null
+    private var isOver = false
 
+    /** Registers the hook, once. */
+    @Synchronized
     fun watch() {
-        if (isWatched.compareAndSet(false, true)) {
-            Runtime.getRuntime().addShutdownHook(Thread({ leave() }, "incumbent-exit"))
+        check()
+        if (hook == null) {
+            hook = Thread({ leave() }, "incumbent-exit").also { Runtime.getRuntime().addShutdownHook(it) }
         }
+    }
+
+    /** Refuses what is opened after [shutDown]: nothing would wake its waits. */
+    @Synchronized
+    fun check() {
+        if (isOver) {
+            throw ClosedException("shutDown() was called: nothing can be opened after it", null)
+        }
+    }
+
+    fun shutDown() {
+        val registered = synchronized(this) {
+            isOver = true
+            hook.also { hook = null }
+        }
+        if (registered != null) {
+            // Refused once the virtual machine exits: then the hook does the same.
+            runCatching { Runtime.getRuntime().removeShutdownHook(registered) }
+        }
+        leave()
     }
 
     private fun leave() {
@@ -29,6 +64,6 @@ internal object Exit {
         for (one in closing) {
             one.wait(Duration.ofNanos((until - System.nanoTime()).coerceAtLeast(0)))
         }
-        shutDown(RELEASE)
+        releaseAll(RELEASE)
     }
 }

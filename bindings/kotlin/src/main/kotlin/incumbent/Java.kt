@@ -1,5 +1,5 @@
 /**
- * The library for Java: futures and callbacks for Kotlin's suspending functions.
+ * The library for Java: futures and callbacks for what suspends in Kotlin, and what `try (…)` closes.
  *
  * ```java
  * import static incumbent.Async.*;
@@ -9,9 +9,11 @@
  * lead(candidate, executor, term -> work(term.getToken())).join();
  * ```
  *
- * Cancelling a future cancels the call. If a call fails, its future completes with the [IncumbentException].
+ * Cancelling a future cancels the call; a store, candidate or hold that comes all the same is closed. A future that a call
+ * fails is completed with its [IncumbentException].
  */
 @file:JvmName("Async")
+@file:JvmMultifileClass
 
 package incumbent
 
@@ -19,6 +21,7 @@ import incumbent.raw.PendingEnd
 import java.time.Duration
 import java.util.Optional
 import java.util.concurrent.CompletableFuture
+import java.util.concurrent.ExecutionException
 import java.util.concurrent.Executor
 import java.util.function.Consumer
 import kotlin.time.toJavaDuration
@@ -27,13 +30,44 @@ import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.flow.Flow
-import kotlinx.coroutines.future.future
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runInterruptible
 
+/** What Java closes at the end of a `try (…)`. */
+public interface Closing : AutoCloseable {
+    /** Closes it, and waits for that. Interrupting the thread ends the wait, and not the closing. */
+    override fun close()
+}
+
 private val scope = CoroutineScope(SupervisorJob() + Dispatchers.Default)
 
-internal fun <T> start(work: suspend () -> T): CompletableFuture<T> = scope.future { work() }
+/** Begins `work`. Where the future is cancelled first, `discard` gets the result. */
+internal fun <T> start(discard: (T) -> Unit = {}, work: suspend () -> T): CompletableFuture<T> {
+    val future = CompletableFuture<T>()
+    val working = scope.launch {
+        try {
+            val result = work()
+            if (!future.complete(result)) {
+                discard(result)
+            }
+        } catch (error: Throwable) {
+            future.completeExceptionally(error)
+        }
+    }
+    future.whenComplete { _, _ -> working.cancel() }
+    return future
+}
+
+/** Waits on this thread; see [Closing.close]. */
+internal fun CompletableFuture<Void?>.waited() {
+    try {
+        get()
+    } catch (gone: InterruptedException) {
+        Thread.currentThread().interrupt()
+    } catch (failed: ExecutionException) {
+        throw failed.cause ?: failed
+    }
+}
 
 // The request is sent now, on the caller's thread.
 private fun end(pending: PendingEnd): CompletableFuture<Void?> =
@@ -46,7 +80,7 @@ private fun end(pending: PendingEnd): CompletableFuture<Void?> =
 @JvmName("connect")
 @JvmOverloads
 public fun connectAsync(url: String, settings: StoreSettings = StoreSettings()): CompletableFuture<Store> =
-    start { connect(url, settings) }
+    start({ it.closeAtOnce() }) { connect(url, settings) }
 
 /** Prepares the store at `url` for elections; see [incumbent.init]. */
 @JvmName("init")
@@ -60,7 +94,7 @@ public fun initAsync(url: String, settings: InitSettings = InitSettings()): Comp
 public fun Store.campaignAsync(
     election: String,
     settings: CampaignSettings = CampaignSettings(),
-): CompletableFuture<Candidate> = start { campaign(election, settings, settings.dispatcher) }
+): CompletableFuture<Candidate> = start({ it.closeAtOnce() }) { campaign(election, settings, settings.dispatcher) }
 
 /** The election's current leader; see [Store.leader]. */
 @JvmName("leader")
@@ -103,17 +137,27 @@ public fun Candidate.closedAsync(): CompletableFuture<Void?> = end(raw.closed())
 
 /** The current or the next term, held; empty once the campaign is over. Close the hold when the work is done. */
 @JvmName("nextTerm")
-public fun Candidate.nextTermAsync(): CompletableFuture<Optional<Hold>> = start { Optional.ofNullable(nextTerm()) }
+public fun Candidate.nextTermAsync(): CompletableFuture<Optional<Hold>> =
+    start({ hold -> hold.ifPresent { it.close() } }) { Optional.ofNullable(nextTerm()) }
 
 /**
  * Runs `work` in every term of this candidate, on a thread of `executor`, until the campaign is over; see
- * [Candidate.lead]. The thread is interrupted when the term ends.
+ * [Candidate.lead]. The thread is interrupted when the term ends. Cancelling the future interrupts it and closes the
+ * candidate. Where the executor is shut down, the candidate is unhealthy: it leaves, and campaigns no more.
  */
 @JvmName("lead")
 public fun Candidate.leadAsync(executor: Executor, work: Consumer<Term>): CompletableFuture<Void?> {
     val dispatcher = executor.asCoroutineDispatcher()
     return start {
-        lead { term -> runInterruptible(dispatcher) { Inside.onThread(term.token) { work.accept(term) } } }
+        lead { term ->
+            try {
+                runInterruptible(dispatcher) { Inside.onThread(term.token) { work.accept(term) } }
+            } finally {
+                if (executor.isShutDown()) {
+                    setHealthy(false)
+                }
+            }
+        }
         null
     }
 }
@@ -147,7 +191,7 @@ private fun <T> Flow<T>.callEach(executor: Executor, each: Consumer<T>): AutoClo
         collect { item ->
             try {
                 each.accept(item)
-            } catch (error: Exception) {
+            } catch (error: Throwable) {
                 val thread = Thread.currentThread()
                 thread.uncaughtExceptionHandler.uncaughtException(thread, error)
             }

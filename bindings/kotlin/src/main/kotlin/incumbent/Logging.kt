@@ -66,7 +66,10 @@ private fun keep(least: RawLogLevel?, chosen: LogSink) {
     if (translating { keepLogs(least) }) {
         thread(isDaemon = true, name = "incumbent-log") {
             while (true) {
-                val records = takeLogs().ifEmpty { break }
+                val records = takeLogs()
+                if (records.isEmpty()) {
+                    break
+                }
                 records.forEach { record -> runCatching { receiver?.take(record.toRecord()) } }
             }
         }

@@ -10,16 +10,20 @@ import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.isActive
 import kotlinx.coroutines.withContext
 import incumbent.raw.Store as RawStore
 
 /**
- * A store that is open for elections, made by [connect]. It has one connection and one watch for all its elections. Any
- * thread may use it.
+ * A store that is open for elections, made by [connect]. It has one connection and one watch for all its elections. It
+ * works from any thread.
+ *
+ * In Java it is for `try (…)`. In Kotlin the suspending [close] and [use] are.
  */
-public class Store internal constructor(internal val raw: RawStore) {
+public class Store internal constructor(internal val raw: RawStore) : Closing {
     /**
      * Campaigns in the election of that key. If the store does not answer yet, the candidate is created anyway, and
      * campaigns as soon as the store answers.
@@ -54,6 +58,11 @@ public class Store internal constructor(internal val raw: RawStore) {
         val probe = dispatcher?.takeIf { settings.watch }?.let { ExecutorProbe() }
         try {
             val raw = translating { raw.campaign(election, settings.plain(), interval, probe).await() }
+            if (!currentCoroutineContext().isActive) {
+                // The caller is cancelled, and never gets it.
+                raw.close(true).close()
+                currentCoroutineContext().ensureActive()
+            }
             return Candidate.campaigning(raw, probe, health, dispatcher ?: Dispatchers.Default)
         } catch (error: Throwable) {
             probe?.destroy()
@@ -93,8 +102,13 @@ public class Store internal constructor(internal val raw: RawStore) {
     public suspend fun candidates(election: String): List<CandidateInfo>? =
         raw.candidates(election).await()?.map { it.toInfo() }
 
-    /** Closes every candidate cleanly, and then the store. Closing twice is not an error. */
-    public suspend fun close(): Unit = raw.close(Inside.holds(null)).await()
+    /** Sends what [close] does, for a caller that does not wait for it. */
+    internal fun closeAtOnce() = raw.close(true).close()
+
+    /** For Java: waits until it is closed. In Kotlin a call is one of the extension of this name, which suspends. */
+    @Suppress("INVISIBLE_MEMBER", "INVISIBLE_REFERENCE")
+    @kotlin.internal.LowPriorityInOverloadResolution
+    override fun close(): Unit = closeAsync().waited()
 
     /** Runs `block`, and closes the store after it in any case. */
     public suspend inline fun <T> use(block: (Store) -> T): T =
@@ -111,6 +125,9 @@ public class Store internal constructor(internal val raw: RawStore) {
     }
 }
 
+/** Closes every candidate cleanly, and then the store. Closing twice is no error. */
+public suspend fun Store.close(): Unit = raw.close(Inside.holds(null)).await()
+
 /**
  * Opens the store at `url`:
  *
@@ -123,16 +140,17 @@ public class Store internal constructor(internal val raw: RawStore) {
  * A parameter of the URL can also be a setting.
  *
  * @throws InvalidUrlException for a URL that cannot be parsed.
- * @throws InvalidSettingException for an unsuitable setting.
- * @throws AuthenticationException if credentials cannot be read.
- * @throws NotFoundException if the bucket or file does not exist.
- * @throws UnsafeStoreException if an election there would be unsafe.
- * @throws PermissionDeniedException if the store refuses.
- * @throws StoreUnavailableException with [StoreSettings.failFast], if the store does not answer.
+ * @throws InvalidSettingException for a setting that does not fit.
+ * @throws AuthenticationException where credentials cannot be read.
+ * @throws NotFoundException where the bucket or file does not exist.
+ * @throws UnsafeStoreException where an election there would be unsafe.
+ * @throws PermissionDeniedException where the store refuses.
+ * @throws StoreUnavailableException with [StoreSettings.failFast], where the store does not answer.
+ * @throws ClosedException after [shutDown].
  */
 public suspend fun connect(url: String, settings: StoreSettings = StoreSettings()): Store {
-    Wakes.prepare()
     Exit.watch()
+    Wakes.prepare()
     logWarnings()
     return Store(translating { openStore(url, settings.plain()).await() })
 }
@@ -158,6 +176,7 @@ public suspend inline fun connect(url: String, settings: StoreSettings.() -> Uni
  * @throws StoreUnavailableException if the store does not answer.
  */
 public suspend fun init(url: String, settings: InitSettings = InitSettings()): InitReport {
+    Exit.check()
     Wakes.prepare()
     logWarnings()
     return translating { initStore(url, settings.plain()).await() }.toReport()

@@ -62,11 +62,10 @@ public class Term internal constructor(internal val raw: RawTerm) {
     public val election: String = raw.election()
 
     /** The time for which the lease is proven; zero once the term is over. */
-    public val remaining: Duration
-        get() = reading(raw) { Readings.incumbent_term_remaining(address) }.nanoseconds
+    public val remaining: Duration get() = remainingNanoseconds.nanoseconds
 
     /** The time since the candidate learned that it leads. */
-    public val age: Duration get() = reading(raw) { Readings.incumbent_term_age(address) }.nanoseconds
+    public val age: Duration get() = ageNanoseconds.nanoseconds
 
     /** The time that a draining leader still has to finish; null while it is not draining. */
     public val drainRemaining: Duration? get() = drainNanoseconds.takeIf { it >= 0 }?.nanoseconds
@@ -82,6 +81,10 @@ public class Term internal constructor(internal val raw: RawTerm) {
      * and allocates nothing.
      */
     public val isCurrent: Boolean get() = reading(raw) { Readings.incumbent_term_is_current(address) } != 0
+
+    internal val remainingNanoseconds: Long get() = reading(raw) { Readings.incumbent_term_remaining(address) }
+
+    internal val ageNanoseconds: Long get() = reading(raw) { Readings.incumbent_term_age(address) }
 
     /** -1 while it is not draining. */
     private val drainNanoseconds: Long get() = reading(raw) { Readings.incumbent_term_drain_remaining(address) }

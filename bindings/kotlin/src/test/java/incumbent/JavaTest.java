@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import incumbent.testing.Asked;
 import incumbent.testing.ScriptedElection;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -18,6 +19,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -35,6 +37,15 @@ class JavaTest {
 
     private static <T> T of(CompletableFuture<T> future) throws Exception {
         return future.get(LIMIT, TimeUnit.SECONDS);
+    }
+
+    /** Waits until a condition is true: for states that no event reports. */
+    private static void until(String what, BooleanSupplier isSo) {
+        long limit = System.nanoTime() + TimeUnit.SECONDS.toNanos(LIMIT);
+        while (!isSo.getAsBoolean()) {
+            assertTrue(System.nanoTime() < limit, "waited for: " + what);
+            Thread.onSpinWait();
+        }
     }
 
     private static CampaignSettings quick(String name) {
@@ -100,6 +111,104 @@ class JavaTest {
             assertTrue(term.isDraining());
         });
         assertEquals(Reason.RESIGNED, of(reason));
+        of(close(store));
+    }
+
+    @Test
+    void anErrorOfTheWorkEndsItsTerm() throws Exception {
+        var election = new ScriptedElection();
+        var candidate = election.getCandidate();
+        var leading = lead(candidate, executor, term -> {
+            throw new NoClassDefFoundError("on purpose");
+        });
+        election.acquire();
+        until("the failure is reported", () -> election.getAsked().contains(Asked.Fail.INSTANCE));
+        assertFalse(leading.isDone());
+        of(close(candidate));
+        of(leading);
+    }
+
+    @Test
+    void cancellingLeadInterruptsItsWorkAndClosesTheCandidate() throws Exception {
+        Store store = of(connect("memory:"));
+        Candidate candidate = of(campaign(store, "jobs", quick("a")));
+        var begun = new CompletableFuture<Term>();
+        var interrupted = new CompletableFuture<Void>();
+        var leading = lead(candidate, executor, term -> {
+            begun.complete(term);
+            try {
+                new CountDownLatch(1).await();
+            } catch (InterruptedException gone) {
+                interrupted.complete(null);
+            }
+        });
+        var term = of(begun);
+        leading.cancel(true);
+        of(interrupted);
+        of(closed(candidate));
+        assertEquals(Reason.CLOSED, term.getReason());
+        of(close(store));
+    }
+
+    @Test
+    void anExecutorThatIsShutDownMakesItsCandidateUnhealthy() throws Exception {
+        Store store = of(connect("memory:"));
+        Candidate candidate = of(campaign(store, "jobs", quick("a")));
+        var pool = Executors.newSingleThreadExecutor();
+        var begun = new CompletableFuture<Term>();
+        lead(candidate, pool, term -> {
+            begun.complete(term);
+            try {
+                new CountDownLatch(1).await();
+            } catch (InterruptedException gone) {
+                // As a worker does that is asked to end.
+            }
+        });
+        var term = of(begun);
+        pool.shutdownNow();
+        assertEquals(Reason.UNHEALTHY, of(ended(term)));
+        until("it stays out", () -> candidate.getState() == State.IDLE);
+        of(close(store));
+    }
+
+    @Test
+    void anExecutorThatWasShutDownBeforeTheWorkBeginsMakesItsCandidateUnhealthy() throws Exception {
+        Store store = of(connect("memory:"));
+        Candidate candidate = of(campaign(store, "jobs", quick("a")));
+        Term first;
+        try (Hold hold = of(nextTerm(candidate)).orElseThrow()) {
+            first = hold.getTerm();
+        }
+        var pool = Executors.newSingleThreadExecutor();
+        pool.shutdown();
+        lead(candidate, pool, term -> {});
+        of(ended(first));
+        until("it stays out", () -> candidate.getState() == State.IDLE);
+        of(close(store));
+    }
+
+    @Test
+    void aTryBlockClosesItsStoreAndItsCandidate() throws Exception {
+        Candidate kept;
+        try (Store store = of(connect("memory:"));
+                Candidate candidate = of(campaign(store, "jobs", quick("a")))) {
+            of(nextTerm(candidate)).orElseThrow().close();
+            kept = candidate;
+        }
+        assertEquals(State.CLOSED, kept.getState());
+    }
+
+    @Test
+    void aCloseInsideOfTheWorkDoesNotWaitForItself() throws Exception {
+        Store store = of(connect("memory:"));
+        Candidate candidate = of(campaign(store, "jobs", quick("a").drain(Duration.ofHours(1))));
+        var draining = new CompletableFuture<Boolean>();
+        var leading = lead(candidate, executor, term -> {
+            candidate.close();
+            draining.complete(term.isDraining());
+        });
+        assertTrue(of(draining));
+        of(leading);
         of(close(store));
     }
 

@@ -38,7 +38,7 @@ class CancellingTest {
         cancelled("nextTerm") { candidate.nextTerm() }
         cancelled("closed") { candidate.closed() }
         cancelled("terms") { candidate.terms().collect {} }
-        cancelled("lead") { candidate.lead {} }
+        cancelled("lead") { ScriptedElection().candidate.lead {} }
         cancelled("events") { candidate.events().collect {} }
         election.acquire()
         val term = candidate.term!!

@@ -35,7 +35,7 @@ private fun Process.signal(name: String) {
 private fun Process.lines(each: (String) -> Unit) {
     try {
         inputStream.bufferedReader().forEachLine(each)
-    } catch (_: IOException) {
+    } catch (gone: IOException) {
         // The test is over.
     }
 }

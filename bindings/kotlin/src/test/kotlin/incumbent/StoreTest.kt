@@ -5,8 +5,10 @@ import incumbent.raw.errorCodes
 import incumbent.testing.faultyStore
 import java.io.File
 import java.util.concurrent.CountDownLatch
+import java.util.concurrent.Executor
 import java.util.concurrent.Executors
 import java.util.concurrent.LinkedBlockingQueue
+import java.util.concurrent.RejectedExecutionException
 import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicBoolean
 import kotlin.time.Duration.Companion.milliseconds
@@ -16,6 +18,7 @@ import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.async
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
+import kotlinx.coroutines.withContext
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
@@ -192,6 +195,44 @@ class StoreTest {
             }
         } finally {
             thread.shutdown()
+        }
+    }
+
+    @Test
+    fun `a dispatcher that is shut down makes its candidate unhealthy`() = looping {
+        connect("memory:").use { store ->
+            val thread = Executors.newSingleThreadExecutor()
+            // Asked something four times within it.
+            val settings = quick().apply { watchLimit = 200.milliseconds }
+            val candidate = withContext(thread.asCoroutineDispatcher()) { store.campaign("jobs", settings) }
+            val term = candidate.nextTerm()!!.use { it.term }
+            thread.shutdown()
+            assertEquals(Reason.UNHEALTHY, term.ended())
+            until("it stays out") { candidate.state == State.IDLE }
+        }
+    }
+
+    @Test
+    fun `a dispatcher that refuses for a while is asked again`() = looping {
+        connect("memory:").use { store ->
+            val thread = Executors.newSingleThreadExecutor()
+            val refuses = AtomicBoolean(true)
+            val refusing = Executor { if (refuses.get()) throw RejectedExecutionException("full") else thread.execute(it) }
+            try {
+                val isHealthy = CountDownLatch(1)
+                val settings = quick().apply {
+                    dispatcher = refusing.asCoroutineDispatcher()
+                    watch = false
+                    healthInterval = 50.milliseconds
+                    health = HealthCheck { true.also { isHealthy.countDown() } }
+                }
+                val candidate = store.campaign("jobs", settings)
+                until("it was refused") { candidate.state == State.IDLE }
+                refuses.set(false)
+                candidate.nextTerm()!!.use { assertEquals(0, isHealthy.count) }
+            } finally {
+                thread.shutdown()
+            }
         }
     }
 

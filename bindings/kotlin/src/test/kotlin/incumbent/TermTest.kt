@@ -194,7 +194,21 @@ class TermTest {
     }
 
     @Test
-    fun `cancelling lead cancels its work and resigns`() = looping {
+    fun `an Error of the work ends its term, and the handler gets it`() = looping {
+        val errors = mutableListOf<Throwable>()
+        val leading = launch(CoroutineExceptionHandler { _, error -> errors.add(error) }) {
+            candidate.lead { TODO("on purpose") }
+        }
+        election.acquire()
+        until("the failure is reported") { Asked.Fail in election.asked && errors.isNotEmpty() }
+        assertTrue(leading.isActive)
+        assertTrue(errors.single() is NotImplementedError, "${errors.single()}")
+        candidate.close()
+        leading.join()
+    }
+
+    @Test
+    fun `cancelling lead cancels its work and closes`() = looping {
         val begun = CompletableDeferred<Unit>()
         val leading = launch {
             candidate.lead {
@@ -205,7 +219,14 @@ class TermTest {
         election.acquire()
         begun.await()
         leading.cancelAndJoin()
-        until("it resigned") { Asked.Resign in election.asked }
+        until("it is closed") { election.asked == listOf(Asked.Close) }
+    }
+
+    @Test
+    fun `cancelling lead while it waits for a term closes`() = looping {
+        val leading = launch(start = CoroutineStart.UNDISPATCHED) { candidate.lead {} }
+        leading.cancelAndJoin()
+        until("it is closed") { election.asked == listOf(Asked.Close) }
     }
 
     @Test

@@ -2,6 +2,7 @@
 package programs
 
 import incumbent.Preset
+import incumbent.close
 import incumbent.connect
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking

@@ -2,6 +2,7 @@ package readme
 
 import incumbent.Reason
 import incumbent.Token
+import incumbent.close
 import incumbent.testing.ScriptedElection
 import kotlinx.coroutines.*
 

@@ -10,6 +10,7 @@ import incumbent.StoreSettings
 import incumbent.Token
 import incumbent.Wakes
 import incumbent.await
+import incumbent.close
 import incumbent.logWarnings
 import incumbent.positive
 import incumbent.raw.Script
@@ -181,4 +182,4 @@ public fun faultyStoreAsync(
     url: String = "memory:",
     clock: ManualClock? = null,
     settings: StoreSettings = StoreSettings(),
-): CompletableFuture<FaultyStore> = start { faultyStore(url, clock, settings) }
+): CompletableFuture<FaultyStore> = start({ it.store.closeAtOnce() }) { faultyStore(url, clock, settings) }
