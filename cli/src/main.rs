@@ -25,6 +25,7 @@ mod store;
 mod top;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use args::{Cli, Command};
 use exit::Exit;
@@ -52,10 +53,14 @@ fn main() -> ExitCode {
     ExitCode::from(ended)
 }
 
+/// For so long a thread without work is kept: where no more can be started, work waits for the one that is there (a day).
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+
 fn carry_out(cli: Cli) -> Result<u8, Failure> {
-    // One thread: the kernel kills a child when the *thread* that started it ends, so this thread must start all
-    // children. Each store has its own thread for its elections.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // One thread: the kernel kills a child when the *thread* that started it ends, so children must be
+    // started by this one. Each store has a thread of its own for its elections.
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().thread_keep_alive(KEPT).build()?;
     let as_json = cli.json;
     let ended = runtime.block_on(async move {
         let done = |()| Exit::Done as u8;
@@ -80,12 +85,13 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Man(args) => pages::man(&args, &Cli::whole()).map(done),
             #[cfg(feature = "demo")]
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
+            // These act without a thread too, and write themselves what there is to say.
             Command::Guard(args) => {
-                stderr::never_block()?;
+                let _ = stderr::never_block();
                 Ok(run::guard(args).await.map(done)?)
             }
             Command::Cleanup(args) => {
-                stderr::never_block()?;
+                let _ = stderr::never_block();
                 Ok(run::cleanup(&args).await.map(done)?)
             }
             Command::Exec(args) => run::exec(&args),

@@ -121,6 +121,17 @@ pub(crate) fn no_thread(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), said)
 }
 
+/// The error where no process could be started.
+pub(crate) fn no_process(what: &str, error: io::Error) -> io::Error {
+    let remedy = match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            "; raise the limit on processes and threads (`ulimit -u`, a container's pids limit)"
+        }
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("{what} cannot be started: {error}{remedy}"))
+}
+
 /// Writes a line: the object for a program, or the text for a person. A reader that has gone is no reason to end: a
 /// leader keeps leading.
 pub(crate) fn report(object: Value, text: impl Display) {

@@ -167,6 +167,13 @@ test('the types are strict for a resolution that knows no exports, too', () => {
   expect([tsc.stdout, tsc.status]).toEqual(['', 0]);
 });
 
+test('where compiled parts may not be loaded the error names the option', () => {
+  const { stderr, status } = spawnSync(process.execPath, ['--no-addons', 'use.cjs'], { cwd: project, encoding: 'utf8' });
+  expect(status).not.toBe(0);
+  expect(stderr).toContain('may not load its compiled part');
+  expect(stderr).toContain('Leave out `--no-addons`');
+});
+
 test('where the compiled part is missing the error names its package and the remedy', () => {
   const part = join(project, 'node_modules', `incumbent-${platform()}`);
   rmSync(part, { recursive: true });

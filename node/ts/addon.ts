@@ -51,6 +51,13 @@ function explain(name: string, cause: unknown): Error {
       { cause },
     );
   }
+  if (isForbidden(cause)) {
+    return new Error(
+      `incumbent may not load its compiled part: ${String(cause)}. Leave out \`--no-addons\`; with \`--permission\`, ` +
+        'add `--allow-addons` and `--allow-fs-read` for its folder',
+      { cause },
+    );
+  }
   if (isNotFound(cause, missing)) {
     return new Error(
       `incumbent cannot find its compiled part, the package ${missing}: install it with \`npm install ${missing}\`. ` +
@@ -64,6 +71,12 @@ function explain(name: string, cause: unknown): Error {
       `\`npm install --force ${missing}\`; it needs Node 20 or newer`,
     { cause },
   );
+}
+
+/** Whether this process was started without the right to load compiled code, or to read it. */
+function isForbidden(cause: unknown): boolean {
+  const { code } = (cause ?? {}) as { code?: unknown };
+  return code === 'ERR_DLOPEN_DISABLED' || code === 'ERR_ACCESS_DENIED';
 }
 
 function isNotFound(cause: unknown, name: string): boolean {

@@ -63,6 +63,7 @@ pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod threads;
 
 pub use candidate::Candidate;
 pub use clock::Clock;

@@ -70,7 +70,7 @@ impl Store {
     /// renewals.
     ///
     /// # Errors
-    /// `Broken` when the operating system refuses a thread.
+    /// `StoreUnavailable` when the operating system refuses a thread.
     pub fn from_adapter(adapter: Box<dyn Adapter>, clock: Clock) -> Result<Self> {
         Self::builder().clock(clock).adapter(adapter)
     }
@@ -346,7 +346,7 @@ impl StoreBuilder {
     /// Opens a store through your own adapter.
     ///
     /// # Errors
-    /// `Broken` when the operating system refuses a thread.
+    /// `StoreUnavailable` when the operating system refuses a thread.
     pub fn adapter(self, adapter: Box<dyn Adapter>) -> Result<Store> {
         let capabilities = adapter.capabilities();
         let driver = driver::start(adapter, self.clock.clone(), self.fail_fast, self.write_listener)?;

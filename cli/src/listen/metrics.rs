@@ -59,7 +59,7 @@ impl Metrics {
         metrics
     }
 
-    pub(super) fn count(&self, event: &Event) {
+    pub(crate) fn count(&self, event: &Event) {
         match event {
             Event::Won(_) => {
                 self.terms.inc();

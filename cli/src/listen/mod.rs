@@ -77,12 +77,6 @@ impl Listener {
     /// while it drains, because nothing else asks its work to end.
     pub(crate) fn serve(&mut self, store: &Store, candidate: &Candidate, alone: bool) {
         let Some(socket) = self.socket.take() else { return };
-        let (metrics, mut events) = (self.metrics.clone(), candidate.events());
-        self.tasks.spawn(async move {
-            while let Some(event) = events.next().await {
-                metrics.count(&event);
-            }
-        });
         let (store, candidate, metrics) = (store.clone(), candidate.clone(), self.metrics.clone());
         let subject = Arc::new(Subject { store, candidate, metrics, alone });
         self.tasks.spawn(async move {

@@ -1,12 +1,13 @@
 //! `incumbent hand-over`: asks the leader to hand leadership over.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use incumbent::incumbent_core::campaign::check_name;
 use incumbent::store::{CandidateInfo, HandOver};
 use incumbent::{Error, ErrorKind, Leader, Observer};
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{Bench, is_same, settings_for_order};
 use crate::failure::Failure;
@@ -56,7 +57,9 @@ Examples:
       Candidates of incumbent ahead of it in the queue step behind it. Other
       software does not, and then the leader keeps leading.";
 
-/// The longest wait for the withdrawal of an overdue request.
+/// The pause between two looks at what is left of the leader's lease: a leader that lives renews it at every third.
+const LOOK: Duration = Duration::from_millis(250);
+/// The longest wait for the withdrawal of a request that is overdue.
 const WITHDRAWING: Duration = Duration::from_secs(2);
 
 /// `incumbent hand-over`.
@@ -95,7 +98,7 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
         looked = look => looked?,
         () = limit.over() => return Err(limit.unanswered("the leader was not asked")),
     };
-    let Some(nonce) = nonce else { return report(key, &to, as_json, &leader, Duration::ZERO) };
+    let Some(nonce) = nonce else { return report(key, &to, as_json, &leader, Duration::ZERO, Left::Not) };
     let question = format!("Ask {} to hand {key} over to {to}?", leader.name);
     let limit = bench.confirm_within(limit, question, args.yes).await?;
     let mut observer = tokio::select! {
@@ -107,31 +110,35 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
     };
     let request = HandOver { leader: nonce, to: to.clone() };
     let asked = Instant::now();
+    let mut term = LastTerm { bench, key, leader: &leader, seen: None, left: Left::Not };
     let next = tokio::select! {
         next = async {
+            term.look().await;
             request.ask(&*bench.operator, key).await?;
-            Ok::<_, Failure>(next_leader(&mut observer, &leader).await)
+            Ok::<_, Failure>(term.next_leader(&mut observer).await)
         } => next.map(Some),
         () = limit.over() => Ok(None),
     };
+    let left = term.left;
     let next = match next {
         Ok(Some(next)) => next,
-        Ok(None) => return Err(overdue(bench, args, limit, &leader, &to).await),
-        // An unanswered request may have been written.
+        Ok(None) => return Err(overdue(bench, args, limit, &leader, &to, left).await),
+        // A request without an answer may have been written.
         Err(failure) => {
             let _ = timeout(WITHDRAWING, HandOver::withdraw(&*bench.operator, key)).await;
             return Err(failure);
         }
     };
     match next {
-        Some(next) if next.name == *to => report(key, &to, as_json, &leader, asked.elapsed()),
+        Some(next) if next.name == *to => report(key, &to, as_json, &leader, asked.elapsed(), left),
         Some(next) if is_same(&next, &leader) => Err(Failure::failed(format!(
-            "{0} gave {key} up, and took it again because no other candidate did: is {to} a candidate?",
-            leader.name
+            "{}, and took it again when no other candidate did: is {to} a candidate?",
+            left.of(&leader, key)
         ))),
         Some(next) => Err(Failure::failed(format!(
-            "{} gave {key} up, and {} leads now: is {to} a candidate?",
-            leader.name, next.name
+            "{}, and {} leads now: is {to} a candidate?",
+            left.of(&leader, key),
+            next.name
         ))),
         None => Err(Failure::failed("the store was closed")),
     }
@@ -178,20 +185,86 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
     )))
 }
 
-/// The next leader after that leader has left.
-async fn next_leader(observer: &mut Observer, before: &Leader) -> Option<Leader> {
-    let mut vacated = false;
-    loop {
-        match observer.next().await?.leader {
-            Some(leader) if vacated || !is_same(&leader, before) => return Some(leader),
-            Some(_) => {}
-            None => vacated = true,
+/// How a leader left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// It has not, as far as is known.
+    Not,
+    /// With time left of its lease, so it gave that up.
+    InTime,
+    /// Not before its lease was over: it was stopped, or cut off.
+    RanOut,
+    /// Nothing showed how much was left.
+    Somehow,
+}
+
+impl Left {
+    /// The beginning of a sentence about what became of it.
+    fn of(self, leader: &Leader, key: &str) -> String {
+        let name = &leader.name;
+        match self {
+            Self::InTime => format!("{name} gave {key} up"),
+            Self::RanOut => format!("the lease of {name} in {key} ran out"),
+            Self::Not | Self::Somehow => format!("{name} no longer leads {key}"),
         }
     }
 }
 
-/// Withdraws the request, and reports what became of it.
-async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: &str) -> Failure {
+/// The term of the leader that was asked, and what was left of its lease when that was last looked at.
+struct LastTerm<'a> {
+    bench: &'a Bench,
+    key: &'a str,
+    leader: &'a Leader,
+    seen: Option<(Duration, Instant)>,
+    left: Left,
+}
+
+impl LastTerm<'_> {
+    /// Looks at what is left. Another leader's lease, and a store that does not answer, leave it as it was.
+    async fn look(&mut self) {
+        let at = Instant::now();
+        if let Ok(Some(left)) = self.bench.lease_left(self.key, self.leader).await {
+            self.seen = Some((left, at));
+        }
+    }
+
+    /// The leader after this one has left.
+    async fn next_leader(&mut self, observer: &mut Observer) -> Option<Leader> {
+        loop {
+            let seen = {
+                let mut look = pin!(async {
+                    sleep(LOOK).await;
+                    self.look().await;
+                });
+                tokio::select! {
+                    biased;
+                    seen = observer.next() => Some(seen?.leader),
+                    () = &mut look => None,
+                }
+            };
+            let is_it = |leader: &Leader| is_same(leader, self.leader);
+            match seen {
+                None => {}
+                Some(Some(leader)) if self.left == Left::Not && is_it(&leader) => {}
+                Some(leader) => {
+                    if self.left == Left::Not {
+                        self.left = match self.seen {
+                            None => Left::Somehow,
+                            Some((left, at)) if at.elapsed() < left => Left::InTime,
+                            Some(_) => Left::RanOut,
+                        };
+                    }
+                    if leader.is_some() {
+                        return leader;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Withdraws the request, and says what became of it.
+async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: &str, left: Left) -> Failure {
     let (key, waited) = (&args.key, span(args.timeout));
     let seen = timeout(WITHDRAWING, async {
         HandOver::withdraw(&*bench.operator, key).await?;
@@ -219,10 +292,9 @@ async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: 
             leader.name
         ),
         Some(now) => format!("{} holds {key} now, after {waited}", now.name),
-        None => format!(
-            "{} gave {key} up, and no candidate has taken it since: is {to} a candidate?",
-            leader.name
-        ),
+        None => {
+            format!("{}, and no candidate has taken it since: is {to} a candidate?", left.of(leader, key))
+        }
     })
 }
 
@@ -242,14 +314,32 @@ fn stands_before(queue: &[CandidateInfo], leader: &Leader, to: &str) -> Option<S
     between.find(|one| one.nonce.is_none()).map(|one| one.name.clone())
 }
 
-fn report(key: &str, to: &str, as_json: bool, before: &Leader, took: Duration) -> Result<(), Failure> {
+fn report(
+    key: &str,
+    to: &str,
+    as_json: bool,
+    before: &Leader,
+    took: Duration,
+    left: Left,
+) -> Result<(), Failure> {
+    let from = &before.name;
     if as_json {
-        let from = &before.name;
-        line(json!({ "election": key, "from": from, "to": to, "took_ms": millis(took) }))?;
-    } else if before.name == to {
-        line(format_args!("{key}: {to} leads already"))?;
-    } else {
-        line(format_args!("{key}: {} handed over to {to}, in {}", before.name, span(took)))?;
+        let expired = match left {
+            Left::InTime => Some(false),
+            Left::RanOut => Some(true),
+            Left::Not | Left::Somehow => None,
+        };
+        line(
+            json!({ "election": key, "from": from, "to": to, "took_ms": millis(took), "expired": expired }),
+        )?;
+        return Ok(());
     }
+    let took = span(took);
+    line(match left {
+        _ if from == to => format!("{key}: {to} leads already"),
+        Left::InTime => format!("{key}: {from} handed over to {to}, in {took}"),
+        Left::RanOut => format!("{key}: the lease of {from} ran out, and {to} leads now, after {took}"),
+        Left::Not | Left::Somehow => format!("{key}: {to} leads after {from}, in {took}"),
+    })?;
     Ok(())
 }

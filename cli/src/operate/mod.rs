@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use incumbent::store::{StoreAdmin, StoreSettings};
 use incumbent::{Error, ErrorKind, Leader, Store};
+use tokio::sync::oneshot;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::stderr::is_json;
+use crate::stderr::{is_json, no_thread};
 use crate::store::{Answered, ConnectionReports, Limit, OnceArgs, StoreArgs, is_kafka, is_queue};
 
 /// The longest wait for a second connection to a store that answers on the first (10 s).
@@ -95,6 +96,22 @@ impl Bench {
     /// The leader; none where there is a vacancy.
     async fn leader(&self, key: &str) -> Result<Option<Leader>, Failure> {
         Ok(self.store.leader(key).await?)
+    }
+
+    /// What is left of the lease of that leader; none where it is not known, or another leads.
+    async fn lease_left(&self, key: &str, leader: &Leader) -> Result<Option<Duration>, Failure> {
+        let left = match self.is_queue {
+            true => self.operator.lease_left(key).await?,
+            false => None,
+        };
+        let written = self.store.written(key).await?;
+        // Asked for last: whoever holds it now held it before.
+        let entry = self.store.entry(key).await?;
+        let Some(record) = entry.live().filter(|record| is_same(&Leader::of(record), leader)) else {
+            return Ok(None);
+        };
+        let lease = record.lease.or(self.store.store_info().await?.max_age);
+        Ok(left.or_else(|| Some(lease?.saturating_sub(written?.ago))))
     }
 
     /// Checks that the leader that the operator was asked about still leads.
@@ -190,11 +207,14 @@ async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{question} {why}: confirm with --yes")));
     }
     let _ = write!(io::stderr(), "{question} [y/N] ");
-    let answer = tokio::task::spawn_blocking(|| {
+    let (typed, answered) = oneshot::channel();
+    let read = || {
         let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer).map(|_| answer)
-    });
-    let answer = answer.await.map_err(io::Error::other)??;
+        // The waiting caller may be gone.
+        let _ = typed.send(io::stdin().lock().read_line(&mut answer).map(|_| answer));
+    };
+    std::thread::Builder::new().name("answer".into()).spawn(read).map_err(no_thread)?;
+    let answer = answered.await.map_err(io::Error::other)??;
     if is_yes(&answer) { Ok(()) } else { Err(Failure::ended(Exit::Failure, "nothing was done")) }
 }
 

@@ -20,7 +20,7 @@ use tokio::io::unix::AsyncFd;
 use super::cgroup::Cgroup;
 use super::reach::has_live_members;
 use super::{helper, waiting};
-use crate::stderr::is_json;
+use crate::stderr::{is_json, no_process};
 
 /// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
@@ -90,7 +90,7 @@ impl Group {
         exec.args(is_json().then_some("--json")).arg("--").args(command);
         exec.process_group(0).stdin(OwnedFd::from(theirs));
         environment.set(&mut exec);
-        let child = exec.spawn()?;
+        let child = exec.spawn().map_err(|error| no_process("the command", error))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the operating system reported no process number"))?;
         let (end, begin) = (end_of(pid), Some(begin));

@@ -12,12 +12,15 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, kill_process, wait};
 
 use super::helper::this_program;
 use super::signals::{Asked, Signals};
+use crate::stderr::no_process;
 
 /// Runs this command line in a child. Returns its exit code, or a shell's code for the signal that ended it.
 pub(crate) async fn supervise() -> io::Result<u8> {
     // Before the child exists, so that no child's end is missed.
     let mut signals = Signals::new()?;
-    let child = Command::new(this_program()?).arg0("incumbent").args(std::env::args_os().skip(1)).spawn()?;
+    let mut supervisor = Command::new(this_program()?);
+    let child = supervisor.arg0("incumbent").args(std::env::args_os().skip(1)).spawn();
+    let child = child.map_err(|error| no_process("the supervisor", error))?;
     let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let child = child.ok_or_else(|| io::Error::other("the operating system reported no process number"))?;
     loop {

@@ -7,19 +7,23 @@
 use std::ffi::CStr;
 use std::fs;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::Stdio;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines, Stdin};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader, Lines, ReadBuf, Stdin};
+use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::signals::Signals;
-use crate::stderr::is_json;
+use crate::stderr::{is_json, no_process};
 
 /// The longest time that a live helper may take to confirm an order (2 s).
 const CONFIRMING: Duration = Duration::from_secs(2);
@@ -53,7 +57,8 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         command.args(is_json().then_some("--json"));
         // In a process group of its own: signals to the terminal's group do not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
-        let mut process = command.spawn()?;
+        let mut process =
+            command.spawn().map_err(|error| no_process("the process that guards this one", error))?;
         let (messages, mut to_send) = mpsc::unbounded_channel::<Message<T>>();
         if let Some(mut stdin) = process.stdin.take() {
             tokio::spawn(async move {
@@ -125,8 +130,35 @@ pub(super) fn line(order: &impl Serialize) -> String {
 
 /// The orders as the helper reads them.
 pub(super) struct Orders {
-    lines: Lines<BufReader<Stdin>>,
+    lines: Lines<BufReader<Input>>,
     signals: Signals,
+}
+
+/// The standard input.
+enum Input {
+    /// A pipe is read without a thread, which could be refused.
+    Pipe(pipe::Receiver),
+    Other(Stdin),
+}
+
+impl Input {
+    fn standard() -> Self {
+        let input = io::stdin().as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd);
+        input.map_or_else(|_| Self::Other(tokio::io::stdin()), Self::Pipe)
+    }
+}
+
+impl AsyncRead for Input {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_read(context, buffer),
+            Self::Other(stdin) => Pin::new(stdin).poll_read(context, buffer),
+        }
+    }
 }
 
 impl Orders {
@@ -143,7 +175,7 @@ impl Orders {
         let _ = rustix::thread::set_name(name);
         #[cfg(not(target_os = "linux"))]
         let _ = name;
-        Ok(Self { lines: BufReader::new(tokio::io::stdin()).lines(), signals })
+        Ok(Self { lines: BufReader::new(Input::standard()).lines(), signals })
     }
 
     /// The next order; none when the supervisor is gone, perhaps while it wrote an order. Cancel-safe.

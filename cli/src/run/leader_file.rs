@@ -9,16 +9,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use incumbent::{Clock, Instant, Token};
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::deadline;
 use crate::failure::Failure;
-use crate::stderr::warn;
+use crate::stderr::{no_thread, warn};
 
 /// The longest line that is read from a file, in bytes: two numbers and a token take less.
 const LONGEST: u64 = 256;
@@ -78,8 +78,9 @@ impl Line {
 pub(super) struct LeaderFile {
     path: String,
     orders: Sender<Order>,
-    thread: JoinHandle<()>,
-    /// What another candidate, which may still lead, left there.
+    /// Its thread has ended.
+    ended: oneshot::Receiver<()>,
+    /// What another candidate left there, perhaps one that still leads.
     found: Option<Line>,
 }
 
@@ -110,8 +111,14 @@ impl LeaderFile {
         let (orders, to_do) = mpsc::channel();
         let (path, clock) = (place.to_string_lossy().into_owned(), clock.clone());
         let thread = std::thread::Builder::new().name("leader-file".into());
-        let thread = thread.spawn(move || work(&place, &to_do, &clock))?;
-        Ok(Self { path, orders, thread, found })
+        let (done, ended) = oneshot::channel();
+        let work = move || {
+            work(&place, &to_do, &clock);
+            // The caller may not wait.
+            let _ = done.send(());
+        };
+        thread.spawn(work).map_err(no_thread)?;
+        Ok(Self { path, orders, ended, found })
     }
 
     /// The file in that term.
@@ -134,8 +141,7 @@ impl LeaderFile {
     /// Waits until every order is carried out, or for [`CLOSING`] if the disk hangs.
     pub(super) async fn close(self) {
         drop(self.orders);
-        let joined = tokio::task::spawn_blocking(|| self.thread.join());
-        let _ = timeout(CLOSING, joined).await;
+        let _ = timeout(CLOSING, self.ended).await;
     }
 
     /// Returns true if an earlier candidate's file may be there.

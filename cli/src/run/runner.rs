@@ -99,6 +99,7 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
         match next {
             Next::Look => {}
             Next::Incoming(Incoming::Event(event)) => {
+                form.runner().metrics.count(&event);
                 form.take(event).await?;
                 let is_leaving = form.is_leaving();
                 if let Some(leader) = form.runner().beaten_by().filter(|_| !is_leaving) {
@@ -170,7 +171,7 @@ impl Opened {
         let mut listener = Listener::of(args.listen).await?;
         let reports = ConnectionReports::default();
         let source = match key {
-            None => Source::console(),
+            None => Source::console()?,
             Some(key) => tokio::select! {
                 campaigning = campaign(args, key, drain, &mut listener, &reports) => campaigning?,
                 () = signals.end() => return Ok(Err(Exit::Done)),
@@ -220,8 +221,9 @@ async fn campaign(
     };
     let store = args.store.open_reporting(listener.meter(builder), args.store.settings()?, reports).await?;
     let candidate = store.campaign(key, args.options(drain)).await?;
-    listener.serve(&store, &candidate, args.is_sidecar());
+    // The first reader has the warnings that came before it: nothing else may be one.
     let events = candidate.events();
+    listener.serve(&store, &candidate, args.is_sidecar());
     Ok(Source::Store { store, candidate, events })
 }
 

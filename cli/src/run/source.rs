@@ -1,12 +1,12 @@
 //! The source of messages: an election, or a person.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, BufRead as _, IsTerminal, Write};
 
 use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Candidate, Event, Events, Store};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use crate::stderr::{is_json, warn};
+use crate::stderr::{is_json, no_thread, warn};
 
 /// The store name that means no store.
 pub(super) const CONSOLE: &str = "console:";
@@ -30,8 +30,11 @@ pub(super) enum Incoming {
 
 impl Source {
     /// A person who types messages.
-    pub(super) fn console() -> Self {
-        Self::Console(Some(Console::new()))
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub(super) fn console() -> io::Result<Self> {
+        Console::new().map(|console| Self::Console(Some(console)))
     }
 
     /// The next event. Cancel-safe.
@@ -63,18 +66,28 @@ impl Source {
 
 /// Reads typed messages.
 pub(super) struct Console {
-    lines: Lines<BufReader<Stdin>>,
+    lines: UnboundedReceiver<String>,
 }
 
 impl Console {
-    pub(super) fn new() -> Self {
-        Self { lines: BufReader::new(tokio::io::stdin()).lines() }
+    pub(super) fn new() -> io::Result<Self> {
+        let (typed, lines) = mpsc::unbounded_channel();
+        let read = move || {
+            for line in io::stdin().lock().lines().map_while(Result::ok) {
+                // After the end of the election nothing is read.
+                if typed.send(line).is_err() {
+                    break;
+                }
+            }
+        };
+        std::thread::Builder::new().name("console".into()).spawn(read).map_err(no_thread)?;
+        Ok(Self { lines })
     }
 
     /// Prompts for a message, if a person types.
     pub(super) fn prompt(&self) {
-        if std::io::stdin().is_terminal() && !is_json() {
-            let mut stderr = std::io::stderr();
+        if io::stdin().is_terminal() && !is_json() {
+            let mut stderr = io::stderr();
             let _ = write!(stderr, "{}> ", understood()).and_then(|()| stderr.flush());
         }
     }
@@ -82,7 +95,7 @@ impl Console {
     /// The next message; none at the end of the input. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Message> {
         loop {
-            let line = self.lines.next_line().await.ok()??;
+            let line = self.lines.recv().await?;
             match read(&line) {
                 Ok(message) => return Some(message),
                 Err(mistake) => {

@@ -26,12 +26,12 @@ pub(super) struct View<'a> {
 /// The time after which a silent store is reported.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// The widths of the columns that vary.
-#[derive(Clone, Copy)]
+/// The columns that are shown besides that of the election, with their widths.
 struct Widths {
     election: u16,
-    leader: u16,
+    /// Zero for none.
     bar: u16,
+    others: Vec<(Sort, u16)>,
 }
 
 const HELD: u16 = 9;
@@ -40,28 +40,80 @@ const CHANGES: u16 = 8;
 const WAITING: u16 = 8;
 /// The space between two columns.
 const BETWEEN: u16 = 2;
+/// Elections and their leaders have so much together before another column is shown.
+const NAMES: u16 = 20;
 
 impl Widths {
-    /// The width left by the other columns and the space between all of them.
+    /// As many columns as leave space for names. The bar is dropped first, and what is left of a lease last.
     fn of(width: u16) -> Self {
-        let space = width.saturating_sub(1 + HELD + LEFT + CHANGES + WAITING + BETWEEN * 5 + 1);
-        let bar = (space / 5).clamp(8, 20);
-        let space = space.saturating_sub(bar);
+        // The first column begins with a space.
+        let names = |others: &[(Sort, u16)]| {
+            let others = others.iter().map(|(_, width)| BETWEEN + width).sum::<u16>();
+            width.saturating_sub(1 + BETWEEN + others)
+        };
+        let mut others =
+            vec![(Sort::Held, HELD), (Sort::Left, LEFT), (Sort::Changes, CHANGES), (Sort::Waiting, WAITING)];
+        let with_bar = names(&others).saturating_sub(1);
+        let bar = (with_bar / 5).clamp(8, 20);
+        let bar = if with_bar >= NAMES + bar { bar } else { 0 };
+        if bar > 0 {
+            others[1].1 += bar + 1;
+        }
+        for dropped in [Sort::Changes, Sort::Waiting, Sort::Held, Sort::Left] {
+            if names(&others) < NAMES {
+                others.retain(|(column, _)| *column != dropped);
+            }
+        }
+        let space = names(&others);
         let leader = space * 2 / 5;
-        Self { election: space - leader, leader, bar }
+        others.insert(0, (Sort::Leader, leader));
+        Self { election: space - leader, bar, others }
     }
 
-    /// The widths of all columns. The first begins with a space.
-    fn all(self) -> [u16; 6] {
-        [1 + self.election, self.leader, HELD, self.bar + 1 + LEFT, CHANGES, WAITING]
+    /// The widths of all columns.
+    fn all(&self) -> Vec<u16> {
+        [1 + self.election].into_iter().chain(self.others.iter().map(|(_, width)| *width)).collect()
+    }
+}
+
+/// The heights of what surrounds the lines of elections. In what is too low for all, what a person who looks misses least is
+/// dropped first, and a question last.
+struct Heights {
+    title: u16,
+    space: u16,
+    headings: u16,
+    hidden: u16,
+    word: u16,
+    footer: u16,
+}
+
+/// So many elections are shown before lines that only help to read.
+const ELECTIONS: u16 = 3;
+
+impl Heights {
+    fn of(height: u16, asks: bool) -> Self {
+        let from = |least| u16::from(height >= least);
+        // The four others have a line each.
+        let (hidden, space) = (from(ELECTIONS + 5), from(ELECTIONS + 6));
+        let word = if asks { from(1) } else { from(2) };
+        Self { title: from(3), space, headings: from(5), hidden, word, footer: from(4) }
     }
 }
 
 impl Widget for &View<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
-        let [top, _, table, more, word, footer] =
-            Layout::vertical([Length(1), Length(1), Fill(1), Length(1), Length(1), Length(1)]).areas(area);
-        let [_, rows] = Layout::vertical([Length(1), Fill(1)]).areas(table);
+        let heights = Heights::of(area.height, matches!(self.controls.mode, Mode::Confirm { .. }));
+        let Heights { title, space, headings, hidden: more, word, footer } = heights;
+        let [top, _, table, more, word, footer] = Layout::vertical([
+            Length(title),
+            Length(space),
+            Fill(1),
+            Length(more),
+            Length(word),
+            Length(footer),
+        ])
+        .areas(area);
+        let [_, rows] = Layout::vertical([Length(headings), Fill(1)]).areas(table);
         let shown = self.controls.shown(self.board, self.now);
         let space = usize::from(rows.height);
         let chosen = self.controls.chosen(&shown);
@@ -71,11 +123,10 @@ impl Widget for &View<'_> {
         let widths = Widths::of(area.width);
         // Only shown elections become text: a store may have thousands of elections.
         let visible = shown.iter().enumerate().skip(first).take(space);
-        let lines = visible.map(|(index, (key, row))| self.row(key, row, widths, index == chosen));
-        Table::new(lines, columns(&widths.all(), BETWEEN, area.width))
-            .header(self.headings(widths))
-            .column_spacing(BETWEEN)
-            .render(table, buffer);
+        let lines = visible.map(|(index, (key, row))| self.row(key, row, &widths, index == chosen));
+        let lines = Table::new(lines, columns(&widths.all(), BETWEEN, area.width)).column_spacing(BETWEEN);
+        let lines = if headings > 0 { lines.header(self.headings(&widths)) } else { lines };
+        Widget::render(lines, table, buffer);
         if shown.is_empty() {
             Line::from(Span::styled(format!(" {}", self.nothing()), tone::DIM)).render(rows, buffer);
         }
@@ -98,10 +149,9 @@ impl View<'_> {
         title(" incumbent top", &format!("  {}", self.place), count, width)
     }
 
-    fn headings(&self, widths: Widths) -> Cells<'static> {
-        let Widths { election, leader, bar } = widths;
-        let columns = [election, leader, HELD, bar + 1 + LEFT, CHANGES, WAITING];
-        let headings = Sort::ALL.into_iter().zip(columns).map(|(sort, width)| {
+    fn headings(&self, widths: &Widths) -> Cells<'static> {
+        let columns = [(Sort::Election, widths.election)].into_iter().chain(widths.others.iter().copied());
+        let headings = columns.map(|(sort, width)| {
             let is_sorted = sort == self.controls.sort;
             let arrow = match (is_sorted, self.controls.is_reversed) {
                 (false, _) => "",
@@ -110,13 +160,18 @@ impl View<'_> {
             };
             let tone = if is_sorted { tone::STRONG } else { tone::DIM };
             let margin = if sort == Sort::Election { " " } else { "" };
-            let text = fitting(&format!("{}{arrow}", sort.heading()), width);
+            let text = match sort {
+                Sort::Left if widths.bar == 0 => {
+                    format!("{:>1$}", format!("left{arrow}"), usize::from(width))
+                }
+                sort => fitting(&format!("{}{arrow}", sort.heading()), width),
+            };
             Span::styled(format!("{margin}{text}"), tone)
         });
         Cells::new(headings)
     }
 
-    fn row(&self, key: &str, row: &Row, widths: Widths, is_chosen: bool) -> Cells<'static> {
+    fn row(&self, key: &str, row: &Row, widths: &Widths, is_chosen: bool) -> Cells<'static> {
         let state = row.state(self.now);
         let tone = match state {
             "held" => tone::GOOD,
@@ -140,21 +195,24 @@ impl View<'_> {
         let waiting = row.waiting.as_ref().map_or("-".into(), |waiting| waiting.len().to_string());
         let (bar_width, left_width) = (usize::from(widths.bar), usize::from(LEFT));
         let (changes_width, waiting_width) = (usize::from(CHANGES), usize::from(WAITING));
-        Cells::new([
-            Cell::from(format!(" {}", fitting(key, widths.election))).style(if is_chosen {
-                tone::CHOSEN
-            } else {
-                tone::PLAIN
-            }),
-            Cell::from(Span::styled(fitting(&leader(row, state), widths.leader), tone)),
-            Cell::from(fitting(&age(row.held, self.now), HELD)),
-            Cell::from(Line::from(vec![
+        let election = Cell::from(format!(" {}", fitting(key, widths.election)));
+        let election = election.style(if is_chosen { tone::CHOSEN } else { tone::PLAIN });
+        let others = widths.others.iter().map(|(column, width)| match column {
+            Sort::Election | Sort::Leader => {
+                Cell::from(Span::styled(fitting(&leader(row, state), *width), tone))
+            }
+            Sort::Held => Cell::from(fitting(&age(row.held, self.now), *width)),
+            Sort::Left if widths.bar == 0 => {
+                Cell::from(Span::styled(format!("{left:>left_width$}"), left_tone))
+            }
+            Sort::Left => Cell::from(Line::from(vec![
                 Span::styled(format!("{bar:<bar_width$}"), bar_tone),
                 Span::styled(format!(" {left:>left_width$}"), left_tone),
             ])),
-            Cell::from(format!("{:>changes_width$}", row.changes)),
-            Cell::from(format!("{waiting:>waiting_width$}")),
-        ])
+            Sort::Changes => Cell::from(format!("{:>changes_width$}", row.changes)),
+            Sort::Waiting => Cell::from(format!("{waiting:>waiting_width$}")),
+        });
+        Cells::new([election].into_iter().chain(others))
     }
 
     /// The reason why there are no lines.
@@ -326,21 +384,76 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_has_narrow_columns_for_elections_and_leaders() {
+    fn a_narrow_terminal_keeps_elections_and_leaders_and_drops_the_bar_and_then_columns() {
+        let lines = |width| text(&shown(&board(), &Controls::default(), width, 9));
         assert_eq!(
-            text(&shown(&board(), &Controls::default(), 60, 9)),
+            lines(60),
             [
                 " incumbent top  sqlite:elections.db     3 elections, 2 held",
                 "",
-                " elec…  l…  for        left of the lease  changes   waiting",
-                " jobs   a…  >1:14      ███████▌   14.0 s         0         2",
-                " nigh…  b…  >1:14                overdue         0         0",
-                " old    (…  0:01                                 0         0",
+                " election↓         leader      for            left  waiting",
+                " jobs              ada         >1:14        14.0 s         2",
+                " nightly-report    ben2        >1:14       overdue         0",
+                " old               (deleted)   0:01                        0",
                 "",
                 " waiting for jobs: cleo 1:10, dora 1:10",
                 " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
             ]
         );
+        assert_eq!(
+            lines(40),
+            [
+                " incumbent top  …db 3 elections, 2 held",
+                "",
+                " election↓          leader          left",
+                " jobs               ada           14.0 s",
+                " nightly-report     ben2         overdue",
+                " old                (deleted)",
+                "",
+                " waiting for jobs: cleo 1:10, dora 1:10",
+                " q leave  ↑↓ choose  s sort  r reverse",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_low_terminal_keeps_lines_of_elections_and_drops_what_surrounds_them() {
+        let lines = |height| text(&shown(&board(), &Controls::default(), 40, height));
+        let (jobs, nightly) =
+            (" jobs               ada           14.0 s", " nightly-report     ben2         overdue");
+        let (title, old) = (" incumbent top  …db 3 elections, 2 held", " old                (deleted)");
+        let headings = " election↓          leader          left";
+        let word = " waiting for jobs: cleo 1:10, dora 1:10";
+        let keys = " q leave  ↑↓ choose  s sort  r reverse";
+        assert_eq!(lines(8), [title, headings, jobs, nightly, old, "", word, keys]);
+        assert_eq!(lines(7), [title, headings, jobs, nightly, old, word, keys]);
+        assert_eq!(lines(5), [title, headings, jobs, word, keys]);
+        assert_eq!(lines(4), [title, jobs, word, keys]);
+        assert_eq!(lines(3), [title, jobs, word]);
+        assert_eq!(lines(2), [jobs, word]);
+        assert_eq!(lines(1), [jobs]);
+    }
+
+    #[test]
+    fn the_smallest_terminal_that_people_have_shows_an_election_and_its_leader() {
+        assert_eq!(
+            text(&shown(&board(), &Controls::default(), 20, 5)),
+            [
+                " incumbent top 3 ele",
+                " election↓    leader",
+                " jobs         ada",
+                " waiting for jobs: c",
+                " q leave  ↑↓ choose",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_question_is_on_the_lowest_terminal_too() {
+        let mut controls = Controls::default();
+        controls.press(Key::Char('e'), &board(), at(75));
+        let question = " Evict ada from jobs? The next leader waits 15.00 s. [y/N]";
+        assert_eq!(text(&shown(&board(), &controls, 80, 1)), [question]);
     }
 
     #[test]

@@ -169,10 +169,42 @@ fn what_kafka_cannot_be_reached_for_is_said() {
     let refused = format!("127.0.0.1:{}", refused.number());
     let [silent, http] = [answering(None), answering(HTTP)].map(|address| address.to_string());
     let store = |scheme: &str, address: &str| format!("{scheme}://{address}/app");
+    let plain = incumbent_testkit::kafka::shared::Shared::broker();
+    let plain = plain.address();
     each(vec![
+        row(store("kafkas", &plain), 3, &[&plain, "has no TLS", "write kafka://"]),
         row(store("kafka", &refused), 3, &[&refused, "Connection refused"]),
         row(store("kafka", &silent), 3, &[&silent]),
         row(store("kafka", &http), 3, &[&http]),
         row(store("kafka", "no-such-host.invalid:9092"), 3, &["no-such-host.invalid:9092", "resolve"]),
     ]);
+}
+
+/// The brokers answer at the address of the URL, and name another for all further questions.
+#[cfg(feature = "kafka")]
+#[test]
+fn an_address_that_a_broker_advertises_and_that_does_not_resolve_is_named_with_the_cause() {
+    use incumbent_testkit::kafka::{Kafka, Options};
+
+    let advertised = "CLIENT://no-such-host.invalid:9092";
+    let broker = Kafka::start_with(Options::new().setting("advertised.listeners", advertised));
+    let store = format!("kafka://{}/app", broker.address());
+    let says = ["no-such-host.invalid:9092", "resolve", "advertised.listeners"];
+    let commands: [(&[&str], i32); 4] = [
+        (&["status", "jobs"], 3),
+        (&["doctor"], 3),
+        (&["init", "jobs"], 3),
+        (&["run", "--key", "jobs", "--wait", "8s", "--on-won", "true"], 8),
+    ];
+    let start = |(words, code): (&[&str], i32)| {
+        (words[0].to_owned(), code, Running::start(incumbent(&[words, &["--store", &store]].concat())))
+    };
+    for (which, code, mut command) in commands.map(start) {
+        let ended = command.wait();
+        assert_eq!(ended.code, Some(code), "{which}: {ended:#?}");
+        for part in says {
+            assert!(ended.stderr.contains(part), "{which}: no {part:?} in {ended:#?}");
+        }
+        assert!(!ended.stderr.contains("_TIMED_OUT"), "{which}: {ended:#?}");
+    }
 }

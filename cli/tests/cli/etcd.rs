@@ -6,12 +6,13 @@ use std::process::{Command, Stdio};
 
 use incumbent_testkit::etcd::{EtcdCluster, EtcdServer, Options};
 use incumbent_testkit::port::Port;
-use incumbent_testkit::process::ChildGuard;
+use incumbent_testkit::process::{self, ChildGuard};
 use incumbent_testkit::tools::{self, EtcdVersion};
 use incumbent_testkit::wait::{self, until_some};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::init::one_of_eight_makes_it;
 use crate::snapshot;
 use crate::support::{Ended, LIMIT, Running, ended, incumbent, json, sequence, takes_part};
 
@@ -107,6 +108,16 @@ fn a_prefix_is_prepared_once() {
 }
 
 #[test]
+fn of_eight_at_the_same_time_one_prepares_the_prefix() {
+    let server = EtcdServer::start(Options::new());
+    for (prefix, new) in [("app", &[][..]), ("new", &["--new"])] {
+        let store = format!("etcd://{}/{prefix}", server.address());
+        let words = [&["--store", &*store], new].concat();
+        one_of_eight_makes_it(&words, "wrote the birth record of ", " is ready for elections");
+    }
+}
+
+#[test]
 fn a_command_runs_while_it_leads_and_leaves_nothing_behind() {
     let (server, store) = server();
     let mut observe = Running::start(incumbent(&["observe", "jobs", "--store", &store]));
@@ -157,6 +168,23 @@ fn a_leader_hands_over_to_whom_the_operator_names() {
     ada.kill();
     let again = ended(&hand_over);
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "jobs: cleo leads already\n"));
+}
+
+#[test]
+fn a_hand_over_by_a_leader_that_is_stopped_says_that_its_lease_ran_out() {
+    let (_server, store) = server();
+    let ada = leading(&store, "ada");
+    let mut ben = campaigning(&store, "ben");
+    takes_part(&mut ben, "ada");
+    process::pause(ada.pid());
+    let hand_over = ["hand-over", "jobs", "--to", "ben", "--yes", "--timeout", "60s", "--store", &store];
+    let handed = ended(&hand_over);
+    assert_eq!(handed.code, Some(0), "{handed:?}");
+    assert!(
+        handed.stdout.starts_with("jobs: the lease of ada ran out, and ben leads now, after "),
+        "{handed:?}"
+    );
+    sequence(&mut ben);
 }
 
 #[test]
@@ -330,6 +358,22 @@ fn a_member_that_is_away_is_weak_and_a_proxy_is_broken() {
             .then(|| found(&json(&doctor.stdout), "broken"))
             .filter(|broken| broken[0].starts_with("the URL leads to an `etcd grpc-proxy`"))
     });
+}
+
+#[test]
+fn a_learner_is_weak_wherever_it_is_in_the_url_and_is_not_enough() {
+    let (server, learner) = EtcdServer::start(Options::new()).with_learner();
+    let at = |addresses: &[&str]| format!("etcd://{}/app", addresses.join(","));
+    let (voting, learner) = (server.address(), learner.address());
+    assert_eq!(ended(&["init", "--new", "--store", &at(&[&voting])]).code, Some(0));
+    for addresses in [[&*voting, &*learner], [&*learner, &*voting]] {
+        let report = examined(&at(&addresses), 0);
+        let expected = format!("the member at {learner} is a learner, which serves no candidate");
+        assert_eq!(found(&report, "weak"), [expected], "{report:#}");
+    }
+    let alone =
+        format!("{learner} is a learner, which serves no elections: give the addresses of voting members");
+    refused(&["doctor", "--store", &at(&[&learner])], 3, &[&alone]);
 }
 
 #[test]

@@ -3,7 +3,39 @@
 use incumbent_testkit::nats::{NatsServer, Options};
 use serde_json::json;
 
-use crate::support::{Scratch, ended, json};
+use crate::support::{Running, Scratch, ended, incumbent, json};
+
+/// Of several at the same time one makes the store, which it says with the first words, and the others find it there.
+#[track_caller]
+pub(crate) fn one_of_eight_makes_it(words: &[&str], made: &str, found: &str) {
+    let all: Vec<_> = (0..8).map(|_| Running::start(incumbent(&[&["init"], words].concat()))).collect();
+    let all: Vec<_> = all.into_iter().map(|mut one| one.wait()).collect();
+    assert!(all.iter().all(|one| one.code == Some(0)), "{all:#?}");
+    let say = |text: &str| all.iter().filter(|one| one.stdout.contains(text)).count();
+    assert_eq!((say(made), say(found)), (1, 7), "{all:#?}");
+}
+
+#[test]
+fn of_eight_at_the_same_time_one_makes_the_file() {
+    for new in [&[][..], &["--new"]] {
+        let scratch = Scratch::new();
+        one_of_eight_makes_it(
+            &[&["--store", &scratch.url], new].concat(),
+            "made ",
+            " is ready for elections",
+        );
+    }
+}
+
+#[test]
+fn of_eight_at_the_same_time_one_makes_the_bucket() {
+    let server = NatsServer::start(Options::new());
+    for (bucket, new) in [("PLAIN", &[][..]), ("NEW", &["--new"])] {
+        let store = format!("{}/{bucket}", server.url());
+        let words = [&["--store", &*store, "--lease", "5s"], new].concat();
+        one_of_eight_makes_it(&words, "made the bucket ", " is ready for elections");
+    }
+}
 
 #[test]
 fn a_bucket_is_made_and_then_found_ready() {

@@ -12,6 +12,7 @@ use incumbent_testkit::wait::{until, until_some};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::init::one_of_eight_makes_it;
 use crate::support::{Ended, LIMIT, Running, children, ended, incumbent, json, sequence, takes_part};
 
 /// The broker, and a store on it with a prefix that no other test uses.
@@ -67,6 +68,12 @@ fn where_no_group_can_have_a_coordinator_the_doctor_and_each_candidate_name_the_
     let mut ada = campaigning(&store, "ada");
     let named = ada.until_reported("the reason", |line| line.contains("COORDINATOR_NOT_AVAILABLE"));
     assert!(named.contains("offsets.topic.replication.factor"), "{named}");
+}
+
+#[test]
+fn of_eight_at_the_same_time_one_creates_the_topic() {
+    let (_broker, store) = store("eight");
+    one_of_eight_makes_it(&["jobs", "--store", &store], "created the topic ", " is there; ");
 }
 
 #[test]

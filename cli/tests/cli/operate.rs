@@ -7,12 +7,13 @@ use std::process::Command;
 use incumbent::Clock;
 use incumbent::store::{Sqlite, SqliteSettings, StoreAdmin as _};
 use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::process;
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{
-    Running, Scratch, campaigning_for_long, ended, hand_over, incumbent, json, leading, sequence, settled,
-    takes_part,
+    Running, Scratch, campaigning, campaigning_for_long, ended, hand_over, incumbent, json, leading,
+    sequence, settled, takes_part,
 };
 use crate::terminal::terminal;
 
@@ -127,6 +128,39 @@ fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
         (&json!(true), &json!("ada"), &json!(seen))
     );
     sequence(&mut ada);
+}
+
+#[track_caller]
+fn says_that_a_lease_ran_out_in(store: &str) {
+    let ada = leading(store, "jobs", "ada");
+    let mut ben = campaigning(store, "jobs", "ben");
+    takes_part(&mut ben, "ada");
+    process::pause(ada.pid());
+    let words = ["hand-over", "jobs", "--to", "ben", "--yes", "--timeout", "60s", "--store", store];
+    let ran_out = ended(&words);
+    assert_eq!(ran_out.code, Some(0), "{ran_out:?}");
+    let said = "jobs: the lease of ada ran out, and ben leads now, after ";
+    assert!(ran_out.stdout.starts_with(said), "{ran_out:?}");
+    sequence(&mut ben);
+    // Without another candidate, too.
+    process::pause(ben.pid());
+    let alone =
+        ["hand-over", "jobs", "--to", "cleo", "--force", "--yes", "--timeout", "20s", "--store", store];
+    let vacant = ended(&alone);
+    assert_eq!(vacant.code, Some(1), "{vacant:?}");
+    let said = "incumbent: the lease of ben in jobs ran out, and no candidate has taken it since: is cleo a candidate?\n";
+    assert_eq!(vacant.stderr, said);
+}
+
+#[test]
+fn a_hand_over_in_a_file_by_a_leader_that_is_stopped_says_that_its_lease_ran_out() {
+    says_that_a_lease_ran_out_in(&Scratch::made().url);
+}
+
+#[test]
+fn a_hand_over_on_a_server_by_a_leader_that_is_stopped_says_that_its_lease_ran_out() {
+    let (_server, store) = server("10s");
+    says_that_a_lease_ran_out_in(&store);
 }
 
 #[test]

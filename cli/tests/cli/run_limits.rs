@@ -1,35 +1,162 @@
-//! `incumbent run` when no more threads or processes may be created.
+//! Commands where no more threads or processes may be made.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use crate::support::{Running, Scratch};
+use incumbent_testkit::etcd::{EtcdServer, Options as EtcdOptions};
+use rustix::process::Signal;
 
-/// A user that has no other processes.
-const LONE_USER: &str = "47321";
+use crate::operate::server;
+use crate::support::{Ended, Running, Scratch, ended};
 
-#[test]
-fn at_a_limit_of_processes_it_says_so_and_fails() {
-    let scratch = Scratch::made();
-    let program = scratch.folder.path().join("incumbent");
-    fs::copy(env!("CARGO_BIN_EXE_incumbent"), &program).unwrap();
-    fs::set_permissions(scratch.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let limited = |words: &[&str]| {
+/// The first of the users that have no other processes.
+const LONE_USER: u32 = 47400;
+/// The largest limit that is tried.
+const MOST: u32 = 12;
+
+/// The program where any user may run it, and a file where any may campaign.
+struct Place {
+    scratch: Scratch,
+    program: PathBuf,
+}
+
+impl Place {
+    /// None where no other user can be had: no limit binds root.
+    fn new() -> Option<Self> {
+        let scratch = Scratch::made();
+        let program = scratch.folder.path().join("incumbent");
+        fs::copy(env!("CARGO_BIN_EXE_incumbent"), &program).unwrap();
+        for file in fs::read_dir(scratch.folder.path()).unwrap() {
+            fs::set_permissions(file.unwrap().path(), fs::Permissions::from_mode(0o666)).unwrap();
+        }
+        for path in [scratch.folder.path(), &program] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        let place = Self { scratch, program };
+        let can_be =
+            place.limited(LONE_USER, 1, &["--version"]).status().is_ok_and(|status| status.success());
+        if !can_be {
+            eprintln!("no other user can be had here: nothing to test");
+        }
+        can_be.then_some(place)
+    }
+
+    /// The program by that user, who may have so many processes and threads.
+    fn limited(&self, user: u32, most: u32, words: &[&str]) -> Command {
+        let (user, most) = (user.to_string(), format!("--nproc={most}"));
         let mut run = Command::new("setpriv");
-        run.args(["--reuid", LONE_USER, "--regid", LONE_USER, "--clear-groups"]);
-        run.args(["prlimit", "--nproc=1"]).args(words).env_remove("TMPDIR");
+        run.args(["--reuid", &user, "--regid", &user, "--clear-groups", "prlimit", &most]);
+        run.arg(&self.program).args(words).env_remove("TMPDIR");
         run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         run
-    };
-    if !limited(&["true"]).status().is_ok_and(|status| status.success()) {
-        eprintln!("no other user can be had here: nothing to test");
-        return;
     }
-    let words = [program.to_str().unwrap(), "run", "--store", &scratch.url, "--key", "jobs", "--", "true"];
-    let ended = Running::start(limited(&words)).wait();
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
-    assert!(ended.stderr.starts_with("incumbent: no thread can be started: "), "{ended:?}");
-    assert!(ended.stderr.contains("raise the limit on processes and threads"), "{ended:?}");
+
+    /// Tries each command of these stores at each limit, all at the same time, and checks how each ends. So many processes and
+    /// threads are enough for each.
+    #[track_caller]
+    fn each(&self, stores: &[&str], works_with: u32) {
+        let mut users = LONE_USER..;
+        let mut running = Vec::new();
+        for store in stores {
+            for most in 1..=MOST {
+                for command in ["run", "status", "doctor"] {
+                    let user = users.next().unwrap();
+                    let key = format!("jobs-{user}");
+                    let words = match command {
+                        "run" => vec!["run", "--once", "--wait", "8s", "--splay", "0s", "--key", &key],
+                        "status" => vec!["status", &key],
+                        other => vec![other],
+                    };
+                    let words = [&words[..], &["--store", store]].concat();
+                    let what: &[&str] = if command == "run" { &["--", "/bin/echo", "leads"] } else { &[] };
+                    let started = Running::start(self.limited(user, most, &[&words, what].concat()));
+                    running.push((format!("{command} of {most} on {store}"), most, command, started));
+                }
+            }
+        }
+        for (which, most, command, mut started) in running {
+            let ended = started.wait();
+            let fails: &[i32] = if command == "run" { &[1, 3, 8] } else { &[1, 3] };
+            let is_documented = ended.code == Some(0) || fails.iter().any(|code| ended.code == Some(*code));
+            assert!(is_documented && !ended.stderr.contains("panicked"), "{which}: {ended:#?}");
+            assert!(ended.code == Some(0) || says_so(&ended), "{which}: {ended:#?}");
+            assert!(ended.code == Some(0) || most < works_with, "{which}: {ended:#?}");
+            assert!(ended.code != Some(0) || most > 1, "{which}: {ended:#?}");
+            assert!(ended.stderr.lines().count() < 10, "{which} repeats itself: {ended:#?}");
+        }
+    }
+}
+
+/// Whether its reason and the remedy are in one line.
+fn says_so(ended: &Ended) -> bool {
+    let is_it = |line: &str| line.contains("can be started") || line.contains("cannot be started");
+    ended.stderr.lines().any(|line| is_it(line) && line.contains("raise the limit"))
+}
+
+/// A store at an address that is looked up.
+fn by_name(scheme: &str, address: &str, path: &str) -> String {
+    format!("{scheme}://{}/{path}", address.replace("127.0.0.1", "localhost"))
+}
+
+#[test]
+fn at_any_limit_of_processes_each_command_works_or_says_so_and_fails() {
+    let Some(place) = Place::new() else { return };
+    // Names are looked up by threads.
+    let (nats_server, _) = server("10s");
+    let etcd_server = EtcdServer::start(EtcdOptions::new());
+    let nats = by_name("nats", &nats_server.address(), "ELECTIONS");
+    let etcd = by_name("etcd", &etcd_server.address(), "app");
+    assert_eq!(ended(&["init", "--new", "--store", &etcd]).code, Some(0));
+    place.each(&[&place.scratch.url, &nats, &etcd], MOST);
+}
+
+/// The lease of leaders, which outlasts the restart of a server.
+const LEASE: Duration = Duration::from_secs(10);
+/// A thread without work ends after so long by default.
+const IDLE: Duration = Duration::from_secs(11);
+
+#[test]
+fn a_leader_whose_command_uses_up_the_limit_connects_again_by_name_and_keeps_its_term() {
+    let Some(place) = Place::new() else { return };
+    let (mut nats, _) = server("10s");
+    let mut etcd = EtcdServer::start(EtcdOptions::new());
+    let (nats_store, etcd_store) =
+        (by_name("nats", &nats.address(), "ELECTIONS"), by_name("etcd", &etcd.address(), "app"));
+    assert_eq!(ended(&["init", "--new", "--store", &etcd_store]).code, Some(0));
+    let mut users = LONE_USER..;
+    let leaders = [&nats_store, &etcd_store].map(|store| {
+        let words =
+            ["run", "--key", "jobs", "--name", "ada", "--splay", "0s", "--lease", "10s", "--store", store];
+        // The shell that can start no more ends.
+        let script = "(while :; do sleep 1000 & done) 2> /dev/null; echo full; exec sleep 1000";
+        let words = [&words[..], &["--", "sh", "-c", script]].concat();
+        let mut leader = Running::start(place.limited(users.next().unwrap(), 40, &words));
+        leader.until("that no more can be started", |line| (line == "full").then_some(()));
+        leader
+    });
+    thread::sleep(IDLE);
+    nats.restart();
+    etcd.restart();
+    thread::sleep(LEASE);
+    for mut leader in leaders {
+        leader.signal(Signal::TERM);
+        let ended = leader.wait();
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        assert!(ended.stderr.ends_with("incumbent: ada no longer leads jobs: closed\n"), "{ended:#?}");
+        assert_eq!(ended.stderr.matches("leads jobs").count(), 2, "{ended:#?}");
+        assert!(!ended.stderr.contains("panicked"), "{ended:#?}");
+    }
+}
+
+#[test]
+#[cfg(feature = "kafka")]
+fn at_any_limit_of_processes_each_command_works_or_says_so_and_fails_on_kafka() {
+    let Some(place) = Place::new() else { return };
+    let broker = incumbent_testkit::kafka::Kafka::start_with(incumbent_testkit::kafka::Options::new());
+    // The threads of librdkafka alone are more.
+    place.each(&[&format!("kafka://{}/app", broker.address())], MOST + 1);
 }

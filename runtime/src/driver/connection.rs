@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::notifier::{Notifier, WriteListener};
 use crate::store::seam::{Link, Reports, within};
 use crate::store::{Adapter, RecordLink, StoreSettings};
+use crate::threads;
 use crate::{Error, ErrorKind, Result, Warning};
 
 /// A store to open.
@@ -140,18 +141,29 @@ impl<L: Link> Opened for L {
 }
 
 fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-    let refused = |error| {
-        let message = "the operating system refuses a thread for the store; raise the limit on threads";
-        Error::new(ErrorKind::Broken, message).caused_by(error)
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+    let refused = |error| threads::refused("the store", Some(error));
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().thread_keep_alive(threads::KEPT).build().map_err(refused)?;
+    let runtime = Abandoned(Some(runtime));
     let thread = std::thread::Builder::new().name("incumbent".into());
     let run = move || {
         let _relay = notifier.relay_logs();
         drop(notifier);
-        runtime.block_on(work);
-        // Does not wait for an adapter's work on a blocking thread.
-        runtime.shutdown_background();
+        if let Some(runtime) = &runtime.0 {
+            runtime.block_on(work);
+        }
     };
     thread.spawn(run).map_err(refused).map(drop)
+}
+
+/// A runtime that is left with the work that an adapter still has on a blocking thread, which is not waited for. Where it has
+/// no thread of its own, it is dropped by its caller's, which may not wait.
+struct Abandoned(Option<tokio::runtime::Runtime>);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }

@@ -263,9 +263,8 @@ async fn existing_bucket(settings: &super::NatsSettings) -> Result<Option<super:
 #[cfg(feature = "sqlite")]
 async fn file(settings: &super::SqliteSettings, options: &InitOptions) -> Result<InitReport> {
     options.only_of_buckets("a file")?;
-    let existed = settings.path.exists();
-    let info = super::Sqlite::init(settings, &Clock::system(), options.never_used).await?;
-    Ok(InitReport { created: !existed, never_used: info.never_used, ..InitReport::default() })
+    let (info, created) = super::Sqlite::prepare(settings, &Clock::system(), options.never_used).await?;
+    Ok(InitReport { created, never_used: info.never_used, ..InitReport::default() })
 }
 
 #[cfg(feature = "etcd")]

@@ -164,6 +164,13 @@ pub trait StoreAdmin: Send + Sync + 'static {
 
     /// The same if the entry still has that revision, in one step; otherwise returns `None` and does nothing.
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault>;
+
+    /// What is left of the leader's lease in a store that counts it and whose entries do not show it, as etcd; the
+    /// lower bound of a rounded number. `None` elsewhere, where [`Adapter::written`] says it, and without a leader.
+    async fn lease_left(&self, key: &str) -> Result<Option<Duration>, Fault> {
+        let _ = key;
+        Ok(None)
+    }
 }
 
 /// The age of a live record; its holder renews it while healthy.

@@ -169,7 +169,10 @@ impl StoreSettings {
             #[cfg(feature = "nats")]
             Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
             #[cfg(feature = "etcd")]
-            Self::Etcd(settings) => Box::new(EtcdAdmin::open(settings)?),
+            Self::Etcd(settings) => {
+                crate::threads::ready().await?;
+                Box::new(EtcdAdmin::open(settings)?)
+            }
             #[cfg(feature = "kafka")]
             Self::Kafka(_) => Box::new(KafkaAdmin),
         })

@@ -10,7 +10,7 @@ use incumbent_core::queue::{
     Action, Change, Failure, KeptAlive, LeaseId, Operation, Outcome, Server, Snapshot,
 };
 use incumbent_core::record::{Entry, Nonce};
-use incumbent_core::store::{Fault, StoreInfo};
+use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 
 use super::inspection::Inspected;
 use super::keys::Keys;
@@ -188,7 +188,8 @@ impl Etcd {
         whole: bool,
     ) -> Result<Box<Snapshot>, Failure> {
         let answer = self.reads.read(transaction::read(&self.keys, election, own, whole)).await;
-        let snapshot = transaction::snapshot(&self.keys, election, answer)?;
+        let snapshot = transaction::snapshot(&self.keys, election, answer);
+        let snapshot = snapshot.map_err(|failure| self.placed(failure, "read", election))?;
         self.watches.read(election, snapshot.revision);
         Ok(Box::new(snapshot))
     }
@@ -197,7 +198,26 @@ impl Etcd {
     pub(super) async fn write(&self, election: &str, identity: &Identity, action: &Action) -> Outcome {
         let request = transaction::write(&self.keys, election, identity, action);
         let answer = self.connection.call(method::TXN, request).await;
-        transaction::written(&self.keys, election, action, answer)
+        match transaction::written(&self.keys, election, action, answer) {
+            Outcome::Failed(failure) => Outcome::Failed(self.placed(failure, "write", election)),
+            outcome => outcome,
+        }
+    }
+
+    /// A missing permission, with the server, the user and the keys that it is for.
+    fn placed(&self, failure: Failure, verb: &str, election: &str) -> Failure {
+        match failure {
+            Failure::Fault(Fault { kind: FaultKind::Denied, detail }) => {
+                let user = self.settings.user_name().map(|user| format!("the user {user:?}"));
+                let detail = format!(
+                    "etcd at {} does not let {} {verb} the keys of {election:?}: {detail}",
+                    self.connection.member(),
+                    user.unwrap_or_else(|| "this client".into())
+                );
+                Failure::Fault(Fault { kind: FaultKind::Denied, detail })
+            }
+            failure => failure,
+        }
     }
 
     /// Revokes a lease; the keys that are attached to it are deleted. A lease that is already gone counts as revoked.

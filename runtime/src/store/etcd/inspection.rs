@@ -19,7 +19,7 @@ use super::wire::messages::{
     RangeResponse, RevokeRequest, RevokeResponse, StatusRequest, StatusResponse, TxnRequest, TxnResponse,
 };
 use crate::store::local;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, threads};
 
 /// A version: major, minor, patch.
 type Version = (u32, u32, u32);
@@ -45,6 +45,7 @@ pub(super) async fn find_member(
     settings: &EtcdSettings,
     keys: &Keys,
 ) -> Result<Option<Duration>> {
+    threads::ready().await?;
     let mut errors = Vec::new();
     for _ in &settings.hosts {
         if !errors.is_empty() {
@@ -111,7 +112,7 @@ pub(super) async fn is_usable(connection: &Connection) -> bool {
     }
 }
 
-fn unusable(status: &StatusResponse) -> Option<&'static str> {
+pub(super) fn unusable(status: &StatusResponse) -> Option<&'static str> {
     if status.is_learner {
         return Some("is a learner, which cannot serve elections: give the addresses of voting members");
     }
@@ -341,7 +342,7 @@ async fn answer(member: &str, begin: &[u8]) -> Option<Vec<u8>> {
     tokio::time::timeout(BYTES_LIMIT, ask).await.ok()?
 }
 
-fn unavailable(message: String) -> Error {
+pub(super) fn unavailable(message: String) -> Error {
     Error::new(ErrorKind::StoreUnavailable, message)
 }
 

@@ -11,6 +11,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpe
 use rdkafka::client::DefaultClientContext;
 
 use super::cluster::{self, Cluster, TopicDescription};
+use super::producer::{can_start_client, no_client};
 use super::settings::KafkaSettings;
 use crate::clock::Clock;
 use crate::store::StoreAdmin;
@@ -95,8 +96,16 @@ pub struct TopicState {
 pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
     let cluster = open(settings).await?;
     let metadata = cluster.ask(|cluster| cluster.metadata(None)).await.map_err(error)?;
+    // The first of the questions that take the addresses that the brokers advertise.
+    let reached = cluster.ask(|cluster| cluster.describe_topic(cluster::COMMITS)).await;
+    if let Err(fault) = reached
+        && fault.kind == FaultKind::Unreachable
+    {
+        return Err(error(fault));
+    }
+    can_start_client("this store")?;
     let admin: std::result::Result<AdminClient<DefaultClientContext>, _> = settings.producer().create();
-    let admin = admin.map_err(|error| Error::new(ErrorKind::InvalidSetting, error.to_string()))?;
+    let admin = admin.map_err(|error| no_client("this store", &error))?;
     let mut unknown = None;
     let broker = configs(&admin, &[ResourceSpecifier::Broker(metadata.broker)], &mut unknown).await.pop();
     let get = |name: &str| broker.as_ref().and_then(|broker| value(broker, name));

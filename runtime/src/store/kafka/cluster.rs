@@ -12,15 +12,16 @@ use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Revision};
 use rdkafka::ClientContext;
 use rdkafka::message::{DeliveryResult, Header, Message, OwnedHeaders};
-use rdkafka::producer::{BaseRecord, Producer, ProducerContext, ThreadedProducer};
+use rdkafka::producer::{BaseRecord, Producer, ProducerContext};
 use rdkafka_sys as sys;
 use rdkafka_sys::rd_kafka_resp_err_t as Code;
 
 use super::member::{Answers, Report};
 use super::native::{self, ClientError, DroppedApart, Log, c_text, text};
+use super::producer::Polled;
 use super::settings::KafkaSettings;
 use crate::clock::Clock;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, threads};
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -30,7 +31,10 @@ pub(super) const LIMIT: Duration = Duration::from_secs(3);
 const SLICE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to reach a broker.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How often, and at which interval, a newly created topic is looked up.
+/// For so long a broker that could not be reached explains a question without an answer: the client tries it again within ten
+/// seconds, and says so again within half a minute.
+const LATELY: Duration = Duration::from_secs(45);
+/// How often, and how soon again, a topic is looked for that was just created.
 const TRIES: usize = 30;
 const SOON: Duration = Duration::from_millis(100);
 /// How long records in a new leader topic are kept; a lease is shorter.
@@ -38,6 +42,9 @@ const RETENTION: &CStr = c"3600000";
 /// The time after which a segment of a new leader topic is closed. Brokers delete only closed segments, and close one
 /// after a week by default (`log.roll.hours`): until then a topic keeps all of its records, whatever its retention.
 const SEGMENT: &CStr = c"600000";
+
+/// The detail of a question without an answer.
+const SILENT: &str = "the brokers do not answer";
 
 /// The topic of the commits of all groups.
 pub(super) const COMMITS: &str = "__consumer_offsets";
@@ -49,7 +56,7 @@ pub(crate) struct Cluster {
     producer: Mutex<Writer>,
 }
 
-type Producing = DroppedApart<ThreadedProducer<Reports>>;
+type Producing = DroppedApart<Polled>;
 
 /// The producer for all candidates. It is replaced if it is dead, or wrote to a topic that was recreated.
 struct Writer {
@@ -60,14 +67,8 @@ struct Writer {
 
 impl Writer {
     fn new(settings: &KafkaSettings) -> Result<Self> {
-        let made = settings.producer().create_with_context(Reports::default());
-        let producer = made.map(DroppedApart::new).map_err(|error| {
-            Error::new(
-                ErrorKind::InvalidSetting,
-                format!("librdkafka refuses the settings of this store: {error}"),
-            )
-        })?;
-        Ok(Self { producer: Arc::new(producer), topics: HashMap::new() })
+        let producer = Arc::new(DroppedApart::new(Polled::new(&settings.producer())?));
+        Ok(Self { producer, topics: HashMap::new() })
     }
 
     /// Whether it wrote to an earlier topic of this name.
@@ -107,8 +108,8 @@ pub(super) struct Extent {
 pub(super) struct Reports {
     /// Why the connection or the credentials are refused, because a query only reports that there is no answer.
     refused: Arc<Mutex<Option<ClientError>>>,
-    /// The last failure to reach a broker, with its address.
-    unreached: Arc<Mutex<Option<String>>>,
+    /// The last failure to reach a broker, with its address, and when it was reported.
+    unreached: Arc<Mutex<Option<(Instant, String)>>>,
 }
 
 /// The destination of a record's delivery report.
@@ -128,7 +129,8 @@ impl ClientContext for Reports {
             let refused = ClientError { name, text: reason.to_owned() };
             *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
         } else if name != "_ALL_BROKERS_DOWN" {
-            *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
+            let failed = (Instant::now(), reason.to_owned());
+            *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
         }
         Log.error(error, reason);
     }
@@ -163,6 +165,7 @@ impl Cluster {
     /// the credentials, `StoreUnavailable` with `fail_fast` if no broker answers.
     pub(crate) async fn open(settings: &KafkaSettings, clock: &Clock) -> Result<Arc<Self>> {
         settings.check()?;
+        threads::ready().await?;
         let producer = Mutex::new(Writer::new(settings)?);
         let cluster = Arc::new(Self { settings: settings.clone(), clock: clock.clone(), producer });
         let mut failing = false;
@@ -292,7 +295,7 @@ impl Cluster {
             // The leader that the client knows may be outdated: a refusal makes the client look it up again.
             let fault = match self.offsets(topic, within) {
                 Ok((low, high, recent)) => return Ok(Extent { id, low, high, recent }),
-                Err(error) => of_topic(of_client(&error), topic),
+                Err(error) => self.explained(of_topic(of_client(&error), topic)),
             };
             if fault.kind == FaultKind::Denied || Instant::now() >= until {
                 return Err(fault);
@@ -469,9 +472,12 @@ impl Cluster {
     }
 
     fn described_members(&self, group: &str) -> Result<Vec<String>, Fault> {
-        // A cluster creates the topic of its groups at the first query about one, which takes seconds.
-        if self.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
-            return Ok(Vec::new());
+        // A cluster makes the topic of its groups when it is first asked about one, which takes seconds.
+        match self.describe_topic(COMMITS) {
+            Err(fault) if is_missing(&fault) => return Ok(Vec::new()),
+            // Neither would the next question be answered.
+            Err(fault) if fault.kind == FaultKind::Unreachable => return Err(fault),
+            _ => {}
         }
         let name = c_text(group);
         let mut names = [name.as_ptr()];
@@ -505,7 +511,25 @@ impl Cluster {
     }
 
     pub(super) fn metadata(&self, topic: Option<&str>) -> Result<Metadata, Fault> {
-        self.metadata_within(topic, LIMIT)
+        self.metadata_within(topic, LIMIT).map_err(|fault| self.explained(fault))
+    }
+
+    /// A question that no broker answered, with the reason where a broker could not be reached lately. The brokers name the
+    /// addresses for further questions themselves, and those may lead nowhere though the first one answered.
+    fn explained(&self, fault: Fault) -> Fault {
+        // The client's own errors, and no answers of brokers.
+        let is_unanswered = fault.detail.starts_with('_') || fault.detail == SILENT;
+        self.unreached().filter(|_| is_unanswered).unwrap_or(fault)
+    }
+
+    /// The broker that could not be reached lately.
+    pub(super) fn unreached(&self) -> Option<Fault> {
+        let producer = self.producer();
+        let unreached = producer.context().unreached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (_, why) = unreached.filter(|(at, _)| at.elapsed() < LATELY)?;
+        let is_ours = why.contains("/bootstrap");
+        let remedy = if is_ours { "" } else { "; check the advertised.listeners of the brokers" };
+        Some(unreachable(&format!("a broker cannot be reached: {why}{remedy}")))
     }
 
     fn metadata_within(&self, topic: Option<&str>, limit: Duration) -> Result<Metadata, Fault> {
@@ -535,9 +559,14 @@ impl Cluster {
                 let unreached =
                     producer.context().unreached.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let silent = || format!("{} did not answer within {LIMIT:?}", self.settings.servers_shown());
-                let why = unreached.unwrap_or_else(silent);
-                let other =
-                    if why.contains("Invalid response size") { "; that is not a Kafka broker" } else { "" };
+                let why = unreached.map_or_else(silent, |(_, why)| why);
+                let other = match () {
+                    () if why.contains("Invalid response size") => "; that is no broker of Kafka",
+                    () if why.contains("PLAINTEXT broker listener") => {
+                        "; it has no TLS: write kafka:// instead of kafkas://"
+                    }
+                    () => "",
+                };
                 return Err(unreachable(&format!("no broker can be used: {why}{other}")));
             }
         }
@@ -563,11 +592,12 @@ impl Cluster {
             let event = NonNull::new(sys::rd_kafka_queue_poll(queue, millis + 500));
             sys::rd_kafka_AdminOptions_destroy(options);
             sys::rd_kafka_queue_destroy(queue);
-            let event = Answer(event.ok_or_else(|| unreachable("the brokers do not answer"))?);
+            let silent = || self.explained(unreachable(SILENT));
+            let event = Answer(event.ok_or_else(silent)?);
             let code = sys::rd_kafka_event_error(event.0.as_ptr());
             if code != Code::RD_KAFKA_RESP_ERR_NO_ERROR {
                 let text = text(sys::rd_kafka_event_error_string(event.0.as_ptr()));
-                return Err(of_client(&ClientError { text, ..ClientError::of(code) }));
+                return Err(self.explained(of_client(&ClientError { text, ..ClientError::of(code) })));
             }
             Ok(event)
         }

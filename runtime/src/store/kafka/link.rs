@@ -1,6 +1,7 @@
 //! The driver's link to a cluster: a campaign is a member of its election's consumer group.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use super::cluster::{Cluster, time_of_day};
 use super::member::{Answers as ToCampaign, Member, Report};
 use super::reader::{Change, Reader};
 use super::settings::KafkaSettings;
-use crate::store::seam::{Answers, Asked, Asking, Link, Reports, Watch, Watched};
+use crate::store::seam::{Answers, Asked, Asking, Link, Reports, Watch, Watched, within};
 use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 use crate::{Error, ErrorKind, Result};
 
@@ -28,6 +29,9 @@ use crate::{Error, ErrorKind, Result};
 const LEASES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(24 * 3600));
 /// A crashed broker is given up after its session (`broker.session.timeout.ms`).
 const FAIL_OVER: Duration = Duration::from_secs(9);
+
+/// A read that takes longer fails with the broker that cannot be reached, if there is one; the driver gives it up half a second later.
+const READING: Duration = Duration::from_millis(4500);
 
 pub(crate) struct Groups {
     cluster: Arc<Cluster>,
@@ -246,8 +250,20 @@ impl Link for Groups {
     }
 
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
-        let (reader, key) = (Arc::clone(&self.reader), key.to_owned());
-        async move { Ok(reader.entry(&key).await?.0) }.boxed()
+        let (reader, cluster, key) = (Arc::clone(&self.reader), Arc::clone(&self.cluster), key.to_owned());
+        let clock = self.reports.clock.clone();
+        async move {
+            let mut reading = pin!(reader.entry(&key));
+            if let Some(read) = within(clock, READING, &mut reading).await {
+                return Ok(read?.0);
+            }
+            // The reader asks again and again, and says nothing meanwhile.
+            match cluster.unreached() {
+                Some(fault) => Err(fault),
+                None => Ok(reading.await?.0),
+            }
+        }
+        .boxed()
     }
 
     fn observed(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {

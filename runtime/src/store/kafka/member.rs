@@ -15,6 +15,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::cluster::{COMMITS, Cluster, LIMIT, is_missing, of_client};
 use super::native::{ClientError, Consumer, DroppedApart, Event, Partitions};
+use super::producer::{can_start_client, no_client};
+use crate::{Error, threads};
 
 /// The longest wait for an event.
 const POLL: Duration = Duration::from_millis(500);
@@ -67,11 +69,9 @@ impl Member {
         answers: Answers,
     ) -> Result<Self, Fault> {
         let config = cluster.settings.member(election, name, client);
+        can_start_client("a member").map_err(|error| broken(&error))?;
         let made = Consumer::new(&config);
-        let consumer = made.map(DroppedApart::new).map_err(|error| {
-            let detail = format!("librdkafka refuses the settings of a member: {error}");
-            Fault { kind: FaultKind::Broken, detail }
-        })?;
+        let consumer = made.map(DroppedApart::new).map_err(|error| broken(&no_client("a member", &error)))?;
         let consumer = Arc::new(consumer);
         let (commands, received) = mpsc::channel();
         let topic = cluster.settings.topic_of(election);
@@ -87,11 +87,8 @@ impl Member {
             pending: None,
         };
         let thread = std::thread::Builder::new().name("incumbent-member".into());
-        thread.spawn(move || polling.run()).map_err(|error| {
-            let detail =
-                format!("the operating system refuses a thread for a member: {error}; raise the limit");
-            Fault { kind: FaultKind::Broken, detail }
-        })?;
+        let started = thread.spawn(move || polling.run());
+        started.map_err(|error| broken(&threads::refused("a member", Some(error))))?;
         Ok(Self { consumer: polled, commands, topic, replaced })
     }
 
@@ -304,4 +301,9 @@ impl Polling {
 
 fn failure(error: &ClientError) -> Failure {
     Failure::of(Operation::Commit, &error.name, &error.text)
+}
+
+/// The fault of a member that could not be made.
+fn broken(error: &Error) -> Fault {
+    Fault { kind: FaultKind::Broken, detail: error.to_string() }
 }

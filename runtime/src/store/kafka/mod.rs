@@ -14,6 +14,7 @@ mod cluster;
 mod link;
 mod member;
 mod native;
+mod producer;
 mod reader;
 #[rustfmt::skip]
 pub(crate) mod refusals;

@@ -24,8 +24,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::cluster::Cluster;
 use super::native::{Consumer, DroppedApart};
+use super::producer::{can_start_client, no_client};
 use crate::store::EntryInfo;
-use crate::{Error, ErrorKind};
+use crate::threads;
 use logs::{ClientId, Logs, Order};
 
 /// The longest wait for an event.
@@ -138,10 +139,9 @@ impl Shared {
 
     /// Creates another client, which reads the logs that it gets from now on.
     fn add_client(self: &Arc<Self>) -> crate::Result<()> {
-        let consumer = Consumer::new(&self.cluster.settings.reader("incumbent")).map_err(|error| {
-            let message = format!("librdkafka refuses the settings of a reader: {error}");
-            Error::new(ErrorKind::InvalidSetting, message)
-        })?;
+        can_start_client("a reader")?;
+        let consumer = Consumer::new(&self.cluster.settings.reader("incumbent"));
+        let consumer = consumer.map_err(|error| no_client("a reader", &error))?;
         let consumer = Arc::new(DroppedApart::new(consumer));
         let polled = Arc::downgrade(&consumer);
         let id = {
@@ -157,8 +157,7 @@ impl Shared {
             let mut state = self.lock();
             state.logs.remove_client(id);
             state.clients.retain(|(other, _)| *other != id);
-            let message = "the operating system refuses a thread for a reader; raise the limit on threads";
-            Error::new(ErrorKind::Broken, message).caused_by(error)
+            threads::refused("a reader", Some(error))
         })
     }
 

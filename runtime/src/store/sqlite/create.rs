@@ -82,11 +82,11 @@ pub(super) fn is_missing(path: &Path) -> bool {
     }
 }
 
-/// Creates the file, unless another process has meanwhile.
-pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duration) -> Result<(), Cause> {
+/// Creates the file, unless another process has meanwhile. Returns whether this one did.
+pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duration) -> Result<bool, Cause> {
     let folder = Folder::exclusive(path, lock_timeout)?;
     if !is_missing(path) {
-        return Ok(());
+        return Ok(false);
     }
     let draft = with_end(path, "-new");
     // A process that was killed while creating may have left these.
@@ -102,7 +102,7 @@ pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duratio
     }
     fs::rename(&draft, path).map_err(|error| unusable(path, &error))?;
     // Without this, a crash of the machine could undo the renaming and every write since.
-    folder.0.sync_all().map_err(|error| unusable(path, &error))
+    folder.0.sync_all().map_err(|error| unusable(path, &error)).map(|()| true)
 }
 
 fn write(draft: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {

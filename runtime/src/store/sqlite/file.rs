@@ -1,6 +1,6 @@
 //! Opens the file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -61,6 +61,8 @@ pub(super) struct Database {
     pub(super) waits_for_locks: Arc<AtomicBool>,
     /// The file can only be read.
     pub(super) is_read_only: bool,
+    /// This opening created the file.
+    pub(super) is_new: bool,
 }
 
 impl Database {
@@ -77,13 +79,18 @@ impl Database {
         };
         filesystem::check(settings.path.parent().unwrap_or(&settings.path), settings.fuse)?;
         let deadline = Instant::now() + OPEN_TIMEOUT;
+        let mut is_new = false;
         loop {
             let opened = if settings.create && is_missing(&settings.path) {
                 make(&settings.path, clock, boot, lock_timeout)
             } else {
-                Ok(())
+                Ok(is_new)
             };
-            match opened.and_then(|()| Self::open_present(settings, clock, boot, known, lock_timeout)) {
+            let opened = opened.and_then(|made| {
+                is_new = made;
+                Self::open_present(settings, clock, boot, known, lock_timeout)
+            });
+            match opened.map(|database| Self { is_new, ..database }) {
                 // It was deleted at this moment, or other processes are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
@@ -117,8 +124,18 @@ impl Database {
         let sql = sql.map_err(|cause| if is_missing(path) { Cause::Replaced } else { cause })?;
         let (clock, boot, path, identity) = (clock.clone(), boot.to_owned(), path.to_owned(), seen.identity);
         let is_read_only = sql.is_readonly(rusqlite::MAIN_DB)?;
-        let mut database =
-            Self { sql, clock, boot, path, identity, known, suspect: None, waits_for_locks, is_read_only };
+        let mut database = Self {
+            sql,
+            clock,
+            boot,
+            path,
+            identity,
+            known,
+            suspect: None,
+            waits_for_locks,
+            is_read_only,
+            is_new: false,
+        };
         let adopted = recognise(&mut database.sql, is_read_only).and_then(|()| {
             refuse_other_namespace(&database)?;
             if is_read_only { database.check_adopted() } else { database.adopt() }
@@ -192,12 +209,33 @@ fn connect(
         let detail = "the file can only be read; check its permissions".to_owned();
         return Err(Cause::Refused(ErrorKind::PermissionDenied, detail.into()));
     }
+    #[cfg(unix)]
+    if !settings.read_only {
+        check_folder(&settings.path)?;
+    }
     let waits_for_locks = Arc::clone(waits_for_locks);
     sql.busy_handler(Some(move |tries| {
         waits_for_locks.load(Ordering::Relaxed) && wait(tries, lock_timeout)
     }))?;
     make_durable(&sql)?;
     Ok(sql)
+}
+
+/// Refuses a folder in which the journal, where there is none yet, cannot be made: nothing would ever be written.
+#[cfg(unix)]
+fn check_folder(path: &Path) -> Result<(), Cause> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    let folder = path.parent().unwrap_or(path);
+    let writable = accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+    if Path::new(&journal).exists() || writable.is_ok() {
+        return Ok(());
+    }
+    let detail =
+        format!("no journal can be made in {}; check the permissions of the folder", folder.display());
+    Err(Cause::Refused(ErrorKind::PermissionDenied, detail.into()))
 }
 
 /// Flushes every acknowledged write to the disk; on macOS to its platters too. `extra` flushes the folder after a

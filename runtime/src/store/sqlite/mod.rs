@@ -62,7 +62,7 @@ pub use settings::SqliteSettings;
 use super::local::check_text;
 use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
 use crate::clock::Clock;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, threads};
 use connection::Connection;
 use failure::{Cause, Failure};
 use file::Database;
@@ -132,16 +132,27 @@ impl Sqlite {
     /// As [`open`](Self::open), and [`UnsafeStore`](ErrorKind::UnsafeStore) for `never_used` on a file that has been
     /// written to.
     pub async fn init(settings: &SqliteSettings, clock: &Clock, never_used: bool) -> Result<StoreInfo> {
+        Ok(Self::prepare(settings, clock, never_used).await?.0)
+    }
+
+    /// The same, and whether this call created the file: of several at the same time, one does.
+    pub(super) async fn prepare(
+        settings: &SqliteSettings,
+        clock: &Clock,
+        never_used: bool,
+    ) -> Result<(StoreInfo, bool)> {
+        threads::ready().await?;
         let settings = SqliteSettings { create: true, ..settings.resolved()? };
         let opened = Opened::claim(&settings.path)?;
         let mut connection = Connection::new(&Arc::new(settings), clock);
         let initialised = tokio::task::spawn_blocking(move || {
+            let is_new = connection.with(|database| Ok(database.is_new))?;
             if never_used {
                 connection.with(|database| database.mark_never_used())?;
             }
             let info = connection.with(|database| database.store_info());
             drop((connection, opened));
-            info
+            info.map(|info| (info, is_new))
         });
         match initialised.await {
             Ok(info) => Ok(info?),

@@ -15,7 +15,7 @@ use super::failure::{Cause, Failure};
 use super::file::OPEN_TIMEOUT;
 use super::watchers::Watchers;
 use crate::fork::Own;
-use crate::{Error, ErrorKind, Result};
+use crate::{Result, threads};
 
 /// Work for a worker's thread.
 pub(super) type Job = Box<dyn FnOnce(&mut WorkerState) + Send>;
@@ -40,10 +40,10 @@ impl Worker {
         let (jobs, queue) = mpsc::channel();
         let worker = Self { jobs, path: connection.path().clone() };
         let state = WorkerState { connection, watchers: Watchers::new(poll) };
-        thread::Builder::new().name(name.to_owned()).spawn(move || work(state, &queue)).map_err(|cause| {
-            let message = format!("no thread can be started for {}: {cause}", worker.path.display());
-            Error::new(ErrorKind::Broken, message).caused_by(cause)
-        })?;
+        thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || work(state, &queue))
+            .map_err(|cause| threads::refused(&worker.path.display().to_string(), Some(cause)))?;
         let deadline = Instant::now() + OPEN_TIMEOUT;
         loop {
             match worker.run(|state| state.connection.with(|_| Ok(()))).await {

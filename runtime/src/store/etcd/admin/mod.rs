@@ -19,7 +19,7 @@ use super::transaction::{absent, created_at, delete, fault, get, operation, put,
 use super::wire::connection::{Connection, method};
 use super::wire::messages::{
     self as wire, GrantRequest, GrantResponse, KeyValue, OperationKind, Order, PutRequest, RangeRequest,
-    RangeResponse, SortTarget, TxnRequest, TxnResponse,
+    RangeResponse, SortTarget, TimeToLiveRequest, TimeToLiveResponse, TxnRequest, TxnResponse,
 };
 use crate::store::etcd::refusals;
 use crate::store::local::next_incarnation;
@@ -170,6 +170,25 @@ impl StoreAdmin for EtcdAdmin {
             let is_it = |place: &KeyValue| keys::revision(place.create_revision) == revision;
             let Some(place) = place.filter(is_it) else { return Ok(None) };
             self.write(Attempted::Delete, &place, delete(place.key.clone())).await
+        })
+        .await
+    }
+
+    async fn lease_left(&self, key: &str) -> Result<Option<Duration>, Fault> {
+        in_time(async {
+            let (Some(place), _) = self.first_place(key).await? else { return Ok(None) };
+            // Of keys alone a server may say no lease.
+            let read = RangeRequest { key: place.key, ..Default::default() };
+            let read = self.connection.call::<_, RangeResponse>(method::RANGE, read).await;
+            let read = read.map_err(|status| fault(Attempted::Read, &status))?;
+            let Some(lease) = read.kvs.first().map(|kv| kv.lease).filter(|lease| *lease != 0) else {
+                return Ok(None);
+            };
+            let ask = TimeToLiveRequest { id: lease, keys: false };
+            let left = self.connection.call::<_, TimeToLiveResponse>(method::TIME_TO_LIVE, ask).await;
+            let left = left.map_err(|status| fault(Attempted::Read, &status))?.ttl;
+            // Below zero for a lease that is gone.
+            Ok(u64::try_from(left).ok().map(Duration::from_secs))
         })
         .await
     }

@@ -9,8 +9,7 @@ use tokio::time::timeout;
 use tonic::Status;
 
 use super::{LIMIT, silent};
-use crate::Result;
-use crate::store::etcd::inspection::{error_of, shortest};
+use crate::store::etcd::inspection::{error_of, shortest, unavailable, unusable};
 use crate::store::etcd::keys::{self, birth_of};
 use crate::store::etcd::settings::EtcdSettings;
 use crate::store::etcd::transaction::{created_at, delete};
@@ -19,6 +18,7 @@ use crate::store::etcd::wire::messages::{
     ClusterMember, Compare, Comparison, MemberListRequest, MemberListResponse, RangeRequest, RangeResponse,
     StatusRequest, StatusResponse, TxnRequest, TxnResponse,
 };
+use crate::{ErrorKind, Result, threads};
 
 /// The state of a cluster.
 #[derive(Clone, Debug)]
@@ -93,21 +93,12 @@ pub struct Birth {
 /// `StoreUnavailable` if no member answers; `PermissionDenied` if none lets the user in.
 pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     settings.check()?;
+    threads::ready().await?;
     let hosts = settings.connect_to(settings.hosts.clone())?;
     let asked = hosts.iter().map(|(_, connection)| status(connection));
     let states = join_all(asked).await;
-    let Some(first) = states.iter().position(Result::is_ok) else {
-        let refused =
-            hosts.iter().zip(&states).find_map(|((host, _), state)| Some((host, state.as_ref().err()?)));
-        // There is at least one host.
-        return Err(
-            refused.map_or_else(|| silent(settings), |(host, status)| error_of(host, settings, status))
-        );
-    };
-    let connection = &hosts[first].1;
-    let examined = timeout(LIMIT, examine(connection, settings)).await.map_err(|_| silent(settings))?;
-    let examined = examined.map_err(|status| error_of(&hosts[first].0, settings, &status))?;
-    let is_open = timeout(LIMIT, is_open(settings, &hosts[first].0)).await.unwrap_or(false);
+    let (host, examined) = examine_by_any(&hosts, &states, settings).await?;
+    let is_open = timeout(LIMIT, is_open(settings, host)).await.unwrap_or(false);
     let headers: Vec<_> = states.iter().flatten().filter_map(|status| status.header).collect();
     let mut others = examined.cluster;
     others.retain(|member| headers.iter().all(|header| header.member_id != member.id));
@@ -130,6 +121,33 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
         grants: examined.shortest.is_some(),
         birth: examined.birth,
     })
+}
+
+/// What a member knows of the cluster, the first that serves elections and answers, and its address.
+///
+/// # Errors
+/// The first that is more than the lack of an answer.
+async fn examine_by_any<'a>(
+    hosts: &'a [(String, Connection)],
+    states: &[Result<StatusResponse, Status>],
+    settings: &EtcdSettings,
+) -> Result<(&'a str, Examined)> {
+    let mut errors = Vec::new();
+    for ((host, connection), state) in hosts.iter().zip(states) {
+        errors.push(match (state, state.as_ref().ok().and_then(unusable)) {
+            (Err(status), _) => error_of(host, settings, status),
+            // A learner says nothing of the cluster and of what is stored, and a member without a leader is silent.
+            (Ok(_), Some(why)) => unavailable(format!("{host} {why}")),
+            (Ok(_), None) => match timeout(LIMIT, examine(connection, settings)).await {
+                Ok(Ok(examined)) => return Ok((host.as_str(), examined)),
+                Ok(Err(status)) => error_of(host, settings, &status),
+                Err(_) => silent(settings),
+            },
+        });
+    }
+    let first = errors.iter().position(|error| error.kind() != ErrorKind::StoreUnavailable);
+    // There is a host at least.
+    Err(errors.into_iter().nth(first.unwrap_or_default()).unwrap_or_else(|| silent(settings)))
 }
 
 /// One member's answer about the cluster.

@@ -20,6 +20,11 @@ use crate::{Error, ErrorKind, Result};
 const NAME_TAKEN: u64 = 10058;
 /// The account requires a limit on the bytes of each stream.
 const BYTES_REQUIRED: u64 = 10113;
+/// By this time after its creation a bucket is stated to be new, if it is: two requests. It is looked at so often meanwhile.
+const STATED: Duration = Duration::from_secs(2);
+const LOOKS: u32 = 20;
+/// The metadata that tells the request of one `init` from that of another.
+const MADE_BY: &str = "incumbent.made-by";
 /// The server's default window for detecting duplicates. This crate sends none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
@@ -152,9 +157,12 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
     let mut creating = false;
+    // Nothing is wrong where two have the same: both would report that they created the bucket.
+    let maker = getrandom::u64().unwrap_or(std::process::id().into());
     let attempts = async {
         loop {
-            if let Ok(report) = tokio::time::timeout(ATTEMPT, run(&api, options, &mut creating)).await {
+            let attempt = run(&api, options, maker, &mut creating);
+            if let Ok(report) = tokio::time::timeout(ATTEMPT, attempt).await {
                 return report;
             }
         }
@@ -169,7 +177,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
 
 /// `creating` is set once the request to create the bucket was sent: it may have been granted without an answer, and the
 /// server grants the same request again.
-async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<InitReport> {
+async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) -> Result<InitReport> {
     check_server(api)?;
     let level = account_level(api).await.map_err(|failure| failure.error(&api.bucket))?;
     check_level(options, level)?;
@@ -185,7 +193,7 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
         _ => {
             *creating = true;
             let request = format!("STREAM.CREATE.{}", api.bucket.stream);
-            let mut config = creation(&api.bucket, options);
+            let mut config = creation(&api.bucket, options, maker);
             let mut answer = api.ask(&request, &config).await;
             if matches!(&answer, Err(Failure::Api(error)) if error.err_code == CONSUMERS_LIMITED) {
                 // The account has a lower limit, which applies to its streams.
@@ -208,6 +216,7 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
         }
     };
 
+    let existing = once_stated(api, options, existing).await?;
     let info = read(&existing)?;
     let count = info.state.last_seq;
     if options.never_used && count > 0 {
@@ -233,6 +242,20 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
     Ok(InitReport { created: false, updated, differences })
 }
 
+/// The bucket, once another `init` that has just created it has stated that it is new, where that is asked for here too.
+async fn once_stated(api: &Api, options: &InitOptions, mut existing: Value) -> Result<Value> {
+    for _ in 0..LOOKS {
+        let info = read(&existing)?;
+        let age = info.answered.map(|now| Duration::from_nanos(now.0.saturating_sub(info.created.0)));
+        if !options.never_used || info.is_never_used() || age.is_none_or(|age| age > STATED) {
+            break;
+        }
+        tokio::time::sleep(STATED / LOOKS).await;
+        existing = api.stream_info().await.map_err(|failure| failure.error(&api.bucket))?;
+    }
+    Ok(existing)
+}
+
 fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
     // Not known without permission to ask. The resulting settings are checked afterwards.
     let Some(level) = level else { return Ok(()) };
@@ -249,8 +272,9 @@ fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
     Ok(())
 }
 
-/// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need.
-fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
+/// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need. The server
+/// grants the same request again, to whoever sends it, so each `maker` has another.
+fn creation(bucket: &Bucket, options: &InitOptions, maker: u64) -> Value {
     let mut config = json!({
         "name": bucket.stream,
         "subjects": [bucket.subject(">")],
@@ -270,6 +294,7 @@ fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
         "deny_delete": true,
         "deny_purge": !options.markers,
         "allow_rollup_hdrs": options.markers,
+        "metadata": { MADE_BY: format!("{maker:016x}") },
     });
     if options.markers || options.own_leases {
         config["allow_msg_ttl"] = true.into();

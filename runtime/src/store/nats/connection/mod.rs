@@ -30,7 +30,7 @@ use self::event::ConnectionEvent;
 use self::rotation::Rotation;
 use self::waiting::{Cancelled, Waiting};
 use crate::store::nats::config::settings::{NatsSettings, shown};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, threads};
 
 /// The longest wait between two attempts to connect; the design's limit for retries.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
@@ -99,6 +99,7 @@ impl Connection {
     /// The client's own `retry_on_initial_connect` is not used: it would continue in the background after the caller
     /// has stopped waiting.
     async fn attempt(settings: &NatsSettings, rotation: &Arc<Mutex<Rotation>>) -> Result<Self> {
+        threads::ready().await?;
         let waiting = Arc::new(Waiting::default());
         let closed = Arc::new(AtomicBool::new(false));
         let (link_sender, link) = watch::channel(Link::default());
