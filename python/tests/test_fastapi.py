@@ -51,12 +51,12 @@ async def test_only_the_leader_answers_and_others_name_it(app, client, election)
 
 
 async def test_a_leader_that_leaves_answers_what_it_has_begun(app, client, election):
-    entered, go_on = asyncio.Event(), asyncio.Event()
+    entered, resume = asyncio.Event(), asyncio.Event()
 
     @app.get("/")
     async def slow(term: LeaderTerm) -> bool:
         entered.set()
-        await go_on.wait()
+        await resume.wait()
         return term.is_current()
 
     election.acquire()
@@ -65,7 +65,7 @@ async def test_a_leader_that_leaves_answers_what_it_has_begun(app, client, elect
     election.drain()
     await asyncio.sleep(0)
     assert election.candidate.is_leader
-    go_on.set()
+    resume.set()
     assert (await soon(asking)).json() is True
     while election.candidate.is_leader:
         await asyncio.sleep(0)

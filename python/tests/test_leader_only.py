@@ -14,12 +14,12 @@ from incumbent import NotLeaderError, Reason, TermEnded, sync
 
 async def test_only_the_leader_runs_an_async_function_and_the_term_is_held_meanwhile(scripted_election):
     election = scripted_election()
-    entered, go_on = asyncio.Event(), asyncio.Event()
+    entered, resume = asyncio.Event(), asyncio.Event()
 
     @incumbent.leader_only(lambda: election.candidate)
     async def work(number: int) -> int:
         entered.set()
-        await go_on.wait()
+        await resume.wait()
         return number
 
     assert work.__name__ == "work"
@@ -33,7 +33,7 @@ async def test_only_the_leader_runs_an_async_function_and_the_term_is_held_meanw
     election.drain()
     await asyncio.sleep(0)
     assert election.candidate.is_leader
-    go_on.set()
+    resume.set()
     assert await soon(working) == 2
 
 
@@ -125,11 +125,11 @@ async def test_callbacks_are_called_in_order_whether_async_or_not(scripted_elect
 
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_a_drain_waits_for_its_callback_which_has_the_time_that_is_left(store, is_async):
-    drained, go_on, leads = asyncio.Queue(), asyncio.Event(), []
+    drained, resume, leads = asyncio.Queue(), asyncio.Event(), []
 
     async def later(term, seconds):
         drained.put_nowait(seconds)
-        await go_on.wait()
+        await resume.wait()
         leads.append(term.is_current())
 
     def now(term, seconds):
@@ -145,7 +145,7 @@ async def test_a_drain_waits_for_its_callback_which_has_the_time_that_is_left(st
         resigning = asyncio.create_task(candidate.resign())
         assert 30 < await soon(drained.get()) <= 60
         assert not lost.is_set() or not is_async
-        go_on.set()
+        resume.set()
         await soon(resigning)
         await soon(lost.wait())
     assert leads == [True]
@@ -202,11 +202,11 @@ async def test_callbacks_that_fall_behind_learn_how_many_events_they_miss_before
 
 def test_for_threads_callbacks_that_fall_behind_learn_how_many_events_they_miss(scripted_election_sync):
     election, seen = scripted_election_sync(), []
-    is_called, go_on, is_done = threading.Event(), threading.Event(), threading.Event()
+    is_called, resume, is_done = threading.Event(), threading.Event(), threading.Event()
 
     def state_changed(state):
         is_called.set()
-        go_on.wait(TIMEOUT)
+        resume.wait(TIMEOUT)
 
     def lost(term, reason):
         seen.append((reason.name, term.token))
@@ -224,7 +224,7 @@ def test_for_threads_callbacks_that_fall_behind_learn_how_many_events_they_miss(
     for _ in range(600):
         tokens.append(election.acquire())
         election.revoke()
-    go_on.set()
+    resume.set()
     assert is_done.wait(TIMEOUT)
     assert seen == [("missed", 4 * 600 - 1024), *kept(tokens)]
 

@@ -234,7 +234,7 @@ asyncio.run(main())
         "finished True\nNone\n",
         0,
     ),
-    "signals_are_left_to_the_program_where_it_says_so": (
+    "signals_are_left_to_the_program_where_the_program_asks_for_that": (
         """
 signal.signal(TERM, host)
 

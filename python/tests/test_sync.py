@@ -195,18 +195,18 @@ def test_a_drain_waits_for_its_callback_though_the_leader_leaves_before_any_call
     scripted_election_sync,
 ):
     election = scripted_election_sync()
-    heard, go_on, drained = threading.Event(), threading.Event(), queue.Queue()
+    heard, resume, drained = threading.Event(), threading.Event(), queue.Queue()
 
     def block(state):
         heard.set()
-        go_on.wait(TIMEOUT)
+        resume.wait(TIMEOUT)
 
     election.candidate.attach(on_state_changed=block, on_draining=lambda term, left: drained.put(term.is_current()))
     assert heard.wait(TIMEOUT)
     election.acquire()
     election.drain()
     assert election.candidate.is_leader
-    go_on.set()
+    resume.set()
     assert drained.get(timeout=TIMEOUT) is True
     until(lambda: not election.candidate.is_leader, "it never stops draining")
 

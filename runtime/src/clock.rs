@@ -209,7 +209,7 @@ mod machine {
         // A UUID's 36 characters and the terminating zero.
         let mut id = [0_u8; 37];
         let mut length = id.len();
-        // SAFETY: the name is a C string, `id` has room for `length` bytes, and nothing is set.
+        // SAFETY: the name is a C string, `id` holds `length` bytes, and nothing is set.
         let failed = unsafe {
             libc::sysctlbyname(
                 c"kern.bootsessionuuid".as_ptr(),

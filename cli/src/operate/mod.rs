@@ -105,7 +105,7 @@ impl Bench {
             false => None,
         };
         let written = self.store.written(key).await?;
-        // Asked for last: whoever holds it now held it before.
+        // Asked for last: the candidate that holds it now held it before.
         let entry = self.store.entry(key).await?;
         let Some(record) = entry.live().filter(|record| is_same(&Leader::of(record), leader)) else {
             return Ok(None);

@@ -223,7 +223,7 @@ impl Candidate {
         Self::start_by(&[], installed, (form, place), store, more)
     }
 
-    /// The same by a program that begins it in its turn.
+    /// The same, started by another program.
     fn start_by(
         by: &[&str],
         installed: &Installed,

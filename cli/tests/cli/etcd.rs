@@ -368,7 +368,7 @@ fn a_learner_is_weak_wherever_it_is_in_the_url_and_is_not_enough() {
     assert_eq!(ended(&["init", "--new", "--store", &at(&[&voting])]).code, Some(0));
     for addresses in [[&*voting, &*learner], [&*learner, &*voting]] {
         let report = examined(&at(&addresses), 0);
-        let expected = format!("the member at {learner} is a learner, which serves no candidate");
+        let expected = format!("the member at {learner} is a learner, and cannot serve candidates");
         assert_eq!(found(&report, "weak"), [expected], "{report:#}");
     }
     let alone =

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support::{Running, Scratch, ended, incumbent, json};
 
-/// Of several at the same time one makes the store, which it says with the first words, and the others find it there.
+/// Of eight at the same time, one prints that it made the store, and seven that they found it.
 #[track_caller]
 pub(crate) fn one_of_eight_makes_it(words: &[&str], made: &str, found: &str) {
     let all: Vec<_> = (0..8).map(|_| Running::start(incumbent(&[&["init"], words].concat()))).collect();
@@ -60,7 +60,7 @@ fn a_bucket_that_differs_is_reported_and_changed_only_when_asked_to() {
     assert!(differs.stderr.contains("`incumbent init --update` with the same options"), "{differs:?}");
     let updated = ended(&["init", "--store", &store, "--lease", "10s", "--update"]);
     assert_eq!(updated.code, Some(0), "{updated:?}");
-    assert_eq!(updated.stdout, "max_age (--lease) was 5s, and is 10s now\n");
+    assert_eq!(updated.stdout, "max_age (--lease) was 5s, and is now 10s\n");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn where_the_account_requires_a_limit_it_is_asked_for_and_kept() {
     let kept = ended(&["init", "--store", &store]);
     assert_eq!(kept.stdout, "the bucket ELECTIONS is ready for elections\n", "{kept:?}");
     let changed = ended(&["init", "--store", &store, "--max-bytes", "1MiB", "--update"]);
-    assert_eq!(changed.stdout, "max_bytes (--max-bytes) was 10000000, and is 1048576 now\n", "{changed:?}");
+    assert_eq!(changed.stdout, "max_bytes (--max-bytes) was 10000000, and is now 1048576\n", "{changed:?}");
 }
 
 #[test]

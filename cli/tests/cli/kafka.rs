@@ -73,7 +73,7 @@ fn where_no_group_can_have_a_coordinator_the_doctor_and_each_candidate_name_the_
 #[test]
 fn of_eight_at_the_same_time_one_creates_the_topic() {
     let (_broker, store) = store("eight");
-    one_of_eight_makes_it(&["jobs", "--store", &store], "created the topic ", " is there; ");
+    one_of_eight_makes_it(&["jobs", "--store", &store], "created the topic ", " exists; ");
 }
 
 #[test]

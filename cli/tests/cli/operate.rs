@@ -105,7 +105,7 @@ fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
     std::fs::remove_dir_all(&stored).unwrap();
     copy(&kept, &stored);
     server.restart();
-    let reset = ada.until_reported("the reset", |line| line.contains("staying out"));
+    let reset = ada.until_reported("the reset", |line| line.contains("this candidate stays out"));
     let seen = reset.split("the largest token seen was ").nth(1).unwrap()[..33].to_owned();
 
     let asked = |seen: &str, timeout: &str| {

@@ -164,7 +164,8 @@ fn each_form_gives_up_a_cluster_of_etcd_that_forbids_it_wherever_it_runs() {
         server.ctl(&words.split(' ').collect::<Vec<_>>());
     }
     server.ctl(&["role", "grant-permission", "reader", "read", "app/", "--prefix"]);
-    for words in ["user add reader:p", "user grant-role reader reader", "user add nobody:p", "auth enable"] {
+    for words in ["user add reader:p", "user grant-role reader reader", "user add stranger:p", "auth enable"]
+    {
         server.ctl(&words.split(' ').collect::<Vec<_>>());
     }
     let at = |user: &str| format!("etcd://{user}:p@{}/app", server.address());
@@ -183,7 +184,7 @@ fn each_form_gives_up_a_cluster_of_etcd_that_forbids_it_wherever_it_runs() {
     }
     .by_each_form();
     let nothing = [&*address, "does not let this user read the elections' keys"];
-    Refused { what: "nothing", store: &at("nobody"), more: &FOR_A_WHILE, by: &[], code: 6, says: &nothing }
+    Refused { what: "nothing", store: &at("stranger"), more: &FOR_A_WHILE, by: &[], code: 6, says: &nothing }
         .by_each_form();
 }
 

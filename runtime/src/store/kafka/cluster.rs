@@ -31,8 +31,8 @@ pub(super) const LIMIT: Duration = Duration::from_secs(3);
 const SLICE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to reach a broker.
 const PAUSE: Duration = Duration::from_millis(500);
-/// For so long a broker that could not be reached explains a question without an answer: the client tries it again within ten
-/// seconds, and says so again within half a minute.
+/// How long an unreachable broker explains a question without an answer. The client tries the broker again within ten
+/// seconds, and reports it again within half a minute.
 const LATELY: Duration = Duration::from_secs(45);
 /// How often, and how soon again, a topic is looked for that was just created.
 const TRIES: usize = 30;

@@ -272,8 +272,8 @@ fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
     Ok(())
 }
 
-/// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need. The server
-/// grants the same request again, to whoever sends it, so each `maker` has another.
+/// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need. The
+/// server grants an identical request again, whichever client sends it, so each `maker` sends a different one.
 fn creation(bucket: &Bucket, options: &InitOptions, maker: u64) -> Value {
     let mut config = json!({
         "name": bucket.stream,
