@@ -1,5 +1,5 @@
-//! A supervisor of `incumbent run` that is delayed at the worst moment, a guard that is hit too, and the leftovers of
-//! both.
+//! `incumbent run` when its supervisor stalls at the worst moment, when its guard is stopped or killed as well, and
+//! what both leave behind.
 
 use std::fs;
 use std::path::Path;

@@ -248,7 +248,8 @@ pub type Output = candidacy::Output<Request, Timer, Tell>;
 /// What a connection tells its candidates about their companions' leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// The connection has another lease for companions. Companions on `from` move, so that it runs out.
+    /// The connection now uses another lease for companions. Companions on `from` must move to it, so that `from` can
+    /// run out.
     Move {
         /// The lease to leave.
         from: LeaseId,

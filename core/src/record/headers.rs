@@ -116,7 +116,8 @@ pub(super) fn term_header(term_info: TermInfo) -> Header {
     (TERM.into(), text::<47>(&term_info))
 }
 
-/// The text of a value of this many bytes: zeros are written one by one, and would otherwise grow the string each time.
+/// Formats a value into a string with this capacity. Padding zeros are written one at a time, so without it the string
+/// would grow again and again.
 fn text<const LENGTH: usize>(value: &dyn fmt::Display) -> String {
     let mut text = String::with_capacity(LENGTH);
     // Writing to a string cannot fail.

@@ -28,8 +28,8 @@ const BRIEF: u32 = 32;
 const QUICK: Duration = Duration::from_millis(1);
 /// The fastest answer counts for one to two of these spans.
 const RECENT: Duration = Duration::from_secs(5);
-/// The number of answers that the mean time remembers: a lucky one moves it little, and a store that has become slow
-/// shows within a few.
+/// The number of answers over which the answer time is averaged: one lucky answer barely changes the mean, but a store
+/// that has slowed down shows within a few.
 const USUAL: u32 = 8;
 /// Answers are counted per span: if they take longer, the window grows only if they also become more.
 const SPAN: Duration = Duration::from_millis(250);

@@ -118,7 +118,7 @@ impl Refusing {
         self.bench.now = until;
     }
 
-    /// The length of each rest, if the group assigns it the partition again at once.
+    /// Returns the length of each rest when the group gives the candidate its partition back as soon as it rejoins.
     fn rests(&mut self, seconds: u64) -> Vec<u64> {
         let (mut left, mut rests) = (0, Vec::new());
         for second in 1..=seconds {

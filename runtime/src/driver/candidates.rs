@@ -43,7 +43,7 @@ pub(super) struct CandidateEntry {
 struct Waiting {
     /// Answered once the successor is next and the drain has begun, or once that has failed.
     handing_over: Vec<HandingOver>,
-    /// Answered once the candidate neither drains nor releases.
+    /// Answered once the candidate has finished draining and releasing.
     leaving: Vec<Reply>,
     /// Answered once the campaign is over and its handlers have returned.
     closing: Vec<Reply>,

@@ -49,7 +49,7 @@ fn hands_over(all: &mut [Process], from: usize, to: usize, token: Token) -> Toke
     }
 }
 
-/// A request for candidates lists the candidates that can answer, which are neither killed nor stopped.
+/// A request for candidates lists only those that can answer: candidates that are neither killed nor stopped.
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_are_listed_as_long_as_they_can_answer() {
     let bench = Bench::start(LONG).await;

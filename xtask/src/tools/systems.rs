@@ -105,7 +105,8 @@ impl System {
 /// Unpacks one of Debian's archives into a system whose `/lib` is a link.
 const UNPACK: &str = r#"dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2""#;
 
-/// Unpacks the packages that are fetched and not installed: their scripts would run programs of another processor.
+/// Unpacks the downloaded packages instead of installing them: their install scripts would run programs for another
+/// processor.
 fn unpack(root: &Path) -> Result<()> {
     let archives = root.join("var/cache/apt/archives");
     for archive in fs::read_dir(&archives).with_context(|| format!("cannot read {}", archives.display()))? {

@@ -146,8 +146,8 @@ func closing<T: Sendable>(
     return result
 }
 
-/// Releases held keys when the process exits by `exit` or by returning from `main`, without a drain: none of the
-/// program's code still runs that could finish its work.
+/// Releases held keys when the process exits through `exit` or by returning from `main`. There is no drain, because by
+/// then no program code is running that could finish its work.
 private let leaveAtExit: Void = {
     atexit { shutDown(limit: 3) }
 }()

@@ -87,7 +87,7 @@ impl ConnectionEvent {
                 Some(Self::NotAuthorized { detail: "authorization violation".into() })
             }
             Event::ServerError(ServerError::Other(text)) => Some(Self::of_server_error(text)),
-            // The client reports a failed attempt only by the name of its kind.
+            // When a connection attempt fails, the client reports only the name of the error's kind.
             Event::ClientError(ClientError::Other(kind)) if kind == "authorization violation" => {
                 Some(Self::NotAuthorized { detail: kind.clone() })
             }
