@@ -561,7 +561,7 @@ impl Cluster {
                 let silent = || format!("{} did not answer within {LIMIT:?}", self.settings.servers_shown());
                 let why = unreached.map_or_else(silent, |(_, why)| why);
                 let other = match () {
-                    () if why.contains("Invalid response size") => "; that is no broker of Kafka",
+                    () if why.contains("Invalid response size") => "; that is not a Kafka broker",
                     () if why.contains("PLAINTEXT broker listener") => {
                         "; it has no TLS: write kafka:// instead of kafkas://"
                     }
