@@ -372,7 +372,7 @@ fn a_learner_is_weak_wherever_it_is_in_the_url_and_is_not_enough() {
         assert_eq!(found(&report, "weak"), [expected], "{report:#}");
     }
     let alone =
-        format!("{learner} is a learner, which serves no elections: give the addresses of voting members");
+        format!("{learner} is a learner, which cannot serve elections: give the addresses of voting members");
     refused(&["doctor", "--store", &at(&[&learner])], 3, &[&alone]);
 }
 

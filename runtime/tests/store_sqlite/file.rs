@@ -220,7 +220,7 @@ mod deletion {
         let store = Sqlite::open(&settings, &clock()).await.unwrap();
         fs::remove_file(&path).unwrap();
         let write = acquire(1, Expect::Absent, "a", LEASE);
-        failed(store.write("jobs", write.clone()).await, FaultKind::Broken, "`incumbent init` makes it");
+        failed(store.write("jobs", write.clone()).await, FaultKind::Broken, "`incumbent init` creates it");
         assert!(!path.exists());
     }
 
