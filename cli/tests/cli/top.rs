@@ -110,7 +110,9 @@ fn a_bucket_on_a_server_is_watched_and_its_silence_is_shown() {
         lines.iter().any(|line| line.contains("has not answered for") || line.contains("as it was"))
     });
     server.resume();
-    top.until("the answer", |lines| lines[22].contains("no waiting candidate of jobs") && lines[3].contains("ada"));
+    top.until("the answer", |lines| {
+        lines[22].contains("no waiting candidate of jobs") && lines[3].contains("ada")
+    });
     top.signal(Signal::TERM);
     assert_eq!(top.ends(0), [""; 0]);
     server.stop();
