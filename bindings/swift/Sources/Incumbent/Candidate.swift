@@ -75,7 +75,7 @@ public final class Candidate: Sendable {
     ///
     /// - Parameters:
     ///   - onError: Takes the errors of `work`; by default they are written to standard error.
-    /// - work: The leader's work.
+    ///   - work: The leader's work.
     public func lead(
         onError: @escaping @Sendable (any Error) -> Void = reportFailure,
         _ work: @escaping @Sendable (Term) async throws -> Void
