@@ -526,7 +526,7 @@ fn terms_lost_again_and_again() -> bool {
 fn a_leader_shown_early() -> bool {
     let holds = |early: &[Entry]| {
         let (mut bench, _) = Bench::shown(Some(LEASE), early, Entry::Vacant);
-        bench.applied(1, 92);
+        bench.applied(1, 93);
         !bench.leads()
     };
     holds(&[live(91, 90)]) && holds(&[live(91, 90), released(92, Duration::ZERO, None)])
