@@ -33,7 +33,7 @@ impl Candidacy<KeyLease> {
                 record.term_info.map_or(own, |term_info| term_info.token.min(own))
             }
             Entry::Released(release) => {
-                at(release.revision).min(Token { incarnation: release.incarnation, ..at(release.revision) })
+                Token { incarnation: incarnation.min(release.incarnation), sequence: release.revision }
             }
             Entry::Deleted { revision, .. } | Entry::Expired { revision } => at(*revision),
             Entry::Live(_) | Entry::Vacant => return,
