@@ -35,11 +35,8 @@
 
 mod candidate;
 mod candidate_state;
-pub mod clock;
 mod driver;
-mod error;
 mod event;
-pub mod fork;
 #[cfg(all(feature = "fuzzing", feature = "nats"))]
 #[doc(hidden)]
 pub mod fuzzing {
@@ -54,7 +51,6 @@ mod lead;
 mod leave;
 #[cfg(any(feature = "kafka", feature = "testing"))]
 pub mod neli;
-mod notifier;
 mod observe;
 mod open;
 mod options;
@@ -63,11 +59,9 @@ pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod threads;
 
 pub use candidate::Candidate;
-pub use clock::Clock;
-pub use error::{Error, ErrorKind, Result};
+pub use incumbent_store::{Clock, Error, ErrorKind, Result, clock, fork};
 pub use event::{Event, Events};
 pub use handlers::Handlers;
 pub use health::LoopProbe;
@@ -78,7 +72,7 @@ pub use incumbent_core::text;
 pub use incumbent_core::{Instant, Token};
 pub use lead::WorkResult;
 pub use leave::LeaveRequest;
-pub use notifier::WriteEvent;
+pub use incumbent_store::notifier::WriteEvent;
 pub use observe::{Observation, Observer};
 pub use open::{ElectionInfo, Store, StoreBuilder};
 pub use options::CampaignOptions;

@@ -126,7 +126,7 @@ fn a_reference_to_nothing_is_found() {
         format!("`{here}::a_reference_to_nothing_is_found`"),
         "`sim: loss`, `sim: delay`".into(),
         "`chaos: kill`, `chaos: rolling-restart`".into(),
-        "`runtime/tests/store_sqlite/file.rs::a_lock::for_a_moment_is_waited_out`".into(),
+        "`stores/sqlite/tests/store_sqlite/file.rs::a_lock::for_a_moment_is_waited_out`".into(),
         "not yet: it is not written".into(),
     ];
     for text in &good {

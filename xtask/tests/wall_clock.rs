@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 const ALLOWED: [&str; 9] = [
     "runtime/src/driver/candidates.rs",
     "runtime/src/neli/config.rs",
-    "runtime/src/store/etcd/adapter.rs",
-    "runtime/src/store/etcd/keys.rs",
-    "runtime/src/store/kafka/cluster.rs",
-    "runtime/src/store/local.rs",
-    "runtime/src/store/nats/admin/survey.rs",
-    "runtime/src/store/seam.rs",
-    "runtime/src/store/sqlite/identity.rs",
+    "stores/etcd/src/adapter.rs",
+    "stores/etcd/src/keys.rs",
+    "stores/kafka/src/cluster.rs",
+    "stores/nats/src/admin/survey.rs",
+    "stores/seam/src/link.rs",
+    "stores/seam/src/local.rs",
+    "stores/sqlite/src/identity.rs",
 ];
 
 /// The ways to read it in the crates that we use.
@@ -42,7 +42,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn the_wall_clock_names_and_dates_a_store_of_ours_and_is_compared_with_the_servers_and_no_more() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    for folder in ["core/src", "runtime/src"] {
+    for folder in ["core/src", "runtime/src", "stores"] {
         sources(&root.join(folder), &mut files);
     }
     let mut readers: Vec<_> = files

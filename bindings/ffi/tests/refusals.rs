@@ -24,15 +24,15 @@ use incumbent_ffi::{Error, Operation, Store};
 mod guest;
 #[rustfmt::skip]
 #[allow(dead_code, reason = "the rest is caused")]
-#[path = "../../../runtime/src/store/nats/refusals.rs"]
+#[path = "../../../stores/nats/src/refusals.rs"]
 mod nats;
 #[rustfmt::skip]
 #[allow(dead_code, reason = "the rest is caused")]
-#[path = "../../../runtime/src/store/etcd/refusals.rs"]
+#[path = "../../../stores/etcd/src/refusals.rs"]
 mod etcd;
 #[rustfmt::skip]
 #[allow(dead_code, reason = "the rest is caused")]
-#[path = "../../../runtime/src/store/kafka/refusals.rs"]
+#[path = "../../../stores/kafka/src/refusals.rs"]
 mod kafka;
 
 /// The way in which a language hands settings over, and spells their names.

@@ -23,7 +23,7 @@ use crate::setting::Setting;
 const CANDIDATE: CampaignId = 1;
 /// The lease: the default on NATS.
 const LEASE: Duration = Duration::from_secs(30);
-/// The time by which a server of 2.11 or newer removes a record late, as `runtime/src/store/nats` has it.
+/// The time by which a server of 2.11 or newer removes a record late, as `stores/nats/src` has it.
 const GRANULARITY: Duration = Duration::from_millis(350);
 /// All processes start within this time.
 const STARTS: Duration = Duration::from_secs(1);

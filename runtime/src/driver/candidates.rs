@@ -12,8 +12,8 @@ use incumbent_core::{Instant, Token};
 
 use super::{Command, CommandSink, Driver, Enter, LeaveReplies, Reply, in_flight};
 use crate::candidate_state::CandidateState;
-use crate::store::registry::Registration;
-use crate::store::seam::{Input, Link};
+use incumbent_store::registry::Registration;
+use incumbent_store::link::{Input, Link};
 use crate::{Error, ErrorKind, Result};
 
 /// A candidate, from when it enters until its handlers have returned and nothing of it is left in the store, with its

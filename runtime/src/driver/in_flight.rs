@@ -12,9 +12,9 @@ use tokio_util::task::TaskTracker;
 
 use super::{CampaignId, Enter, Reply};
 use crate::clock::Clock;
-use crate::notifier::Notifier;
+use incumbent_store::notifier::Notifier;
 use crate::store::Registry;
-use crate::store::seam::{Answers, Link, Watch, unanswered, within};
+use incumbent_store::link::{Answers, Link, Watch, unanswered, within};
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit of a read for an observer or for a caller.

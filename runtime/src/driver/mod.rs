@@ -19,7 +19,7 @@
 //!
 //! The store has its own thread for one reason: nothing that runs on the user's runtime, such as a handler that blocks
 //! its thread, may delay a renewal. So no user code runs here: handlers and the work of a term run on the user's
-//! runtime, log subscribers and listeners on the thread of the [`Notifier`](crate::notifier). This thread calls only
+//! runtime, log subscribers and listeners on the thread of the [`Notifier`](incumbent_store::notifier). This thread calls only
 //! the wakers of the user's runtime, and the user's adapter if there is one. A forked child inherits no thread, so it
 //! has no driver and sends nothing.
 //!
@@ -55,9 +55,9 @@ use self::candidates::CandidateEntry;
 use self::in_flight::{Done, InFlight, StoreRequests, answered};
 use self::observed::{Checks, ObservedElection};
 use crate::clock::Clock;
-use crate::notifier::Notifier;
+use incumbent_store::notifier::Notifier;
 use crate::store::Registry;
-use crate::store::seam::{Asked, Asking, Input, Link, OneAnswer, Output, Watch, Watched, within};
+use incumbent_store::link::{Asked, Asking, Input, Link, OneAnswer, Output, Watch, Watched, within};
 
 /// The time limit for closing the connection, and for removing what closed campaigns left in the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);

@@ -40,7 +40,7 @@ pub(super) struct ObservedElection {
 }
 
 impl ObservedElection {
-    /// `entry_stays` as [`Link::ENTRIES_STAY`](crate::store::seam::Link::ENTRIES_STAY).
+    /// `entry_stays` as [`Link::ENTRIES_STAY`](incumbent_store::link::Link::ENTRIES_STAY).
     pub(super) fn new(election: Arc<str>, entry_stays: bool) -> Self {
         Self {
             election,

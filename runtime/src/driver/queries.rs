@@ -14,8 +14,8 @@ use super::{Driver, Reply};
 use crate::Result;
 use crate::observe::Observation;
 use crate::queue::Queue;
-use crate::store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
-use crate::store::seam::{Input, Link};
+use incumbent_store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
+use incumbent_store::link::{Input, Link};
 use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
 impl<L: Link> Driver<L> {

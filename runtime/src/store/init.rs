@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use incumbent_core::Incarnation;
 
-use super::{StoreSettings, refusals};
+use incumbent_store::refusals;
+
+use super::{Difference, StoreSettings};
 #[cfg(any(feature = "nats", feature = "sqlite"))]
 use crate::Clock;
 use crate::text::Text;
@@ -126,19 +128,6 @@ pub struct InitReport {
     pub incarnation: Option<Incarnation>,
 }
 
-/// A bucket's setting that differs from the requirement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// The setting, by its name in the server's configuration.
-    pub setting: &'static str,
-    /// The present value.
-    pub is: String,
-    /// The required value.
-    pub should: String,
-    /// True if it can be changed without creating the bucket again.
-    pub changeable: bool,
-}
-
 impl InitReport {
     /// Returns true if the store is as required.
     pub fn is_ready(&self) -> bool {
@@ -148,18 +137,6 @@ impl InitReport {
     /// Returns true if [`InitOptions::update`] would correct every difference.
     pub fn is_correctable(&self) -> bool {
         self.differences.iter().all(|difference| difference.changeable)
-    }
-}
-
-impl Difference {
-    /// The option of [`InitOptions`] that asks for this setting, if there is one.
-    pub fn option(&self) -> Option<&'static str> {
-        match self.setting {
-            "max_age" => Some("lease"),
-            "num_replicas" => Some("replicas"),
-            "max_bytes" => Some("max-bytes"),
-            _ => None,
-        }
     }
 }
 

@@ -1,53 +1,10 @@
-//! The texts of a store's settings that select its elections: two candidates whose texts differ are in different elections.
-//!
-//! Each store lists its own; this module checks them, wherever the settings came from.
-
-use std::borrow::Cow;
+//! The texts of any store's settings that select its elections.
 
 use incumbent_core::selector;
+use incumbent_store::selectors::Selector;
 
 use super::StoreSettings;
-use crate::{Error, ErrorKind, Result, Warning};
-
-/// A text, and the setting that holds it.
-pub(crate) type Selector<'a> = (&'static str, Cow<'a, str>);
-
-/// Refuses a text that looks like another: one with a control character, or with white space at either end.
-pub(crate) fn check<'a>(kind: ErrorKind, texts: impl IntoIterator<Item = Selector<'a>>) -> Result<()> {
-    texts.into_iter().try_for_each(|(setting, text)| {
-        selector::check(setting, &text).map_err(|refused| Error::refused(kind, refused))
-    })
-}
-
-/// Refuses a URL with a control character, or with white space or quotes around it. It may hold a password, so the
-/// message quotes only that character.
-pub(crate) fn check_url(url: &str) -> Result<()> {
-    let invalid = |message: String| Err(Error::new(ErrorKind::InvalidUrl, message));
-    if let Some(unseen) = selector::unseen(url) {
-        let place = match (url.starts_with(unseen), url.ends_with(unseen)) {
-            (_, true) => "ends in",
-            (true, false) => "begins with",
-            (false, false) => "has",
-        };
-        let advice = selector::remedy(unseen);
-        return invalid(format!("the store's URL {place} the character {unseen:?}: {advice}"));
-    }
-    if selector::unquoted(url).is_some() {
-        return invalid(
-            "the store's URL is in quotes, which were kept as a part of it; remove them (`docker --env-file` keeps quotes)"
-                .into(),
-        );
-    }
-    Ok(())
-}
-
-/// Empty for an empty text, which selects the default.
-pub(crate) fn named<'a>(
-    setting: &'static str,
-    text: impl Into<Cow<'a, str>>,
-) -> impl Iterator<Item = Selector<'a>> {
-    Some((setting, text.into())).filter(|(_, text)| !text.is_empty()).into_iter()
-}
+use crate::Warning;
 
 impl StoreSettings {
     /// The texts that select the elections of this store, each with its setting. For tests: two settings with the same
@@ -76,6 +33,8 @@ impl StoreSettings {
 
 #[cfg(test)]
 mod tests {
+    use incumbent_store::{Error, ErrorKind};
+
     use super::*;
 
     fn refused(url: &str) -> Error {

@@ -9,12 +9,14 @@ use super::EtcdSettings;
 #[cfg(feature = "kafka")]
 use super::KafkaSettings;
 #[cfg(feature = "etcd")]
-use super::etcd::{EtcdAdmin, Queues};
+use incumbent_etcd::{EtcdAdmin, Queues};
 #[cfg(feature = "kafka")]
-use super::kafka::{Groups, KafkaAdmin};
-use super::query::{Query, decode, is_word};
-use super::seam::Reports;
-use super::{Adapter, Memory, MemorySettings, RecordLink, StoreAdmin, local, request, selectors};
+use incumbent_kafka::{Groups, KafkaAdmin};
+use incumbent_store::link::Reports;
+use incumbent_store::query::{Query, decode, is_word};
+use incumbent_store::{RecordLink, local, request, selectors};
+
+use super::{Adapter, Memory, MemorySettings, StoreAdmin};
 #[cfg(feature = "nats")]
 use super::{Nats, NatsSettings, nats};
 #[cfg(feature = "sqlite")]
@@ -170,7 +172,7 @@ impl StoreSettings {
             Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
             #[cfg(feature = "etcd")]
             Self::Etcd(settings) => {
-                crate::threads::ready().await?;
+                incumbent_store::threads::ready().await?;
                 Box::new(EtcdAdmin::open(settings)?)
             }
             #[cfg(feature = "kafka")]

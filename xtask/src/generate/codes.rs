@@ -74,7 +74,7 @@ pub(super) fn files(codes: &Codes) -> Vec<(&'static str, Vec<Part>)> {
     wit.extend(documents(Row::kebab, "(", 8));
     vec![
         ("core/src/campaign/event.rs", event),
-        ("runtime/src/error.rs", vec![part("kinds", of::RUST_KINDS, &kinds)]),
+        ("stores/seam/src/error.rs", vec![part("kinds", of::RUST_KINDS, &kinds)]),
         ("bindings/ffi/src/error.rs", vec![part("codes", of::RUST_CODES, &bindings)]),
         (
             "bindings/uniffi/src/value.rs",

@@ -8,12 +8,17 @@ use super::Part;
 use super::schema::{By, Refusal, Schema, Store, camel};
 use super::settings::{JAVADOC, SLASHES, WIDTH, doc};
 
+/// The files whose refusals other crates use as well.
+const SHARED: [&str; 2] = ["stores/seam/src/refusals.rs", "stores/kafka/src/refusals.rs"];
+
 /// Every file with generated parts.
 pub(super) fn files(schema: &Schema) -> Result<Vec<(&'static str, Vec<Part>)>> {
-    let file = |file, is: &dyn Fn(&Refusal) -> bool| {
+    let file = |file: &'static str, is: &dyn Fn(&Refusal) -> bool| {
         let mut lines = Vec::new();
         for refusal in schema.refusal.iter().filter(|refusal| is(refusal)) {
-            lines.extend(function(refusal).with_context(|| format!("the refusal {}", refusal.code))?);
+            let visibility = if SHARED.contains(&file) { "pub" } else { "pub(crate)" };
+            let function = function(refusal, visibility);
+            lines.extend(function.with_context(|| format!("the refusal {}", refusal.code))?);
         }
         anyhow::Ok((file, vec![Part::Between("refusals", lines)]))
     };
@@ -36,11 +41,11 @@ pub(super) fn files(schema: &Schema) -> Result<Vec<(&'static str, Vec<Part>)>> {
         file("core/src/refusals.rs", &by(By::Core))?,
         file("bindings/wasm-guest/src/campaigner/refusals.rs", &by(By::Guest))?,
         file("bindings/ffi/src/settings/refusals.rs", &by(By::Bindings))?,
-        file("runtime/src/store/refusals.rs", &by(By::Stores))?,
-        file("runtime/src/store/sqlite/refusals.rs", &of(Store::Sqlite))?,
-        file("runtime/src/store/nats/refusals.rs", &of(Store::Nats))?,
-        file("runtime/src/store/etcd/refusals.rs", &of(Store::Etcd))?,
-        file("runtime/src/store/kafka/refusals.rs", &of(Store::Kafka))?,
+        file("stores/seam/src/refusals.rs", &by(By::Stores))?,
+        file("stores/sqlite/src/refusals.rs", &of(Store::Sqlite))?,
+        file("stores/nats/src/refusals.rs", &of(Store::Nats))?,
+        file("stores/etcd/src/refusals.rs", &of(Store::Etcd))?,
+        file("stores/kafka/src/refusals.rs", &of(Store::Kafka))?,
         own_file("node/ts/refusals.ts", By::Node)?,
         own_file("python/lib/incumbent/_refusals.py", By::Python)?,
         own_file("bindings/kotlin/src/main/kotlin/incumbent/Refusals.kt", By::Kotlin)?,
@@ -90,7 +95,7 @@ fn rust_type(kind: &str) -> Result<&'static str> {
 }
 
 /// The function for a refusal.
-fn function(refusal: &Refusal) -> Result<Vec<String>> {
+fn function(refusal: &Refusal, visibility: &str) -> Result<Vec<String>> {
     let Refusal { code, setting, value, limit, remedy, text, when, .. } = refusal;
     let templates = match text {
         Some(text) => vec![text],
@@ -108,18 +113,10 @@ fn function(refusal: &Refusal) -> Result<Vec<String>> {
         }
     }
     let mut lines = doc(&format!("Refuses {when}."), SLASHES, WIDTH);
-    if !refusal.stores.is_empty() {
-        let features: Vec<_> = Store::WITH_FOLDERS
-            .into_iter()
-            .filter(|(store, _)| refusal.stores.contains(store))
-            .map(|(_, name)| format!("feature = \"{name}\""))
-            .collect();
-        lines.push(format!("#[cfg(any({}))]", features.join(", ")));
-    }
     let arguments = arguments.join(", ");
     match text {
         Some(text) => {
-            lines.push(format!("pub(crate) fn {code}({arguments}) -> Text {{"));
+            lines.push(format!("{visibility} fn {code}({arguments}) -> Text {{"));
             lines.push(format!("    {}", rust_text(text)?));
         }
         None => {
@@ -132,7 +129,7 @@ fn function(refusal: &Refusal) -> Result<Vec<String>> {
                 [Piece::Value(name, "setting")] => name.to_owned(),
                 _ => bail!("a setting must be one name"),
             };
-            lines.push(format!("pub(crate) fn {code}({arguments}) -> InvalidSettings {{"));
+            lines.push(format!("{visibility} fn {code}({arguments}) -> InvalidSettings {{"));
             lines.push("    InvalidSettings {".into());
             lines.push(format!("        setting: {setting},"));
             lines.push(format!("        value: {value},"));

@@ -49,7 +49,6 @@ pub(super) struct Refusal {
     pub(super) code: String,
     /// The crate that refuses; the stores if none is given.
     pub(super) by: By,
-    pub(super) stores: Vec<Store>,
     pub(super) when: String,
     pub(super) setting: String,
     pub(super) value: String,
@@ -132,7 +131,7 @@ impl Schema {
         let mut whole = Self::of_file(&shared.join("settings.toml"))?;
         whole.refusal = Self::of_file(&shared.join("refusals.toml"))?.refusal;
         for (store, folder) in Store::WITH_FOLDERS {
-            let own = Self::of_file(&root.join("runtime/src/store").join(folder).join("schema.toml"))?;
+            let own = Self::of_file(&root.join("stores").join(folder).join("schema.toml"))?;
             let of_store = |setting: Setting| Setting { stores: [store].into(), ..setting };
             whole.parameter.extend(own.parameter.into_iter().map(of_store));
             whole.init.extend(own.init.into_iter().map(of_store));

@@ -89,9 +89,9 @@ pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
             ],
         ),
         ("docs/guide/etcd.md", vec![Part::Between("parameters", parameters(schema, Store::Etcd))]),
-        ("runtime/src/store/nats/config/settings.rs", in_rust(schema, Store::Nats)),
-        ("runtime/src/store/etcd/settings.rs", in_rust(schema, Store::Etcd)),
-        ("runtime/src/store/kafka/settings.rs", in_rust(schema, Store::Kafka)),
+        ("stores/nats/src/config/settings.rs", in_rust(schema, Store::Nats)),
+        ("stores/etcd/src/settings.rs", in_rust(schema, Store::Etcd)),
+        ("stores/kafka/src/settings.rs", in_rust(schema, Store::Kafka)),
     ]
 }
 

@@ -52,17 +52,23 @@ impl Part {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
             "incumbent-sim" | "incumbent-mutants" => Self::Sim,
+            "incumbent-etcd" => Self::Etcd,
+            "incumbent-kafka" => Self::Kafka,
             _ if binary == "etcd" || binary.starts_with("etcd_") => Self::Etcd,
             _ if binary == "kafka" || binary.starts_with("kafka_") => Self::Kafka,
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
             "incumbent-model" => Self::Model,
             "incumbent-chaos" | "incumbent-rig" => Self::Chaos,
-            "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
+            "incumbent-nats" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
             "incumbent"
             | "incumbent-conformance"
             | "incumbent-examples"
             | "incumbent-ffi"
+            | "incumbent-memory"
+            | "incumbent-nats"
+            | "incumbent-sqlite"
+            | "incumbent-store"
             | "incumbent-fuzz"
             | "incumbent-testkit"
             | "incumbent-uniffi"
@@ -281,12 +287,16 @@ mod tests {
             ("incumbent-mutants::bin/incumbent-mutants", Some(Part::Sim)),
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
-            ("incumbent::nats_faults", Some(Part::Nats)),
-            ("incumbent::etcd", Some(Part::Etcd)),
-            ("incumbent::etcd_scenarios", Some(Part::Etcd)),
+            ("incumbent-nats::nats_faults", Some(Part::Nats)),
+            ("incumbent-etcd::etcd", Some(Part::Etcd)),
+            ("incumbent-etcd::etcd_scenarios", Some(Part::Etcd)),
             ("incumbent-testkit::etcd_servers", Some(Part::Etcd)),
-            ("incumbent::kafka", Some(Part::Kafka)),
+            ("incumbent-kafka::kafka", Some(Part::Kafka)),
             ("incumbent-testkit::kafka_brokers", Some(Part::Kafka)),
+            ("incumbent-etcd", Some(Part::Etcd)),
+            ("incumbent-kafka", Some(Part::Kafka)),
+            ("incumbent-nats", Some(Part::Runtime)),
+            ("incumbent-store::request", Some(Part::Runtime)),
             ("incumbent-ffi::fork", Some(Part::Runtime)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
             ("incumbent-conformance::scenarios", Some(Part::Runtime)),

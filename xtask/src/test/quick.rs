@@ -54,7 +54,7 @@ const TARGETS: [&str; 21] = [
 ];
 
 /// The filter of nextest for those tests: all but the slowest, by measurement.
-const CHOSEN: &str = "all() - (binary_id(incumbent::store_sqlite) & test(/^(crowd|one_file)::/)) \
+const CHOSEN: &str = "all() - (binary_id(incumbent-sqlite::store_sqlite) & test(/^(crowd|one_file)::/)) \
     - (binary_id(incumbent-cli::cli) - test(/^(bad_input|console|help|reports|run|settings|snapshot)::/))";
 
 pub(super) fn run(begin: Instant) -> Result<bool> {

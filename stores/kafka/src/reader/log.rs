@@ -1,0 +1,322 @@
+//! One log, as far as it was read: who leads, and what callers wait for.
+
+use std::time::{Duration, Instant};
+
+use incumbent_core::induction::{Kind, Record, TopicId};
+use incumbent_core::record::{self, Entry};
+use incumbent_core::store::Fault;
+use tokio::sync::oneshot;
+
+use super::logs::ClientId;
+use incumbent_store::EntryInfo;
+use crate::cluster::{Extent, time_of_day};
+
+/// The lease of other software: goNELI's default heartbeat timeout.
+pub(super) const FOREIGN_LEASE: Duration = Duration::from_secs(5);
+/// An old heartbeat counts as a leader's until its lease and this slack are over by the wall clocks.
+const SLACK: Duration = Duration::from_secs(1);
+/// How many of the newest records are read at least: the heartbeats of twenty leases.
+pub(super) const NEWEST: u64 = 100;
+/// How many of the newest records are read at most.
+const MOST: u64 = 10_000;
+/// The factor by which more records are read if the newest ones stated no incarnation.
+const FURTHER: u64 = 10;
+/// How soon a record of the log must be shown before another client reads it. It is below the limit of a query (5 s),
+/// so that a query gets the second client's answer. Doubled after each client that showed nothing.
+pub(super) const TOLERANCE: Duration = Duration::from_secs(3);
+const MOST_TOLERANCE: Duration = Duration::from_secs(60);
+
+/// A log, as far as it was read.
+pub(super) struct Log {
+    pub(super) election: String,
+    /// The client that reads it.
+    pub(super) client: ClientId,
+    /// No client up to this number reads it again.
+    pub(super) barred: Option<ClientId>,
+    pub(super) id: Option<TopicId>,
+    /// The longest lease of its campaigns; `None` with observers only.
+    pub(super) lease: Option<Duration>,
+    pub(super) reading: Reading,
+    /// How many of the newest records are read.
+    newest: u64,
+    /// One of the records read states an incarnation.
+    stated: bool,
+    /// The log has older records than those that are read.
+    has_older: bool,
+    /// The offset after the last record read.
+    pub(super) next: u64,
+    /// Where it ended when the reading began; the log may not have been read up to there yet.
+    end: u64,
+    caught_up: bool,
+    /// Its campaigns were shown some of it.
+    is_shown: bool,
+    /// A record that the log has, and by when it must be shown.
+    pub(super) due: Option<(u64, Instant)>,
+    pub(super) tolerance: Duration,
+    /// When something was last read, or was known to have been read.
+    pub(super) read_at: Instant,
+    /// When the brokers were asked where it ends, and how far it was read by then.
+    pub(super) asked: Option<(Instant, u64)>,
+    leader: Option<Leader>,
+    waiting: Vec<Waiting>,
+}
+
+/// The state of the reading of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// It begins at that time.
+    Begins(Instant),
+    /// The brokers are being asked where to begin.
+    Asking,
+    /// Its client should read from this offset.
+    From(u64),
+    /// Its client reads.
+    Follows,
+}
+
+struct Waiting {
+    /// Where the log ended when it was asked.
+    end: u64,
+    read: oneshot::Sender<Result<(), Fault>>,
+}
+
+#[derive(Clone)]
+struct Leader {
+    record: record::Record,
+    /// The time of day at which it was written, by its writer's clock or the broker's.
+    written: Option<Duration>,
+    /// When it was read.
+    seen: Instant,
+}
+
+impl Log {
+    pub(super) fn new(election: &str, client: ClientId, now: Instant) -> Self {
+        Self {
+            election: election.into(),
+            client,
+            barred: None,
+            id: None,
+            lease: None,
+            reading: Reading::Begins(now),
+            newest: NEWEST,
+            stated: false,
+            has_older: false,
+            next: 0,
+            end: 0,
+            caught_up: false,
+            is_shown: false,
+            due: None,
+            tolerance: TOLERANCE,
+            read_at: now,
+            asked: None,
+            leader: None,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// The time within which each record is read, for a campaign.
+    pub(super) fn within(&self) -> Option<Duration> {
+        self.lease.map(|lease| lease.max(FOREIGN_LEASE) + SLACK)
+    }
+
+    /// Whether another client must be created to read it.
+    pub(super) fn needs_client(&self) -> bool {
+        self.barred.is_some_and(|barred| self.client <= barred)
+    }
+
+    /// Begins to read the log as it is. Returns true if that is a gap for its campaigns.
+    pub(super) fn begin(&mut self, extent: &Extent, now: Instant) -> bool {
+        let Extent { id, low, high, recent } = *extent;
+        let recent = recent.unwrap_or(high).max(high.saturating_sub(MOST));
+        let from = high.saturating_sub(self.newest).min(recent).max(low);
+        (self.reading, self.next, self.end) = (Reading::From(from), from, high);
+        (self.has_older, self.stated, self.caught_up) = (from > low, false, false);
+        (self.id, self.due, self.read_at) = (id.or(self.id), None, now);
+        for waiting in &mut self.waiting {
+            // They asked earlier; the log may have been replaced since then.
+            waiting.end = high;
+        }
+        self.expect_end(high, now);
+        self.reached(now);
+        std::mem::replace(&mut self.is_shown, true) || from > 0
+    }
+
+    /// The record at this offset must be shown by then.
+    pub(super) fn expect(&mut self, offset: u64, by: Instant) {
+        if offset >= self.next {
+            self.due.get_or_insert((offset, by));
+        }
+    }
+
+    /// The log ends before `end`: all records up to there must be shown within the tolerance.
+    pub(super) fn expect_end(&mut self, end: u64, now: Instant) {
+        if let Some(last) = end.checked_sub(1) {
+            self.expect(last, now + self.tolerance);
+        }
+    }
+
+    /// A caller waits until the log was read up to `end`.
+    pub(super) fn wait(&mut self, end: u64) -> oneshot::Receiver<Result<(), Fault>> {
+        let (read, receiver) = oneshot::channel();
+        self.waiting.push(Waiting { end, read });
+        receiver
+    }
+
+    pub(super) fn is_read_up_to(&self, end: u64) -> bool {
+        let is_read = matches!(self.reading, Reading::Follows | Reading::From(_));
+        is_read && self.caught_up && self.next >= end
+    }
+
+    /// Everything before this offset was read.
+    pub(super) fn read_up_to(&mut self, next: u64, now: Instant) {
+        (self.next, self.read_at) = (next, now);
+        if let Some((offset, by)) = self.due {
+            // A client that shows some records withholds none.
+            self.due = (offset >= next).then(|| (offset, by.max(now + self.tolerance)));
+        }
+        self.reached(now);
+    }
+
+    /// Its client shows nothing of it, or had an earlier topic of its name: another client must read it.
+    pub(super) fn give_up_client(&mut self, now: Instant) {
+        self.barred = Some(self.client);
+        self.tolerance = (self.tolerance * 2).min(MOST_TOLERANCE);
+        (self.reading, self.due, self.asked) = (Reading::Begins(now), None, None);
+    }
+
+    /// The place in the log is lost, or the topic is gone, so no leader is known.
+    pub(super) fn lose_place(&mut self, again: Instant) {
+        self.reading = Reading::Begins(again);
+        (self.leader, self.due, self.asked) = (None, None, None);
+    }
+
+    fn reached(&mut self, now: Instant) {
+        if !self.caught_up && self.next >= self.end {
+            // A claim copies the largest incarnation below it.
+            let goes_further = self.lease.is_some() && !self.stated && self.has_older && self.newest < MOST;
+            if goes_further {
+                self.newest = self.newest.saturating_mul(FURTHER).min(MOST);
+                self.reading = Reading::Begins(now);
+                return;
+            }
+            self.caught_up = true;
+            // The records up to here are old: a leader whose lease is over by now does not count.
+            self.leader.take_if(|leader| {
+                let lease = leader.record.lease.unwrap_or(FOREIGN_LEASE) + SLACK;
+                leader.written.is_some_and(|written| written + lease < time_of_day())
+            });
+        }
+        let (caught_up, next) = (self.caught_up, self.next);
+        for waiting in self.waiting.extract_if(.., |waiting| caught_up && waiting.end <= next) {
+            // A caller that no longer waits needs no answer.
+            let _ = waiting.read.send(Ok(()));
+        }
+    }
+
+    /// Answers all waiting callers: the topic cannot be read, or does not exist.
+    pub(super) fn answer(&mut self, answer: &Result<(), Fault>) {
+        for waiting in self.waiting.drain(..) {
+            // A caller that no longer waits needs no answer.
+            let _ = waiting.read.send(answer.clone());
+        }
+    }
+
+    /// Adds a record. The leader is the candidate that last wrote that it leads, as campaigns read it.
+    pub(super) fn take_in(&mut self, record: &Record, written: Option<Duration>, now: Instant) {
+        self.tolerance = TOLERANCE;
+        self.stated |= record.term_info.is_some();
+        let nonce = |write_id: Option<record::WriteId>| write_id.map(|write_id| write_id.nonce);
+        let leads = record.write_id.is_none() || record.term_info.is_some_and(|info| info.led_for.is_some());
+        match record.kind {
+            Kind::Heartbeat if leads => {
+                let record = record::Record {
+                    revision: record.offset,
+                    candidate: record.name.clone(),
+                    write_id: record.write_id,
+                    lease: Some(record.lease.unwrap_or(FOREIGN_LEASE)),
+                    term_info: record.term_info,
+                    metadata: record.metadata.clone(),
+                    oversize: None,
+                };
+                self.leader = Some(Leader { record, written, seen: now });
+            }
+            Kind::Release { .. } => {
+                let of = |leader: &Leader| nonce(leader.record.write_id) == nonce(record.write_id);
+                self.leader.take_if(|leader| of(leader));
+            }
+            _ => {}
+        }
+    }
+
+    /// The leader, unless it has written nothing for its lease.
+    pub(super) fn leader(&self) -> (Entry, Option<EntryInfo>) {
+        match &self.leader {
+            Some(Leader { record, written, seen })
+                if seen.elapsed() <= record.lease.unwrap_or(FOREIGN_LEASE) =>
+            {
+                let ago = written.map(|written| time_of_day().saturating_sub(written));
+                let info = ago.map(|ago| EntryInfo { revision: record.revision, ago });
+                (Entry::Live(record.clone()), info)
+            }
+            _ => (Entry::Vacant, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use incumbent_core::Revision;
+    use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
+    use incumbent_core::{Incarnation, Token};
+
+    fn record(author: u128, kind: Kind, leads: bool) -> Record {
+        let token = Token { incarnation: Incarnation(1), sequence: Revision(2) };
+        Record {
+            offset: Revision(4),
+            name: format!("n{author}"),
+            write_id: (author > 0).then_some(WriteId { nonce: Nonce(author), attempt: Attempt(1) }),
+            kind,
+            lease: None,
+            term_info: Some(TermInfo { token, led_for: leads.then_some(Duration::ZERO) }),
+            topic: None,
+            metadata: Vec::new(),
+        }
+    }
+
+    fn log() -> Log {
+        Log::new("jobs", ClientId::default(), Instant::now())
+    }
+
+    fn name(log: &Log) -> Option<&str> {
+        log.leader.as_ref().map(|leader| leader.record.candidate.as_str())
+    }
+
+    #[test]
+    fn the_leader_is_who_last_wrote_that_it_leads() {
+        let (mut log, now) = (log(), Instant::now());
+        log.take_in(&record(1, Kind::Claim, false), None, now);
+        log.take_in(&record(1, Kind::Heartbeat, false), None, now);
+        assert_eq!(name(&log), None);
+        log.take_in(&record(1, Kind::Heartbeat, true), None, now);
+        log.take_in(&record(2, Kind::Release { proven: Revision(1) }, false), None, now);
+        assert_eq!(name(&log), Some("n1"));
+        log.take_in(&record(1, Kind::Release { proven: Revision(1) }, false), None, now);
+        assert_eq!(name(&log), None);
+        log.take_in(&record(0, Kind::Heartbeat, false), None, now);
+        assert_eq!(name(&log), Some("n0"), "of goNELI's members only the owner writes");
+    }
+
+    #[test]
+    fn a_leader_of_a_former_time_is_none_once_the_end_is_read_for_the_first_time() {
+        let old = Some(time_of_day().saturating_sub(Duration::from_secs(60)));
+        let (mut log, now) = (log(), Instant::now());
+        log.begin(&Extent { id: None, low: 0, high: 5, recent: None }, now);
+        log.take_in(&record(1, Kind::Heartbeat, true), old, now);
+        log.read_up_to(5, now);
+        assert_eq!(name(&log), None);
+        log.take_in(&record(1, Kind::Heartbeat, true), old, now);
+        log.read_up_to(6, now);
+        assert_eq!(name(&log), Some("n1"), "read as it was written, whatever its writer's clock");
+    }
+}

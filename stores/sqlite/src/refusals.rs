@@ -1,0 +1,24 @@
+//! What SQLite alone refuses of settings, and why: from `schema.toml`.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::InvalidSettings;
+use incumbent_core::text::Text;
+
+// generated: refusals
+/// Refuses an interval of checks that costs too much or sees too little.
+pub(crate) fn poll(poll: Duration, least: Duration, most: Duration) -> InvalidSettings {
+    InvalidSettings {
+        setting: "poll",
+        value: format!("{poll:?}"),
+        limit: Text::from(format!("between {least:?} and {most:?}")),
+        remedy: Text::from("each poll reads the file; a tenth of the lease is often enough"),
+    }
+}
+
+/// Refuses stating that a file is new if it was written to.
+pub(crate) fn not_new(count: u64) -> Text {
+    Text::from(format!("it has been written to {count} times, so it is not new; leave `")).and(Text::setting("new")).and("` out")
+}
+
+// end of refusals

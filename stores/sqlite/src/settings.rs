@@ -1,0 +1,104 @@
+//! The settings of a `sqlite:` URL.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::refusals;
+use incumbent_store::selectors::{self, Selector, named};
+use incumbent_store::{Error, ErrorKind, Result};
+
+/// The location of the file, and how it is watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SqliteSettings {
+    /// The file. SQLite keeps a journal next to it, with `-journal` added to the name.
+    pub path: PathBuf,
+    /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. If unset, it checks a tenth of the
+    /// shortest lease after the last check, 10 ms to 1 s. On Linux the kernel reports changes at once if it can; then
+    /// the checks only catch changes that the kernel does not report.
+    pub poll: Option<Duration>,
+    /// Create the file if it does not exist (the default); otherwise that is an error.
+    pub create: bool,
+    /// Use a file on FUSE, whose file systems cannot be distinguished. The caller guarantees that only one machine
+    /// reaches the file, and that file locks work on it.
+    pub fuse: bool,
+    /// Also open a file that can only be read, for programs that only watch its elections: every write fails.
+    pub read_only: bool,
+}
+
+impl SqliteSettings {
+    /// The file at `path`, with the defaults.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), poll: None, create: true, fuse: false, read_only: false }
+    }
+
+    /// Sets the interval at which a watcher checks the file for changes.
+    #[must_use]
+    pub fn poll(mut self, poll: Duration) -> Self {
+        self.poll = Some(poll);
+        self
+    }
+
+    /// Sets whether to use a file on FUSE.
+    #[must_use]
+    pub fn fuse(mut self, fuse: bool) -> Self {
+        self.fuse = fuse;
+        self
+    }
+
+    /// Sets whether to create the file if it does not exist.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Sets whether to also open a file that can only be read.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// The texts that select its elections: the path, and the file's name in it.
+    pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
+        let file = self.path.file_name().filter(|name| *name != self.path.as_os_str());
+        named("path", self.path.to_string_lossy())
+            .chain(file.into_iter().flat_map(|name| named("file", name.to_string_lossy())))
+    }
+
+    /// Checks every value and makes the path absolute, so that a change of the working directory does not matter.
+    pub(super) fn resolved(&self) -> Result<Self> {
+        let (shortest, longest) = (Duration::from_millis(1), Duration::from_secs(1));
+        if let Some(poll) = self.poll.filter(|poll| !(shortest..=longest).contains(poll)) {
+            return Err(Error::from(refusals::poll(poll, shortest, longest)));
+        }
+        selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
+        Ok(Self { path: absolute(&self.path)?, ..self.clone() })
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let is_folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let Some(file) = path.file_name().filter(|_| !is_folder) else {
+        let message = format!("{} does not name a file; write sqlite:elections.db", path.display());
+        return Err(Error::new(ErrorKind::InvalidSetting, message));
+    };
+    if let Ok(path) = path.canonicalize() {
+        return Ok(path);
+    }
+    if path.is_symlink() {
+        let message =
+            format!("{} is a link to a file that does not exist; name the file itself", path.display());
+        return Err(Error::new(ErrorKind::NotFound, message));
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let folder = folder.canonicalize().map_err(|cause| {
+        let message = format!("the folder {} cannot be opened; create it first ({cause})", folder.display());
+        Error::new(ErrorKind::NotFound, message).caused_by(cause)
+    })?;
+    Ok(folder.join(file))
+}
