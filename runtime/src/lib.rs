@@ -61,7 +61,6 @@ mod term;
 pub mod testing;
 
 pub use candidate::Candidate;
-pub use incumbent_store::{Clock, Error, ErrorKind, Result, clock, fork};
 pub use event::{Event, Events};
 pub use handlers::Handlers;
 pub use health::LoopProbe;
@@ -70,9 +69,10 @@ pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Warn
 pub use incumbent_core::candidacy::{Obstacle, Step, Steps};
 pub use incumbent_core::text;
 pub use incumbent_core::{Instant, Token};
+pub use incumbent_store::notifier::WriteEvent;
+pub use incumbent_store::{Clock, Error, ErrorKind, Result, clock, fork};
 pub use lead::WorkResult;
 pub use leave::LeaveRequest;
-pub use incumbent_store::notifier::WriteEvent;
 pub use observe::{Observation, Observer};
 pub use open::{ElectionInfo, Store, StoreBuilder};
 pub use options::CampaignOptions;

@@ -16,13 +16,13 @@ use crate::candidate_state::CandidateState;
 use crate::clock::Clock;
 use crate::driver::{self, CampaignHandle, CommandSink, DriverHandle, Enter, Opening, Request};
 use crate::leave::{LeaveRequest, forked};
-use incumbent_store::notifier::{WriteEvent, WriteListener};
 use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
 use crate::store::{Adapter, CandidateInfo, EntryInfo, StoreSettings, WatchEvent};
-use incumbent_store::request;
 use crate::{Error, ErrorKind, Result};
+use incumbent_store::notifier::{WriteEvent, WriteListener};
+use incumbent_store::request;
 
 /// A store that is open for elections.
 ///

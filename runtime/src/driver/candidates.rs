@@ -12,9 +12,9 @@ use incumbent_core::{Instant, Token};
 
 use super::{Command, CommandSink, Driver, Enter, LeaveReplies, Reply, in_flight};
 use crate::candidate_state::CandidateState;
-use incumbent_store::registry::Registration;
-use incumbent_store::link::{Input, Link};
 use crate::{Error, ErrorKind, Result};
+use incumbent_store::link::{Input, Link};
+use incumbent_store::registry::Registration;
 
 /// A candidate, from when it enters until its handlers have returned and nothing of it is left in the store, with its
 /// handles and the callers that wait for it.

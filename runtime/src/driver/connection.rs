@@ -12,12 +12,12 @@ use tokio::time::timeout;
 use super::request::{DriverHandle, Request};
 use super::{Driver, FLUSH_LIMIT};
 use crate::clock::Clock;
-use incumbent_store::notifier::{Notifier, WriteListener};
+use crate::store::{Adapter, StoreSettings};
+use crate::{Error, ErrorKind, Result, Warning};
 use incumbent_store::RecordLink;
 use incumbent_store::link::{Link, Reports, within};
-use crate::store::{Adapter, StoreSettings};
+use incumbent_store::notifier::{Notifier, WriteListener};
 use incumbent_store::threads;
-use crate::{Error, ErrorKind, Result, Warning};
 
 /// A store to open.
 pub(crate) struct Opening {

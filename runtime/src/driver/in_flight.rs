@@ -12,10 +12,10 @@ use tokio_util::task::TaskTracker;
 
 use super::{CampaignId, Enter, Reply};
 use crate::clock::Clock;
-use incumbent_store::notifier::Notifier;
 use crate::store::Registry;
-use incumbent_store::link::{Answers, Link, Watch, unanswered, within};
 use crate::{Error, ErrorKind, Result};
+use incumbent_store::link::{Answers, Link, Watch, unanswered, within};
+use incumbent_store::notifier::Notifier;
 
 /// The time limit of a read for an observer or for a caller.
 const QUERY_LIMIT: Duration = Duration::from_secs(5);

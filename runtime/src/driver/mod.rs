@@ -55,9 +55,9 @@ use self::candidates::CandidateEntry;
 use self::in_flight::{Done, InFlight, StoreRequests, answered};
 use self::observed::{Checks, ObservedElection};
 use crate::clock::Clock;
-use incumbent_store::notifier::Notifier;
 use crate::store::Registry;
 use incumbent_store::link::{Asked, Asking, Input, Link, OneAnswer, Output, Watch, Watched, within};
+use incumbent_store::notifier::Notifier;
 
 /// The time limit for closing the connection, and for removing what closed campaigns left in the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);

@@ -14,9 +14,9 @@ use super::{Driver, Reply};
 use crate::Result;
 use crate::observe::Observation;
 use crate::queue::Queue;
-use incumbent_store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
-use incumbent_store::link::{Input, Link};
 use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
+use incumbent_store::link::{Input, Link};
+use incumbent_store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
 
 impl<L: Link> Driver<L> {
     /// Refuses a key that no election of this store can have.

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
-mod init;
 mod selectors;
 mod url;
 
@@ -22,7 +21,7 @@ pub use incumbent_nats::{Nats, NatsSettings};
 #[cfg(feature = "sqlite")]
 pub use incumbent_sqlite::{Sqlite, SqliteSettings};
 pub use incumbent_store::{
-    AcceptReset, Adapter, CandidateInfo, Difference, EntryInfo, HandOver, Registry, StoreAdmin, WatchEvent, Watched, duration,
+    AcceptReset, Adapter, CandidateInfo, Difference, EntryInfo, HandOver, InitOptions, InitReport, Registry,
+    StoreAdmin, WatchEvent, Watched, duration,
 };
-pub use init::{InitOptions, InitReport};
 pub use url::{BUILT_IN, StoreSettings, open};

@@ -1,29 +1,11 @@
-//! The texts of any store's settings that select its elections.
+//! Warnings about the texts of a store's settings that select its elections.
 
 use incumbent_core::selector;
-use incumbent_store::selectors::Selector;
 
 use super::StoreSettings;
 use crate::Warning;
 
 impl StoreSettings {
-    /// The texts that select the elections of this store, each with its setting. For tests: two settings with the same
-    /// texts, on the same servers, have the same elections.
-    #[doc(hidden)]
-    pub fn selectors(&self) -> Vec<Selector<'_>> {
-        match self {
-            Self::Memory(settings) => settings.selectors().collect(),
-            #[cfg(feature = "sqlite")]
-            Self::Sqlite(settings) => settings.selectors().collect(),
-            #[cfg(feature = "nats")]
-            Self::Nats(settings) => settings.selectors().collect(),
-            #[cfg(feature = "etcd")]
-            Self::Etcd(settings) => settings.selectors().collect(),
-            #[cfg(feature = "kafka")]
-            Self::Kafka(settings) => settings.selectors().collect(),
-        }
-    }
-
     /// Warnings about this store's settings for its candidates.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let quoted = self.selectors().into_iter().filter(|(_, text)| selector::unquoted(text).is_some());

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::adapter::Identity;
 use super::wire::messages::KeyValue;
-use incumbent_store::{local, request};
 use incumbent_store::{Error, ErrorKind, Result};
+use incumbent_store::{local, request};
 
 /// The part of a prefix's keys that other clients do not know.
 const OURS: &str = ".incumbent";

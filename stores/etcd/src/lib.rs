@@ -16,6 +16,7 @@ mod reads;
 #[rustfmt::skip]
 mod refusals;
 mod settings;
+mod store;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -27,11 +28,9 @@ mod wire {
     pub(super) mod messages;
 }
 
-pub use admin::EtcdAdmin;
 pub use admin::permissions::{Permission, Role, permissions};
 pub use admin::survey::{Birth, Member, MemberState, Survey, survey};
 pub use admin::{InitReport, init};
-pub use link::Queues;
 pub use settings::EtcdSettings;
 
 pub use incumbent_core::queue::Server;

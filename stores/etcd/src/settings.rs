@@ -240,11 +240,6 @@ impl EtcdSettings {
         self.certificate.is_some()
     }
 
-    /// Refuses a key that no election can have here.
-    pub fn check_key(&self, key: &str) -> Result<()> {
-        Keys::check(key)
-    }
-
     /// Checks the settings and files before a connection is tried.
     pub(super) fn check(&self) -> Result<()> {
         if self.keys().is_of_another() {

@@ -22,8 +22,8 @@ use super::wire::messages::{
     Event, EventKind, KeyValue, RangeRequest, RangeResponse, WatchCancel, WatchCreate, WatchRequest,
     WatchResponse,
 };
-use incumbent_store::request;
 use incumbent_store::link::Watched;
+use incumbent_store::request;
 
 /// The number of the watch of the companions; those of places follow.
 const COMPANIONS: i64 = 1;

@@ -13,8 +13,8 @@ use rdkafka::client::DefaultClientContext;
 use super::cluster::{self, Cluster, TopicDescription};
 use super::producer::{can_start_client, no_client};
 use super::settings::KafkaSettings;
-use incumbent_store::clock::Clock;
 use incumbent_store::StoreAdmin;
+use incumbent_store::clock::Clock;
 use incumbent_store::{Error, ErrorKind, Result};
 
 /// The findings and actions of [`init`].
@@ -257,7 +257,7 @@ fn error(fault: Fault) -> Error {
 }
 
 /// An operator of a cluster. It cannot write on behalf of a group, because the group chooses its owner.
-pub struct KafkaAdmin;
+pub(crate) struct KafkaAdmin;
 
 #[async_trait]
 impl StoreAdmin for KafkaAdmin {

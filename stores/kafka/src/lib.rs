@@ -20,10 +20,8 @@ mod reader;
 #[doc(hidden)]
 pub mod refusals;
 mod settings;
+mod store;
 
 pub use admin::{Acl, InitReport, Survey, TopicState, init, permissions, survey};
 pub use incumbent_core::induction::{Group, Protocol};
 pub use settings::KafkaSettings;
-
-pub use admin::KafkaAdmin;
-pub use link::Groups;

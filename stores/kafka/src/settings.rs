@@ -10,11 +10,11 @@ use incumbent_core::induction::{Group, Protocol, check_member_name};
 
 use self::clients::{FORBIDDEN, OWN};
 use super::refusals;
+use incumbent_core::text::Text;
 use incumbent_store::authority::{Authority, Form};
 use incumbent_store::credentials::Secret;
 use incumbent_store::query::{Query, decode};
 use incumbent_store::selectors::{self, Selector, named};
-use incumbent_core::text::Text;
 use incumbent_store::{Error, ErrorKind, Result};
 
 /// The form of a URL, as errors show it.
@@ -307,7 +307,7 @@ impl KafkaSettings {
     }
 
     /// Refuses keys without a possible topic.
-    pub fn check_key(&self, key: &str) -> Result<()> {
+    pub(crate) fn check_key(&self, key: &str) -> Result<()> {
         let topic = self.topic_of(key);
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let problem = if key.is_empty() {

@@ -15,12 +15,16 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+use incumbent_store::clock::Clock;
+use incumbent_store::fork::Own;
+use incumbent_store::link::Reports;
 use incumbent_store::local::{FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
 use incumbent_store::registry::Connections;
 use incumbent_store::selectors::{self, Selector, named};
-use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
-use incumbent_store::clock::Clock;
-use incumbent_store::fork::Own;
+use incumbent_store::{
+    Adapter, CandidateInfo, EntryInfo, InitOptions, InitReport, RecordLink, Registry, Settings, StoreAdmin,
+    WatchEvent, Watched, query, refusals,
+};
 use incumbent_store::{Error, ErrorKind, Result};
 
 /// The longest lease, in a store that needs no limit: a year.
@@ -41,6 +45,21 @@ pub struct MemorySettings {
 }
 
 impl MemorySettings {
+    /// Reads a URL of the form `memory:` or `memory:NAME`, with `?markers=true`.
+    ///
+    /// # Errors
+    /// `InvalidUrl`.
+    pub fn from_url(url: &str) -> Result<Self> {
+        let (name, mut query) = query::split("memory", url.strip_prefix("memory:").unwrap_or(url))?;
+        let settings = Self {
+            name: (!name.is_empty()).then_some(name),
+            markers: query.flag("markers")?.unwrap_or(false),
+        };
+        query.finish()?;
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
+        Ok(settings)
+    }
+
     /// A store that only its own clones share.
     pub fn private() -> Self {
         Self::default()
@@ -61,6 +80,39 @@ impl MemorySettings {
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;
         self
+    }
+}
+
+impl Settings for MemorySettings {
+    type Link = RecordLink;
+
+    fn from_url(url: &str) -> Result<Self> {
+        Self::from_url(url)
+    }
+
+    fn selectors(&self) -> Vec<Selector<'_>> {
+        self.selectors().collect()
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        check_text("key", key)
+    }
+
+    async fn connect(&self, reports: Reports) -> Result<RecordLink> {
+        Ok(RecordLink::new(self.adapter(&reports.clock).await?, reports))
+    }
+
+    async fn adapter(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
+        Ok(Box::new(Memory::open(self, clock)?))
+    }
+
+    async fn admin(&self, clock: &Clock) -> Result<Box<dyn StoreAdmin>> {
+        Ok(Box::new(Memory::open(self, clock)?))
+    }
+
+    async fn init(&self, options: &InitOptions) -> Result<InitReport> {
+        options.of_whole_store()?;
+        Err(Error::named(ErrorKind::InvalidSetting, refusals::preparation()))
     }
 }
 
@@ -397,5 +449,18 @@ impl Watch {
                 () = self.shared.clock.sleep_until(expiry), if expiry < Instant::NEVER => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_store_or_none() {
+        let read = |url: &str| MemorySettings::from_url(url).unwrap();
+        assert_eq!(read("memory:"), MemorySettings::private());
+        assert_eq!(read("memory:jobs"), MemorySettings::named("jobs"));
+        assert_eq!(read("memory:a%3Fb?markers=true"), MemorySettings::named("a?b").markers(true));
     }
 }

@@ -12,11 +12,11 @@ use super::NatsSettings;
 use super::admin::safety;
 use super::candidates;
 use super::wire::{message, outcome};
-use incumbent_store::clock::Clock;
-use incumbent_store::CandidateInfo;
 use crate::config::context::Environment;
 use crate::wire::api::Bucket;
 use crate::wire::stream::{LEVEL_2_12, StreamInfo};
+use incumbent_store::CandidateInfo;
+use incumbent_store::clock::Clock;
 use incumbent_store::{Error, ErrorKind, Result};
 
 const BUCKET: &str = "b";

@@ -28,12 +28,12 @@ mod config {
     pub(super) mod url;
 }
 mod connection;
-pub mod link;
 #[rustfmt::skip]
 mod refusals;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod store;
 mod watching;
 /// Requests, answers and messages in JetStream's formats, and their meaning.
 mod wire {
@@ -78,8 +78,8 @@ use self::wire::api::{self, Api, ApiError, Bucket, Failure};
 use self::wire::follow::Follow;
 use self::wire::stream::{AccountInfo, StreamInfo};
 use self::wire::{message, outcome};
-use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, Watched};
 use incumbent_store::clock::Clock;
+use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, Watched};
 use incumbent_store::{Error, ErrorKind, Result};
 
 /// The API's time limit while a store is opened; requests between the servers take up to 4 s.

@@ -17,10 +17,10 @@ use incumbent_core::session::{self, CampaignId, Scope};
 use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
-use crate::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 use crate::Result;
 use crate::clock::Clock;
 use crate::notifier::{Notifier, WriteListener};
+use crate::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 
 /// The target of log lines about the connection, for programs to filter them.
 pub const CONNECTION: &str = "incumbent::driver::connection";
@@ -35,8 +35,7 @@ pub enum Asking<L: Link> {
     Several(BoxStream<'static, Answers<L>>),
 }
 /// An event for the session of such a store.
-pub type Input<L> =
-    session::Input<<<L as Link>::Rule as Rule>::Answer, <<L as Link>::Rule as Rule>::Shown>;
+pub type Input<L> = session::Input<<<L as Link>::Rule as Rule>::Answer, <<L as Link>::Rule as Rule>::Shown>;
 /// An output of the session of such a store.
 pub type Output<L> =
     session::Output<<<L as Link>::Rule as Rule>::Request, <<L as Link>::Rule as Rule>::Timer>;

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-        fn a_wall_clock_that_was_set_back_does_not_make_a_smaller_one() {
+    fn a_wall_clock_that_was_set_back_does_not_make_a_smaller_one() {
         let ahead = Incarnation(next_incarnation().0 + 3_600_000_000_000);
         remember_incarnation(ahead);
         assert!(next_incarnation() > ahead);

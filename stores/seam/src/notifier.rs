@@ -296,12 +296,7 @@ impl WriteListener {
     }
 
     /// Calls the listener on the notifier's thread.
-    pub fn notify(
-        &self,
-        notifier: &Notifier,
-        election: &Arc<str>,
-        wrote: (&Action, &Outcome, Duration),
-    ) {
+    pub fn notify(&self, notifier: &Notifier, election: &Arc<str>, wrote: (&Action, &Outcome, Duration)) {
         let Some(listener) = self.0.clone() else { return };
         let (election, (action, outcome, took)) = (Arc::clone(election), wrote);
         let (action, outcome) = (action.clone(), outcome.clone());

@@ -5,8 +5,8 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 
 use crate::refusals;
-use incumbent_core::text::Text;
 use crate::{Error, ErrorKind, Result};
+use incumbent_core::text::Text;
 
 /// The parameters of a URL. Each is [taken](Query::take) by name, which also makes the name known;
 /// [`finish`](Query::finish) refuses parameters that were not taken.
@@ -43,12 +43,12 @@ impl Query {
     }
 
     /// The parameters with a `.` in their name.
-        pub fn take_dotted(&mut self) -> Vec<(String, String)> {
+    pub fn take_dotted(&mut self) -> Vec<(String, String)> {
         self.pairs.extract_if(.., |(name, _)| name.contains('.')).collect()
     }
 
     /// A text that is not empty.
-        pub fn text(&mut self, name: &'static str) -> Result<Option<String>> {
+    pub fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.take(name) {
             Some(value) if value.is_empty() => Err(unfit(refusals::empty_parameter(name, self.scheme))),
             value => Ok(value),
@@ -68,7 +68,7 @@ impl Query {
         }
     }
 
-        /// A parameter that is a time.
+    /// A parameter that is a time.
     ///
     /// # Errors
     /// `InvalidUrl` for another text.
@@ -90,6 +90,18 @@ impl Query {
         let name = if is_word(name) { format!(" {name:?}") } else { " of the name it gives".into() };
         Err(invalid(format!("a {}: URL has no parameter{name}; the parameters are {known}", self.scheme)))
     }
+}
+
+/// The decoded part of a URL without a host that is before its `?`, and the parameters after it.
+///
+/// # Errors
+/// `InvalidUrl`.
+pub fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
+    if rest.contains('#') {
+        return Err(invalid(format!("a {scheme}: URL has no part after #; write %23 for a # in it")));
+    }
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    Ok((decode(scheme, place)?, Query::read(scheme, query)?))
 }
 
 /// Returns true if a text can be shown in a message as a misspelt scheme or parameter. Any other text may be a part

@@ -8,10 +8,10 @@ use incumbent_core::campaign::{Answer, Campaign, KeyLease, Request};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo};
 
-use crate::registry::merge;
-use crate::link::{Asked, Asking, Link, OneAnswer, Reports, Watch, Watched, in_time, unanswered};
-use crate::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
 use crate::Result;
+use crate::link::{Asked, Asking, Link, OneAnswer, Reports, Watch, Watched, in_time, unanswered};
+use crate::registry::merge;
+use crate::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
 
 /// The link to a store that is opened by its [`Adapter`].
 pub struct RecordLink {

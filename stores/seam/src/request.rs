@@ -11,8 +11,8 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::Fault;
 use incumbent_core::{Incarnation, Revision, Token};
 
-use crate::{StoreAdmin, selectors};
 use crate::{Error, ErrorKind, Result};
+use crate::{StoreAdmin, selectors};
 
 /// The prefix of keys that no election can have.
 pub const RESERVED: &str = "_incumbent.";
@@ -59,7 +59,8 @@ impl HandOver {
         format!("{HAND_OVER}{election}")
     }
 
-    fn read(text: &str) -> Option<Self> {
+    /// Reads the text of a request; `None` for any other text.
+    pub fn read(text: &str) -> Option<Self> {
         let (nonce, to) = text.split_once(' ')?;
         let is_nonce = nonce.len() == 32 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
         let leader = u128::from_str_radix(nonce, 16).ok().filter(|_| is_nonce).map(Nonce)?;
@@ -96,7 +97,8 @@ impl AcceptReset {
         format!("{ACCEPT_RESET}{election}")
     }
 
-    fn read(text: &str) -> Option<Self> {
+    /// Reads the text of a request; `None` for any other text.
+    pub fn read(text: &str) -> Option<Self> {
         let (seen, incarnation) = text.split_once(' ')?;
         let is_plain = incarnation.len() == 16 && incarnation.bytes().all(|byte| byte.is_ascii_hexdigit());
         let incarnation = u64::from_str_radix(incarnation, 16).ok().filter(|_| is_plain)?;

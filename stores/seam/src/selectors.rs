@@ -41,9 +41,6 @@ pub fn check_url(url: &str) -> Result<()> {
 }
 
 /// Empty for an empty text, which selects the default.
-pub fn named<'a>(
-    setting: &'static str,
-    text: impl Into<Cow<'a, str>>,
-) -> impl Iterator<Item = Selector<'a>> {
+pub fn named<'a>(setting: &'static str, text: impl Into<Cow<'a, str>>) -> impl Iterator<Item = Selector<'a>> {
     Some((setting, text.into())).filter(|(_, text)| !text.is_empty()).into_iter()
 }

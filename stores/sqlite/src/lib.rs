@@ -43,6 +43,7 @@ mod process;
 #[rustfmt::skip]
 mod refusals;
 mod settings;
+mod store;
 mod table;
 mod watchers;
 mod worker;
@@ -59,14 +60,14 @@ use tokio::sync::mpsc;
 
 pub use settings::SqliteSettings;
 
-use incumbent_store::local::check_text;
-use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
-use incumbent_store::clock::Clock;
-use incumbent_store::{Error, ErrorKind, Result, threads};
 use connection::Connection;
 use failure::{Cause, Failure};
 use file::Database;
 use forked::Opened;
+use incumbent_store::clock::Clock;
+use incumbent_store::local::check_text;
+use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
+use incumbent_store::{Error, ErrorKind, Result, threads};
 use notice::Notice;
 use worker::{ReaderRegistration, Worker, WorkerState, notify_readers};
 
@@ -136,7 +137,7 @@ impl Sqlite {
     }
 
     /// The same, and whether this call created the file: of several at the same time, one does.
-    pub async fn prepare(
+    async fn prepare(
         settings: &SqliteSettings,
         clock: &Clock,
         never_used: bool,

@@ -20,8 +20,8 @@ mod system {
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
     use rustix::io::Errno;
 
-    use incumbent_store::fork::ForkGuard;
     use crate::worker::{Job, WorkerState};
+    use incumbent_store::fork::ForkGuard;
 
     /// The time after a change in which further changes are combined: a transaction changes the file several times, and
     /// hundreds of candidates that start together make hundreds of transactions.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::refusals;
+use incumbent_store::query;
 use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::{Error, ErrorKind, Result};
 
@@ -27,6 +28,41 @@ pub struct SqliteSettings {
 }
 
 impl SqliteSettings {
+    /// Reads a URL of the form `sqlite:PATH`, with the parameters `poll`, `create` and `fuse`.
+    ///
+    /// # Errors
+    /// `InvalidUrl`.
+    pub fn from_url(url: &str) -> Result<Self> {
+        let invalid = |message: &str| Err(Error::new(ErrorKind::InvalidUrl, message));
+        let (path, mut query) = query::split("sqlite", url.strip_prefix("sqlite:").unwrap_or(url))?;
+        // Other libraries read the first part of sqlite://a/b as a host, or as a folder, so it is refused here.
+        let path = match path.strip_prefix("//") {
+            Some(absolute) if absolute.starts_with('/') => absolute,
+            Some(_) => {
+                return invalid(
+                    "a path after sqlite:// has no host; write sqlite:elections.db or sqlite:///var/lib/elections.db",
+                );
+            }
+            None => &path,
+        };
+        if path.is_empty() {
+            return invalid("sqlite: names no file; write sqlite:elections.db");
+        }
+        if path == ":memory:" {
+            return invalid("SQLite's :memory: is shared with no other process; write memory: instead");
+        }
+        let defaults = Self::new(path);
+        let settings = Self {
+            poll: query.duration("poll")?,
+            create: query.flag("create")?.unwrap_or(defaults.create),
+            fuse: query.flag("fuse")?.unwrap_or(defaults.fuse),
+            ..defaults
+        };
+        query.finish()?;
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
+        Ok(settings)
+    }
+
     /// The file at `path`, with the defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), poll: None, create: true, fuse: false, read_only: false }
@@ -101,4 +137,20 @@ fn absolute(path: &Path) -> Result<PathBuf> {
         Error::new(ErrorKind::NotFound, message).caused_by(cause)
     })?;
     Ok(folder.join(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_file_relative_or_absolute() {
+        let read = |url: &str| SqliteSettings::from_url(url).unwrap();
+        assert_eq!(read("sqlite:elections.db"), SqliteSettings::new("elections.db"));
+        assert_eq!(read("sqlite:/var/lib/e.db"), SqliteSettings::new("/var/lib/e.db"));
+        assert_eq!(read("sqlite:///var/lib/e.db"), SqliteSettings::new("/var/lib/e.db"));
+        assert_eq!(read("sqlite:100%25.db"), SqliteSettings::new("100%.db"));
+        let all = SqliteSettings::new("e.db").poll(Duration::from_millis(5)).create(false).fuse(true);
+        assert_eq!(read("sqlite:e.db?poll=5ms&create=false&fuse=true"), all);
+    }
 }

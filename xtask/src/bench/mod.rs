@@ -214,13 +214,13 @@ impl Bench {
     fn command(self) -> Result<Command> {
         match self {
             Self::Peers => Ok(cargo("incumbent", "peers", WITH_ALL)),
-            Self::Cost => Ok(cargo("incumbent", "cost", WITH_ALL)),
+            Self::Cost => Ok(cargo("incumbent-nats", "cost", WITH_ALL)),
             Self::Processes => Ok(cargo("incumbent-sim", "processes", WITH_ALL)),
-            Self::Handover => Ok(cargo("incumbent", "handover", WITH_ALL)),
+            Self::Handover => Ok(cargo("incumbent-nats", "handover", WITH_ALL)),
             // One program: both sides are the same.
-            Self::Scale | Self::Overload => Ok(cargo("incumbent", "scale", WITH_ALL)),
-            Self::Etcd => Ok(cargo("incumbent", "etcd", WITH_ALL)),
-            Self::Kafka => Ok(cargo("incumbent", "kafka", WITH_ALL)),
+            Self::Scale | Self::Overload => Ok(cargo("incumbent-nats", "scale", WITH_ALL)),
+            Self::Etcd => Ok(cargo("incumbent-etcd", "etcd", WITH_ALL)),
+            Self::Kafka => Ok(cargo("incumbent-kafka", "kafka", WITH_ALL)),
             Self::Component => {
                 package::components(None)?;
                 Ok(cargo("incumbent-wasmtime", "component", WITH_ALL))

@@ -281,7 +281,7 @@ mod tests {
             "}",
             "",
         ];
-        assert_eq!(function(&refusal).unwrap(), expected);
+        assert_eq!(function(&refusal, "pub(crate)").unwrap(), expected);
     }
 
     #[test]

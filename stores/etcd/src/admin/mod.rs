@@ -23,8 +23,8 @@ use super::wire::messages::{
 };
 use crate::refusals;
 use incumbent_store::local::next_incarnation;
-use incumbent_store::{StoreAdmin, request};
 use incumbent_store::{Error, ErrorKind, Result};
+use incumbent_store::{StoreAdmin, request};
 
 /// The time limit of an operator's action: a cluster that has just elected a leader loses requests.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -110,7 +110,7 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
 }
 
 /// A connection for an operator's unconditional writes.
-pub struct EtcdAdmin {
+pub(crate) struct EtcdAdmin {
     connection: Connection,
     keys: Keys,
 }
@@ -199,7 +199,7 @@ impl EtcdAdmin {
     ///
     /// # Errors
     /// `InvalidSetting` for a setting that no connection can have.
-    pub fn open(settings: &EtcdSettings) -> Result<Self> {
+    pub(crate) fn open(settings: &EtcdSettings) -> Result<Self> {
         settings.check()?;
         Ok(Self { connection: settings.connect()?, keys: settings.keys() })
     }

@@ -21,8 +21,8 @@ use super::messages::{
     AuthenticateRequest, AuthenticateResponse, KeepAliveRequest, KeepAliveResponse, WatchRequest,
     WatchResponse,
 };
-use incumbent_store::Result;
 use crate::settings::EtcdSettings;
+use incumbent_store::Result;
 
 /// The names of the methods, as HTTP paths.
 pub(crate) mod method {
@@ -159,11 +159,7 @@ impl Connection {
     ///
     /// A token that has expired is renewed once, and the request repeated: etcd refuses such a request before it does
     /// anything.
-    pub(crate) async fn call<Q, A>(
-        &self,
-        method: &'static str,
-        request: Q,
-    ) -> std::result::Result<A, Status>
+    pub(crate) async fn call<Q, A>(&self, method: &'static str, request: Q) -> std::result::Result<A, Status>
     where
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,

@@ -8,8 +8,8 @@ use incumbent_core::store::Fault;
 use tokio::sync::oneshot;
 
 use super::logs::ClientId;
-use incumbent_store::EntryInfo;
 use crate::cluster::{Extent, time_of_day};
+use incumbent_store::EntryInfo;
 
 /// The lease of other software: goNELI's default heartbeat timeout.
 pub(super) const FOREIGN_LEASE: Duration = Duration::from_secs(5);

@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 
 use super::Change;
 use super::log::{Log, Reading, TOLERANCE};
-use incumbent_store::EntryInfo;
 use crate::cluster::{Extent, is_missing, of_client};
 use crate::native::Event;
+use incumbent_store::EntryInfo;
 
 /// The pause before an unreadable topic is tried again.
 const PAUSE: Duration = Duration::from_millis(500);

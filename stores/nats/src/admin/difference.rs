@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::init::{InitOptions, nanos};
-use incumbent_store::Difference;
 use crate::wire::api::Bucket;
 use crate::wire::stream::{Config, StreamInfo};
+use incumbent_store::Difference;
 
 /// A setting to change, and the change.
 pub(crate) struct Wanted {
@@ -17,11 +17,7 @@ pub(crate) struct Wanted {
 }
 
 /// The differences between an existing bucket and the options.
-pub(crate) fn wanted(
-    bucket: &Bucket,
-    options: &InitOptions,
-    info: &StreamInfo,
-) -> Vec<Wanted> {
+pub(crate) fn wanted(bucket: &Bucket, options: &InitOptions, info: &StreamInfo) -> Vec<Wanted> {
     let Config {
         subjects,
         retention,

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::difference::{Wanted, wanted};
 use super::safety;
-use incumbent_store::Difference;
 use crate::account_level;
 use crate::check_server;
 use crate::config::settings::NatsSettings;
@@ -14,6 +13,7 @@ use crate::connection::Connection;
 use crate::refusals;
 use crate::wire::api::{Api, Bucket, CONSUMERS_LIMITED, Failure, STREAM_NOT_FOUND};
 use crate::wire::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
+use incumbent_store::Difference;
 use incumbent_store::{Error, ErrorKind, Result};
 
 /// The stream's name is taken: another client created the bucket at the same moment.

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 
-use incumbent_store::StoreAdmin;
 use crate::Nats;
 use crate::wire::api;
 use crate::wire::message;
+use incumbent_store::StoreAdmin;
 
 #[async_trait]
 impl StoreAdmin for Nats {

@@ -1,10 +1,10 @@
 //! Exactly the permissions that a user of NATS needs.
 
-use incumbent_store::Result;
 use crate::candidates;
 use crate::config::names;
 use crate::config::settings::NatsSettings;
 use crate::wire::api::Bucket;
+use incumbent_store::Result;
 use incumbent_store::request::{self, AcceptReset, HandOver};
 
 /// A user's part in a bucket.

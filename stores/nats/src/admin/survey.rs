@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 use incumbent_core::store::{Capabilities, StoreInfo};
 
 use super::safety::{self, Flaw};
-use incumbent_store::clock::Clock;
 use crate::OPENING_TIMEOUT;
 use crate::account_level;
 use crate::check_server;
@@ -13,6 +12,7 @@ use crate::config::settings::NatsSettings;
 use crate::connection::Connection;
 use crate::wire::api::{Api, Bucket};
 use crate::wire::stream::StreamInfo;
+use incumbent_store::clock::Clock;
 use incumbent_store::{Error, ErrorKind, Result};
 
 /// The real settings of a bucket and its servers.

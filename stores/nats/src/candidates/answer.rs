@@ -12,8 +12,8 @@ use incumbent_core::store::{Fault, FaultKind};
 use tokio::task::JoinHandle;
 
 use super::{calls, takes_answers, wire};
-use incumbent_store::Registry;
 use crate::wire::api::Bucket;
+use incumbent_store::Registry;
 
 /// Shorter than the servers' default limit of 1 MiB, because renewals share the connection.
 const LONGEST_ANSWER: usize = 64 * 1024;

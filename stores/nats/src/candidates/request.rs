@@ -8,10 +8,10 @@ use incumbent_core::store::{Fault, FaultKind};
 use tokio::time::{Instant, timeout_at};
 
 use super::{answers_to, calls, wire};
-use incumbent_store::CandidateInfo;
 use crate::connection::NoAnswer;
 use crate::wire::api::{Api, no_answer_fault};
 use crate::wire::stream::StreamInfo;
+use incumbent_store::CandidateInfo;
 
 /// The time limit for the first answer, if the call has a subscriber. Without one, the server reports that at once.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);

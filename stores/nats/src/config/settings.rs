@@ -9,8 +9,8 @@ use super::context::{Context, Environment};
 use super::credentials::Credentials;
 use super::names;
 use super::url::{self, Authority};
-use incumbent_store::credentials::{Secret, check_certificates, check_private_key};
 use crate::connection::event::{ConnectionEvent, Listener};
+use incumbent_store::credentials::{Secret, check_certificates, check_private_key};
 use incumbent_store::refusals::zero;
 use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::{Error, ErrorKind, Result};
@@ -113,11 +113,7 @@ impl NatsSettings {
         Self::in_context(&Environment::of_process(), name, bucket)
     }
 
-    pub(crate) fn in_context(
-        environment: &Environment,
-        name: Option<&str>,
-        bucket: &str,
-    ) -> Result<Self> {
+    pub(crate) fn in_context(environment: &Environment, name: Option<&str>, bucket: &str) -> Result<Self> {
         let Some(name) = name.map(str::to_string).or_else(|| environment.selected()) else {
             return Err(Error::new(
                 ErrorKind::InvalidUrl,
@@ -302,11 +298,6 @@ impl NatsSettings {
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;
         self
-    }
-
-    /// Refuses a key that NATS cannot hold.
-    pub fn check_key(&self, key: &str) -> Result<()> {
-        names::check_key(key)
     }
 
     /// The connection's name in the server's monitoring; `incumbent` by default.

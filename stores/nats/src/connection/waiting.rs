@@ -62,11 +62,7 @@ enum Waiter {
 
 impl Waiting {
     /// Adds a request that is about to be sent.
-    pub(crate) fn note(
-        self: &Arc<Self>,
-        connection: u64,
-        subject: impl Into<Subject>,
-    ) -> Ticket {
+    pub(crate) fn note(self: &Arc<Self>, connection: u64, subject: impl Into<Subject>) -> Ticket {
         let mut table = self.lock();
         let id = table.next;
         table.next += 1;

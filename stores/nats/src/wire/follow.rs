@@ -95,11 +95,7 @@ struct Created {
 impl Follow {
     /// Creates the consumer of all keys, or of some elections and an operator's requests about them. A silent consumer
     /// should be noticed within about `interval`.
-    pub(crate) async fn begin(
-        api: &Api,
-        scope: &Scope,
-        interval: Duration,
-    ) -> Result<Self, Failure> {
+    pub(crate) async fn begin(api: &Api, scope: &Scope, interval: Duration) -> Result<Self, Failure> {
         if !api.connection.is_usable() {
             return Err(Failure::NoAnswer(NoAnswer::NotConnected));
         }

@@ -31,10 +31,7 @@ const TOMBSTONE: &str = "PURGE";
 ///
 /// # Errors
 /// The header that NATS cannot carry.
-pub(crate) fn encode(
-    write: Write,
-    own_lease: Option<Duration>,
-) -> Result<(HeaderMap, Bytes), String> {
+pub(crate) fn encode(write: Write, own_lease: Option<Duration>) -> Result<(HeaderMap, Bytes), String> {
     let mut headers = HeaderMap::new();
     let expected = match write.expect {
         Expect::Absent => 0,

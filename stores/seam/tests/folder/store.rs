@@ -208,7 +208,8 @@ impl Folder {
                 lease: (Instant::ZERO + lease).as_nanos(),
                 over: if live { (now + lease).as_nanos() } else { u64::MAX },
             };
-            let new = write_new(&self.path, &serde_json::to_string(&change).map_err(fault)?).map_err(fault)?;
+            let new =
+                write_new(&self.path, &serde_json::to_string(&change).map_err(fault)?).map_err(fault)?;
             let linked = fs::hard_link(&new, self.path.join((contents.newest + 1).to_string()));
             fs::remove_file(new).map_err(fault)?;
             match linked {

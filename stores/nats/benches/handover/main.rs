@@ -9,7 +9,7 @@ mod bare;
 mod bucket;
 mod cost;
 mod fail_over;
-#[path = "../shared/pair.rs"]
+#[path = "../../../bench/pair.rs"]
 mod pair;
 
 use std::time::Duration;

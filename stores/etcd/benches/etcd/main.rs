@@ -6,7 +6,7 @@
 
 mod cost;
 mod go;
-#[path = "../shared/pair.rs"]
+#[path = "../../../bench/pair.rs"]
 mod pair;
 
 use std::time::Duration;

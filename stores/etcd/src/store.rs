@@ -1,0 +1,55 @@
+//! An etcd cluster as a store: what the driver and the tools do with it by its settings.
+
+use incumbent_store::link::Reports;
+use incumbent_store::selectors::Selector;
+use incumbent_store::settings::no_adapter;
+use incumbent_store::{Adapter, Clock, InitOptions, InitReport, Result, Settings, StoreAdmin, threads};
+
+use crate::admin::{self, EtcdAdmin};
+use crate::keys::Keys;
+use crate::link::Queues;
+use crate::settings::EtcdSettings;
+
+impl Settings for EtcdSettings {
+    type Link = Queues;
+
+    fn from_url(url: &str) -> Result<Self> {
+        Self::from_url(url)
+    }
+
+    fn selectors(&self) -> Vec<Selector<'_>> {
+        self.selectors().collect()
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        Keys::check(key)
+    }
+
+    async fn connect(&self, reports: Reports) -> Result<Queues> {
+        Queues::open(self, reports).await
+    }
+
+    async fn adapter(&self, _clock: &Clock) -> Result<Box<dyn Adapter>> {
+        Err(no_adapter("queues"))
+    }
+
+    async fn admin(&self, _clock: &Clock) -> Result<Box<dyn StoreAdmin>> {
+        threads::ready().await?;
+        Ok(Box::new(EtcdAdmin::open(self)?))
+    }
+
+    /// Writes the birth record of the prefix, from which candidates notice that the cluster was replaced.
+    async fn init(&self, options: &InitOptions) -> Result<InitReport> {
+        options.of_whole_store()?;
+        options.only_of_buckets("etcd")?;
+        let made = admin::init(self, options.never_used).await?;
+        let mut report = InitReport::default();
+        (report.created, report.never_used) = (made.created, made.never_used);
+        report.incarnation = Some(made.incarnation);
+        Ok(report)
+    }
+
+    fn fail_fast(self, fail_fast: bool) -> Self {
+        self.fail_fast(fail_fast)
+    }
+}

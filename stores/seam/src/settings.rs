@@ -1,0 +1,117 @@
+//! What the driver and the tools do with any store, by its settings.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use crate::link::{Link, Reports};
+use crate::selectors::Selector;
+use crate::{Adapter, Clock, Error, ErrorKind, InitOptions, InitReport, Result, StoreAdmin};
+
+/// The settings of a kind of store.
+pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {
+    /// The open store, with the rule of its elections.
+    type Link: Link;
+
+    /// Reads a URL of this store, or of what follows the scheme where no other part is a place on the network.
+    ///
+    /// # Errors
+    /// `InvalidUrl`, with the part and the remedy.
+    fn from_url(url: &str) -> Result<Self>;
+
+    /// The texts that select the store's elections.
+    fn selectors(&self) -> Vec<Selector<'_>>;
+
+    /// Refuses a key that no election can have in this store, without connecting to it.
+    ///
+    /// # Errors
+    /// `InvalidName`.
+    fn check_key(&self, key: &str) -> Result<()>;
+
+    /// Opens the store for a driver.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn connect(&self, reports: Reports) -> impl Future<Output = Result<Self::Link>> + Send;
+
+    /// Opens the store by its adapter; its records expire by `clock`.
+    ///
+    /// # Errors
+    /// Those of the store, and [`no_adapter`].
+    fn adapter(&self, clock: &Clock) -> impl Future<Output = Result<Box<dyn Adapter>>> + Send;
+
+    /// Opens the store for an operator's unconditional writes.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn admin(&self, clock: &Clock) -> impl Future<Output = Result<Box<dyn StoreAdmin>>> + Send;
+
+    /// Prepares the store for elections, or reports how it differs from what is asked for. A second call changes
+    /// nothing. It does not wait for a store that does not answer.
+    ///
+    /// # Errors
+    /// `InvalidSetting` for an option that is invalid or not for this kind of store, and those of the store.
+    fn init(&self, options: &InitOptions) -> impl Future<Output = Result<InitReport>> + Send;
+
+    /// Sets whether a store that does not answer is an error, if the store offers the choice.
+    #[must_use]
+    fn fail_fast(self, fail_fast: bool) -> Self {
+        let _ = fail_fast;
+        self
+    }
+
+    /// Sets the shortest lease that will be used, if the connection's own intervals depend on it.
+    #[must_use]
+    fn expected_lease(self, lease: Duration) -> Self {
+        let _ = lease;
+        self
+    }
+}
+
+/// Large settings, in one variant of many.
+impl<S: Settings> Settings for Box<S> {
+    type Link = S::Link;
+
+    fn from_url(url: &str) -> Result<Self> {
+        S::from_url(url).map(Box::new)
+    }
+
+    fn selectors(&self) -> Vec<Selector<'_>> {
+        S::selectors(self)
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        S::check_key(self, key)
+    }
+
+    fn connect(&self, reports: Reports) -> impl Future<Output = Result<Self::Link>> + Send {
+        S::connect(self, reports)
+    }
+
+    fn adapter(&self, clock: &Clock) -> impl Future<Output = Result<Box<dyn Adapter>>> + Send {
+        S::adapter(self, clock)
+    }
+
+    fn admin(&self, clock: &Clock) -> impl Future<Output = Result<Box<dyn StoreAdmin>>> + Send {
+        S::admin(self, clock)
+    }
+
+    fn init(&self, options: &InitOptions) -> impl Future<Output = Result<InitReport>> + Send {
+        S::init(self, options)
+    }
+
+    fn fail_fast(self, fail_fast: bool) -> Self {
+        Box::new(S::fail_fast(*self, fail_fast))
+    }
+
+    fn expected_lease(self, lease: Duration) -> Self {
+        Box::new(S::expected_lease(*self, lease))
+    }
+}
+
+/// The error of a store whose elections are not records. `elections` is what they are.
+pub fn no_adapter(elections: &str) -> Error {
+    let message =
+        format!("elections of this store are {elections}, so it has no adapter; open it with Store::open");
+    Error::new(ErrorKind::Unsupported, message)
+}
