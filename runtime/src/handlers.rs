@@ -10,9 +10,9 @@ use futures_util::future::BoxFuture;
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Reason, State, Warning};
 
+use crate::LeaveRequest;
 use crate::candidate_state::CandidateState;
 use crate::event::{Event, Events};
-use crate::leave;
 use crate::term::Term;
 
 type Handler<Args> = Box<dyn FnMut(Args) -> BoxFuture<'static, ()> + Send>;
@@ -116,7 +116,7 @@ impl Handlers {
 
     /// Calls the handlers until the campaign is over.
     pub(crate) fn start(self, events: Events, shared: &Arc<CandidateState>) {
-        let run = leave::inside(self.run(events, Arc::clone(shared)));
+        let run = LeaveRequest::awaited_in(self.run(events, Arc::clone(shared)));
         shared.spawn(run);
     }
 
@@ -174,7 +174,7 @@ async fn call<Args>(
 }
 
 /// The message of a panic.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
+pub fn message(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

@@ -7,9 +7,9 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
+use crate::LeaveRequest;
 use crate::candidate::Candidate;
 use crate::handlers::message;
-use crate::leave;
 use crate::term::Term;
 use crate::{ErrorKind, Result};
 
@@ -59,7 +59,7 @@ impl Candidate {
             };
             let resign = ResignOnDrop { candidate: self, ended: term.cancellation() };
             let work = AssertUnwindSafe(async { work(term.clone()).await }).catch_unwind();
-            let failure = match leave::inside(term.run(work)).await {
+            let failure = match LeaveRequest::awaited_in(term.run(work)).await {
                 Err(_ended) => None,
                 Ok(Ok(result)) => result.failure(),
                 Ok(Err(panic)) => Some(format!("panicked: {}", message(&*panic))),

@@ -16,11 +16,6 @@ tokio::task_local! {
     static INSIDE: ();
 }
 
-/// Runs a handler, or the work of a term, so that a [`LeaveRequest`] that it awaits does not wait for it.
-pub(crate) async fn inside<T>(work: impl Future<Output = T>) -> T {
-    INSIDE.scope((), work).await
-}
-
 fn is_inside() -> bool {
     INSIDE.try_with(|()| ()).is_ok()
 }
@@ -44,6 +39,12 @@ enum Waiting {
 }
 
 impl LeaveRequest {
+    /// Runs a handler, or the work of a term, so that a request that it awaits does not wait for it.
+    /// [`lead`](crate::Candidate::lead) does; this is for code that runs the work by other means.
+    pub async fn awaited_in<T>(work: impl Future<Output = T>) -> T {
+        INSIDE.scope((), work).await
+    }
+
     /// Sends a request to leave to a driver by `send`, unless the process forked. A driver that ends before it answers
     /// has closed the campaign, which fulfils a request that is `closing`.
     pub(crate) fn ask(closing: bool, fork_guard: ForkGuard, send: impl FnOnce(LeaveReplies)) -> Self {

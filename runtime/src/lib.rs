@@ -49,8 +49,6 @@ mod health;
 mod lazy_token;
 mod lead;
 mod leave;
-#[cfg(any(feature = "kafka", feature = "testing"))]
-pub mod neli;
 mod observe;
 mod open;
 mod options;
@@ -63,6 +61,8 @@ pub mod testing;
 pub use candidate::Candidate;
 pub use event::{Event, Events};
 pub use handlers::Handlers;
+#[doc(hidden)]
+pub use handlers::message as panic_message;
 pub use health::LoopProbe;
 pub use incumbent_core;
 pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Warning, WinDelay};
@@ -76,6 +76,8 @@ pub use leave::LeaveRequest;
 pub use observe::{Observation, Observer};
 pub use open::{ElectionInfo, Store, StoreBuilder};
 pub use options::CampaignOptions;
+#[doc(hidden)]
+pub use options::host;
 pub use term::{Term, TermEnded, TermView};
 
 /// Runs the examples of the README.

@@ -279,14 +279,16 @@ fn default_name() -> String {
     format!("{}-{}", host(), std::process::id())
 }
 
+/// The name of this machine.
 #[cfg(unix)]
-pub(crate) fn host() -> String {
+pub fn host() -> String {
     let system = rustix::system::uname();
     plain(&system.nodename().to_string_lossy())
 }
 
+/// The name of this machine.
 #[cfg(not(unix))]
-pub(crate) fn host() -> String {
+pub fn host() -> String {
     plain(&std::env::var("COMPUTERNAME").unwrap_or_default())
 }
 

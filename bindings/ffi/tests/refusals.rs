@@ -31,7 +31,7 @@ mod nats;
 #[path = "../../../stores/etcd/src/refusals.rs"]
 mod etcd;
 #[rustfmt::skip]
-#[allow(dead_code, reason = "the rest is caused")]
+#[allow(dead_code, unreachable_pub, reason = "the rest is caused, and incumbent-neli has its own")]
 #[path = "../../../stores/kafka/src/refusals.rs"]
 mod kafka;
 

@@ -61,6 +61,7 @@ struct Inner {
 
 impl Notifier {
     /// A notifier that logs to the caller's own subscriber.
+    #[allow(clippy::new_without_default, reason = "it depends on the caller's subscriber")]
     pub fn new() -> Self {
         let logs = dispatcher::get_default(Dispatch::clone);
         Self(Arc::new(Sender { queue: Arc::default(), logs }))

@@ -54,6 +54,7 @@ impl Part {
             "incumbent-sim" | "incumbent-mutants" => Self::Sim,
             "incumbent-etcd" => Self::Etcd,
             "incumbent-kafka" => Self::Kafka,
+            "incumbent-neli" => Self::Runtime,
             _ if binary == "etcd" || binary.starts_with("etcd_") => Self::Etcd,
             _ if binary == "kafka" || binary.starts_with("kafka_") => Self::Kafka,
             _ if binary.starts_with("interop_") => Self::Interop,

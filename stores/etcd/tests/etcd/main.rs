@@ -1,6 +1,6 @@
 //! The public API, on real servers of etcd.
 
-#![cfg(all(feature = "etcd", unix))]
+#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,6 +1,6 @@
 //! The public API, on real brokers of Kafka.
 
-#![cfg(all(feature = "kafka", unix))]
+#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,11 +1,11 @@
-//! `incumbent::neli`: goNELI's integration test, one node and four, and what the constructor refuses.
+//! `incumbent_neli`: goNELI's integration test, one node and four, and what the constructor refuses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use incumbent::ErrorKind;
-use incumbent::neli::{Config, Event, Neli, PulseError, Pulser, State};
+use incumbent_neli::{Config, Event, Neli, PulseError, Pulser, State};
 use incumbent_testkit::kafka::shared::Shared;
 use tokio::sync::watch;
 use tokio::time::timeout;

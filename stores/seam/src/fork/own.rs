@@ -20,6 +20,7 @@ struct Process<T> {
 
 impl<T: Default> Own<T> {
     /// A value that no process has yet.
+    #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     pub const fn new() -> Self {
         Self { newest: AtomicPtr::new(std::ptr::null_mut()) }
     }

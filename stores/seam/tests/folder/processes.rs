@@ -120,7 +120,7 @@ fn a_restored_folder_has_no_leader_until_it_is_created_again_and_then_larger_tok
     fs::rename(&folder, place.path().join("lost")).unwrap();
     copy(&backup, &folder);
     assert_eq!(first.says("led").token, led.token);
-    let mut second = Candidate::start(&folder);
+    let second = Candidate::start(&folder);
 
     Folder::create(&folder, &Clock::system()).unwrap();
     let mut next = Candidate::start(&folder);

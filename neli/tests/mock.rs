@@ -1,4 +1,4 @@
-//! The mock of `incumbent::neli`: goNELI's unit tests as scenarios, with time that the test advances, and the
+//! The mock: goNELI's unit tests as scenarios, with time that the test advances, and the
 //! differences from goNELI.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests panic as tests do")]
@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use incumbent::incumbent_core::store::{Fault, FaultKind};
-use incumbent::neli::{Event, Mock, MockConfig, PulseError, State};
 use incumbent::testing::Asked;
 use incumbent::{Clock, Error, ErrorKind, Instant, Reason, Warning};
+use incumbent_neli::{Event, Mock, MockConfig, PulseError, State};
 use tokio::sync::Notify;
 
 /// goNELI's minimum poll interval.

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use incumbent_core::Instant;
+use incumbent::incumbent_core::Instant;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::clock::Clock;
+use incumbent::Clock;
 
 /// goNELI's minimum poll interval (`config.go`).
 pub(super) const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);

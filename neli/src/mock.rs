@@ -9,9 +9,8 @@ use futures_util::FutureExt;
 
 use super::pulses::Pace;
 use super::{Barrier, Event, Leadership, Neli, Parts, Shared, lock};
-use crate::clock::Clock;
-use crate::testing::ScriptedElection;
-use crate::{Error, ErrorKind, Reason, Result};
+use incumbent::testing::ScriptedElection;
+use incumbent::{Clock, Error, ErrorKind, Reason, Result};
 
 /// The configuration of a [`Mock`].
 #[must_use = "a configuration does nothing until it is given to `Mock::new`"]
@@ -26,7 +25,7 @@ pub struct MockConfig {
 ///
 /// ```
 /// use std::time::Duration;
-/// use incumbent::neli::{Mock, MockConfig};
+/// use incumbent_neli::{Mock, MockConfig};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mock = Mock::new(MockConfig::new())?;

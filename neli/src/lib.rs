@@ -2,13 +2,12 @@
 //!
 //! NELI elects the member of a consumer group that owns partition zero of the *leader topic*. goNELI is its
 //! implementation in Go. [`Neli`] has goNELI's calls and defaults, and no election of its own: it is a [`Candidate`],
-//! which proves its lease as on every store, and [`Neli::candidate`] returns it. New programs do not need this module:
-//! [`Store::open`](crate::Store::open) with a `kafka://` URL has everything, including fencing tokens.
+//! which proves its lease as on every store, and [`Neli::candidate`] returns it. New programs do not need this crate:
+//! [`Store::open`](incumbent::Store::open) with a `kafka://` URL has everything, including fencing tokens.
 //!
-#![cfg_attr(feature = "kafka", doc = "```no_run")]
-#![cfg_attr(not(feature = "kafka"), doc = "```ignore")]
+//! ```no_run
 //! use std::time::Duration;
-//! use incumbent::neli::{Config, Event, Neli};
+//! use incumbent_neli::{Config, Event, Neli};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::new()
@@ -48,7 +47,9 @@
 //!
 //! With the feature `testing` there is a [`Mock`], which needs no server.
 
-#[cfg(feature = "kafka")]
+#![deny(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod config;
 #[cfg(feature = "testing")]
 mod mock;
@@ -61,23 +62,20 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use incumbent_core::campaign::{State as CampaignState, Warning};
-use incumbent_core::store::FaultKind;
+use incumbent::incumbent_core::campaign::{State as CampaignState, Warning};
+use incumbent::incumbent_core::store::FaultKind;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-#[cfg(feature = "kafka")]
 pub use config::{Config, sanitise};
 #[cfg(feature = "testing")]
 pub use mock::{Mock, MockConfig};
 pub use pulses::Deadline;
 use pulses::{Pace, Pulses};
 
-use crate::candidate::Candidate;
-use crate::clock::Clock;
-use crate::handlers::{Handlers, message};
-use crate::term::{Term, TermView};
-use crate::{Error, ErrorKind, Store, leave};
+use incumbent::{
+    Candidate, Clock, Error, ErrorKind, Handlers, LeaveRequest, Store, Term, TermView, panic_message,
+};
 
 /// What the [barrier](Config::barrier) is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -176,8 +174,7 @@ impl Neli {
     /// # Errors
     /// `InvalidSetting` for a setting that goNELI or this library refuses; the message names it, its value and the
     /// limit. Otherwise the errors of [`Store::open`] and [`Store::campaign`].
-    #[cfg(feature = "kafka")]
-    pub async fn new(config: Config) -> crate::Result<Self> {
+    pub async fn new(config: Config) -> incumbent::Result<Self> {
         let config = config.check()?;
         let store = Store::builder().open_settings(config.settings).await?;
         let candidate = store.campaign(&config.group, config.options).await?;
@@ -322,9 +319,9 @@ impl Neli {
                 continue;
             };
             let work = AssertUnwindSafe(async { task(term.clone()).await }).catch_unwind();
-            if let Ok(Err(panic)) = leave::inside(term.run(work)).await {
+            if let Ok(Err(panic)) = LeaveRequest::awaited_in(term.run(work)).await {
                 term.fail();
-                return Err(PulseError::Panicked(message(&*panic).to_owned()));
+                return Err(PulseError::Panicked(panic_message(&*panic).to_owned()));
             }
             drop(term);
             // Even if the task never waits, the other tasks of the runtime get their turn.
@@ -354,7 +351,7 @@ impl Neli {
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub async fn close(&self) -> crate::Result<()> {
+    pub async fn close(&self) -> incumbent::Result<()> {
         self.inner.closing.cancel();
         self.inner.candidate.close().await?;
         match &self.inner.store {
