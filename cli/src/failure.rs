@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use incumbent::incumbent_core::campaign::InvalidSettings;
-use incumbent::incumbent_core::store::{Fault, FaultKind};
+use incumbent::incumbent_core::store::Fault;
 use incumbent::text::Names;
 use incumbent::{Error, ErrorKind};
 #[cfg(feature = "demo")]
@@ -148,12 +148,7 @@ impl From<Error> for Failure {
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        let kind = match fault.kind {
-            FaultKind::Denied => ErrorKind::PermissionDenied,
-            FaultKind::Broken => ErrorKind::Broken,
-            FaultKind::Unreachable => ErrorKind::StoreUnavailable,
-        };
-        Error::new(kind, fault.detail).into()
+        Error::from(fault).into()
     }
 }
 

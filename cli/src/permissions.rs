@@ -1,10 +1,7 @@
-//! `incumbent permissions`: the permissions that a user of NATS or etcd needs.
+//! `incumbent permissions`: the permissions that a user of NATS, etcd or Kafka needs.
 
 use clap::ValueEnum;
-use incumbent::store::etcd::{self, Permission};
-use incumbent::store::nats::{self, Permissions};
-use incumbent::store::{EtcdSettings, NatsSettings, StoreSettings};
-use serde_json::json;
+use incumbent::store;
 
 use crate::failure::Failure;
 use crate::output::line;
@@ -64,115 +61,17 @@ enum Role {
 /// `incumbent permissions`.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let keys: Vec<_> = args.keys.iter().map(String::as_str).collect();
-    match args.store.settings()? {
-        StoreSettings::Nats(settings) => of_nats(args.role, &keys, &settings, as_json),
-        StoreSettings::Etcd(settings) => of_etcd(args.role, &keys, &settings, as_json),
-        #[cfg(feature = "kafka")]
-        StoreSettings::Kafka(settings) => of_kafka(args.role, &keys, &settings, as_json),
-        _ => Err(Failure::usage("only a nats:, etcd: or kafka: store has users with permissions")),
-    }
-}
-
-fn of_nats(role: Role, keys: &[&str], settings: &NatsSettings, as_json: bool) -> Result<(), Failure> {
-    let role = match role {
-        Role::Candidate if keys.is_empty() => {
-            return Err(Failure::usage("a candidate's permissions name its elections: give their keys"));
-        }
-        Role::Candidate => nats::Role::Candidate,
-        Role::Observer => nats::Role::Observer,
-        Role::Operator => nats::Role::Operator,
+    let role = match args.role {
+        Role::Candidate => store::Role::Candidate,
+        Role::Observer => store::Role::Observer,
+        Role::Operator => store::Role::Operator,
     };
-    let Permissions { publish, subscribe } = nats::permissions(settings, role, keys)?;
-    if as_json {
-        // In the format of a user's JWT.
-        line(json!({ "pub": { "allow": publish }, "sub": { "allow": subscribe } }))?;
-        return Ok(());
-    }
-    line("permissions: {")?;
-    list("publish", &publish)?;
-    list("subscribe", &subscribe)?;
-    line("}")?;
-    Ok(())
-}
-
-fn list(what: &str, subjects: &[String]) -> Result<(), Failure> {
-    line(format_args!("  {what}: {{ allow: ["))?;
-    for subject in subjects {
-        line(format_args!("    \"{subject}\""))?;
-    }
-    line("  ] }")?;
-    Ok(())
-}
-
-#[cfg(feature = "kafka")]
-fn of_kafka(
-    role: Role,
-    keys: &[&str],
-    settings: &incumbent::store::KafkaSettings,
-    as_json: bool,
-) -> Result<(), Failure> {
-    use incumbent::store::kafka::{Acl, permissions};
-
-    if keys.is_empty() {
-        return Err(Failure::usage("Kafka's permissions name topics and groups: give the elections' keys"));
-    }
-    let mut all = Vec::new();
-    for key in keys {
-        all.extend(permissions(settings, key, role == Role::Candidate)?);
-        if role == Role::Operator {
-            let (topic, operations) = (settings.topic_of(key), &["Create"] as &[_]);
-            all.push(Acl { resource: "topic", name: topic, operations });
-        }
-    }
-    if as_json {
-        let of = |Acl { resource, name, operations }: &Acl| json!({ "resource": resource, "name": name, "operations": operations });
-        line(json!({ "permissions": all.iter().map(of).collect::<Vec<_>>() }))?;
-        return Ok(());
-    }
-    let (servers, user) = (settings.servers_shown().replace(' ', ""), settings.user_name().unwrap_or("USER"));
-    for Acl { resource, name, operations } in &all {
-        let operations: Vec<_> =
-            operations.iter().map(|operation| format!("--operation {operation}")).collect();
-        line(format_args!(
-            "kafka-acls.sh --bootstrap-server {servers} --add --allow-principal {} {} --{resource} {name}",
-            quoted(&format!("User:{user}")),
-            operations.join(" ")
-        ))?;
-    }
-    Ok(())
-}
-
-fn of_etcd(role: Role, keys: &[&str], settings: &EtcdSettings, as_json: bool) -> Result<(), Failure> {
-    let (role, name) = match role {
-        Role::Candidate => (etcd::Role::Candidate, "incumbent-candidate"),
-        Role::Observer => (etcd::Role::Observer, "incumbent-observer"),
-        Role::Operator => (etcd::Role::Operator, "incumbent-operator"),
+    let Some(permissions) = args.store.settings()?.permissions(role, &keys)? else {
+        return Err(Failure::usage("only a nats:, etcd: or kafka: store has users with permissions"));
     };
-    let permissions = etcd::permissions(settings, role, keys)?;
     if as_json {
-        let permission = |Permission { writes, prefix, range_end }: &Permission| {
-            let access = if *writes { "readwrite" } else { "read" };
-            json!({ "access": access, "prefix": prefix, "range_end": range_end })
-        };
-        let permissions: Vec<_> = permissions.iter().map(permission).collect();
-        line(json!({ "role": name, "permissions": permissions }))?;
+        line(permissions.json)?;
         return Ok(());
     }
-    line(format_args!("etcdctl role add {name}"))?;
-    for Permission { writes, prefix, .. } in &permissions {
-        let access = if *writes { "readwrite" } else { "read" };
-        line(format_args!("etcdctl role grant-permission {name} {access} {} --prefix", quoted(prefix)))?;
-    }
-    let user = settings.user_name().map_or_else(|| "USER".to_owned(), quoted);
-    line(format_args!("etcdctl user grant-role {user} {name}"))?;
-    Ok(())
-}
-
-/// A text, quoted as one word for a shell.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    permissions.lines.into_iter().try_for_each(|text| line(text).map(drop))
 }

@@ -397,9 +397,8 @@ mod tests {
 
     #[test]
     fn a_short_timeout_is_a_lease_of_the_fast_preset() {
-        let options = |timeout| {
-            format!("{:?}", Config::new().heartbeat_timeout(timeout).check().unwrap().options)
-        };
+        let options =
+            |timeout| format!("{:?}", Config::new().heartbeat_timeout(timeout).check().unwrap().options);
         let fast = options(Duration::from_secs(2));
         assert!(fast.contains("preset: Fast, lease: Some(2s)"), "{fast}");
         let standard = options(Duration::from_secs(5));

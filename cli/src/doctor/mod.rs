@@ -1,14 +1,9 @@
 //! `incumbent doctor`: the effective settings of a store, and their problems.
 
-mod bucket;
-mod cluster;
-#[cfg(feature = "kafka")]
-mod groups;
-mod local;
 mod report;
 
-use incumbent::store::StoreSettings;
 use incumbent::{ElectionInfo, Store};
+use report::Report;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -44,16 +39,12 @@ Examples:
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
     let settings = args.store.settings_to_look()?;
     let name = args.store.url().as_deref().map(shown).unwrap_or_default();
-    let options = args.lease.options();
-    let report = match settings {
-        StoreSettings::Nats(settings) => bucket::examine(name, *settings, &options).await?,
-        StoreSettings::Sqlite(settings) => local::file(name, settings, &options).await?,
-        StoreSettings::Memory(settings) => local::memory(name, settings, &options).await?,
-        StoreSettings::Etcd(settings) => cluster::examine(name, *settings, &options).await?,
-        #[cfg(feature = "kafka")]
-        StoreSettings::Kafka(settings) => groups::examine(name, *settings).await?,
-        _ => return Err(Failure::usage("a store of this kind cannot be examined")),
-    };
+    let mut report = Report::new(name, settings.examine().await?, &args.lease.options());
+    if report.may_list() {
+        let store = Store::builder().fail_fast(true).open_settings(settings).await?;
+        report.has(Elections::of(&store).await?);
+        store.close().await?;
+    }
     if as_json {
         line(report.json())?;
     } else {
@@ -64,11 +55,6 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
         }
     }
     Ok(if report.is_safe() && report.is_open() { Exit::Done } else { Exit::Refused })
-}
-
-/// Opens the store that was just examined.
-async fn open(settings: StoreSettings) -> Result<Store, Failure> {
-    Ok(Store::builder().fail_fast(true).open_settings(settings).await?)
 }
 
 /// The elections of a store.

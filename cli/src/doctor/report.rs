@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::incumbent_core::queue::Server;
-use incumbent::incumbent_core::store::{Capabilities, StoreInfo};
+use incumbent::store::{Basis, Examination, Finding, Severity};
 use incumbent::text::Names;
 use incumbent::{CampaignOptions, Clock, Error, Forecast};
 use serde_json::{Map, Value, json};
@@ -14,89 +13,60 @@ use crate::output::{millis, span};
 /// The doctor's report.
 pub(super) struct Report {
     store: String,
-    settings: Vec<Setting>,
+    examined: Examination,
     forecast: Option<Forecast>,
-    /// Candidates keep leases alive and read; they write nothing meanwhile.
-    is_queue: bool,
-    /// No other server takes over when the store's fails.
-    on_one_server: bool,
     elections: Option<Elections>,
+    /// What the candidates' own settings mean, and this machine's clock; shown before what the store's settings mean.
     findings: Vec<Finding>,
 }
 
-/// A setting of the store: for people, and for programs.
-struct Setting {
-    name: &'static str,
-    text: Option<String>,
-    value: Option<Value>,
-}
-
 impl Report {
-    pub(super) fn new(store: String) -> Self {
-        Self {
-            store,
-            settings: Vec::new(),
-            forecast: None,
-            is_queue: false,
-            on_one_server: false,
-            elections: None,
-            findings: Vec::new(),
+    /// What was found in a store, and the guarantees that candidates with these options have there.
+    pub(super) fn new(store: String, examined: Examination, options: &CampaignOptions) -> Self {
+        let basis = examined.basis.clone();
+        let mut report = Self { store, examined, forecast: None, elections: None, findings: Vec::new() };
+        report.judge_this_machine();
+        match basis {
+            None => {}
+            Some(Basis::Records(store, info)) => report.take(options.forecast(store, &info)),
+            Some(Basis::Queue(server)) => report.take(options.forecast_in_queue(server)),
         }
+        report
     }
 
-    /// Records a setting: its name, its text for people, and its value for programs.
-    pub(super) fn set(&mut self, name: &'static str, text: impl Into<String>, value: impl Into<Value>) {
-        self.settings.push(Setting { name, text: Some(text.into()), value: Some(value.into()) });
-    }
-
-    /// A line only for people.
-    pub(super) fn say(&mut self, name: &'static str, text: impl Into<String>) {
-        self.settings.push(Setting { name, text: Some(text.into()), value: None });
-    }
-
-    /// A value only for programs.
-    pub(super) fn value(&mut self, name: &'static str, value: impl Into<Value>) {
-        self.settings.push(Setting { name, text: None, value: Some(value.into()) });
-    }
-
-    pub(super) fn find(&mut self, finding: Finding) {
-        self.findings.push(finding);
-    }
-
-    /// States that the store is on one server.
-    pub(super) fn is_on_one_server(&mut self) {
-        self.on_one_server = true;
+    pub(super) fn may_list(&self) -> bool {
+        !self.examined.is_closed
     }
 
     pub(super) fn has(&mut self, elections: Elections) {
+        if let Some(company) = self.examined.company.filter(|_| elections.foreign > 0) {
+            self.findings.push(company(elections.foreign));
+        }
         self.elections = Some(elections);
     }
 
-    /// Computes the guarantees that candidates with these options have.
-    pub(super) fn forecast_with(&mut self, options: &CampaignOptions, store: Capabilities, info: &StoreInfo) {
-        self.take(options.forecast(store, info));
+    fn is_queue(&self) -> bool {
+        matches!(self.examined.basis, Some(Basis::Queue(_)))
     }
 
-    /// The same for elections that are queues.
-    pub(super) fn forecast_in_queue(&mut self, options: &CampaignOptions, server: Server) {
-        self.is_queue = true;
-        self.take(options.forecast_in_queue(server));
+    fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().chain(&self.examined.findings)
     }
 
     fn take(&mut self, forecast: Result<Forecast, Error>) {
         match forecast {
             Err(error) => {
                 let what = error.text().spelled(Names::Options);
-                self.find(Finding::refused(what, "no candidate with these settings can take part"))
+                self.findings.push(Finding::refused(what, "no candidate with these settings can take part"))
             }
             Ok(forecast) => {
-                if !forecast.survives_a_server() && self.on_one_server {
-                    self.find(Finding::weak(
+                if !forecast.survives_a_server() && self.examined.is_on_one_server {
+                    self.findings.push(Finding::weak(
                         format!("a term is lost when the server is down for {}", span(forecast.survives)),
                         "a longer lease survives a restart; with this one, every restart ends the term",
                     ));
                 } else if !forecast.survives_a_server() {
-                    self.find(Finding::weak(
+                    self.findings.push(Finding::weak(
                         format!(
                             "a term is lost when a server of the store fails: fail-over takes {}, and a leader \
                              survives only {} of silence",
@@ -112,16 +82,16 @@ impl Report {
     }
 
     /// Checks what holds for every store: this machine's clock.
-    pub(super) fn judge_this_machine(&mut self) {
+    fn judge_this_machine(&mut self) {
         let counts = Clock::system().counts_suspend();
         let text = if counts {
             "monotonic, and counts the time this machine sleeps"
         } else {
             "stops while this machine sleeps"
         };
-        self.set("local_clock", text, json!({ "counts_suspend": counts }));
+        self.examined.set("local_clock", text, json!({ "counts_suspend": counts }));
         if !counts {
-            self.find(Finding::broken(
+            self.findings.push(Finding::broken(
                 "this machine's clock stops while the machine sleeps, so a leader wakes up believing in an expired \
                  lease",
                 "run no candidates on machines that sleep",
@@ -140,12 +110,13 @@ impl Report {
     }
 
     fn has_found(&self, severity: Severity) -> bool {
-        self.findings.iter().any(|finding| finding.severity == severity)
+        self.findings().any(|finding| finding.severity == severity)
     }
 
     pub(super) fn text(&self) -> Vec<String> {
-        let shown =
-            || self.settings.iter().filter_map(|setting| Some((setting.name, setting.text.as_ref()?)));
+        let shown = || {
+            self.examined.settings.iter().filter_map(|setting| Some((setting.name, setting.text.as_ref()?)))
+        };
         let widest = shown().map(|(name, _)| name.len()).max().unwrap_or_default();
         let row = |name: &str, text: &str| format!("{:<widest$}  {text}", name.replace('_', " "));
         let mut lines = vec![row("store", &self.store)];
@@ -157,15 +128,15 @@ impl Report {
             lines.extend([String::new(), "what candidates can count on".into()]);
             let numbers = self.numbers(forecast).into_iter();
             lines.extend(numbers.map(|(what, number)| format!("{what:<40}  {number}")));
-            if let Some(Elections { led, .. }) = self.elections.filter(|_| !self.is_queue) {
+            if let Some(Elections { led, .. }) = self.elections.filter(|_| !self.is_queue()) {
                 let all = forecast.writes_a_day() * led;
                 lines.push(format!("{:<40}  {all}", "  … by those that lead here now"));
             }
         }
         lines.push(String::new());
-        let mut findings: Vec<_> = self.findings.iter().collect();
+        let mut findings: Vec<_> = self.findings().collect();
         findings.sort_by_key(|finding| finding.severity);
-        lines.extend(findings.into_iter().map(Finding::text));
+        lines.extend(findings.into_iter().map(in_text));
         lines.push(match (self.is_safe(), self.is_open()) {
             (false, _) => "the promise of one leader at a time does not hold here".into(),
             (true, false) => {
@@ -178,7 +149,8 @@ impl Report {
     }
 
     pub(super) fn json(&self) -> Value {
-        let values = self.settings.iter().filter_map(|setting| Some((setting.name, setting.value.as_ref()?)));
+        let values =
+            self.examined.settings.iter().filter_map(|setting| Some((setting.name, setting.value.as_ref()?)));
         let settings: Map<_, _> = values.map(|(name, value)| (name.to_owned(), value.clone())).collect();
         json!({
             "store": self.store,
@@ -187,7 +159,7 @@ impl Report {
                 json!({ "total": total, "led": led, "led_by_other_software": foreign })
             }),
             "forecast": self.forecast.as_ref().map(|forecast| self.forecast_json(forecast)),
-            "findings": self.findings.iter().map(Finding::json).collect::<Vec<_>>(),
+            "findings": self.findings().map(in_json).collect::<Vec<_>>(),
             "safe": self.is_safe(),
         })
     }
@@ -197,7 +169,7 @@ impl Report {
     fn numbers(&self, forecast: &Forecast) -> Vec<(&'static str, String)> {
         let fail_over = match forecast.store_fail_over {
             Duration::ZERO => "there is no server that could fail".into(),
-            _ if self.on_one_server => {
+            _ if self.examined.is_on_one_server => {
                 "it is on a single server: no candidate leads until that is back".into()
             }
             away if forecast.survives_a_server() => format!("{}; a term survives it", span(away)),
@@ -211,7 +183,7 @@ impl Report {
             ("worst vacancy after an eviction", span(forecast.after_a_deletion)),
             ("a silent store is survived for", span(forecast.survives)),
             ("failure of one server of the store", fail_over),
-            match self.is_queue {
+            match self.is_queue() {
                 false => ("writes a day, per leader", forecast.writes_a_day().to_string()),
                 true => {
                     ("keep-alives, reads a day, per candidate", format!("{} each", forecast.writes_a_day()))
@@ -229,72 +201,21 @@ impl Report {
             "worst_after_a_crash_ms": millis(forecast.after_a_crash),
             "worst_after_an_eviction_ms": millis(forecast.after_a_deletion),
             "outlasts_silence_ms": millis(forecast.survives),
-            "store_fail_over_ms": (!self.on_one_server).then(|| millis(forecast.store_fail_over)),
-            "survives_a_server": forecast.survives_a_server() && !self.on_one_server,
-            "writes_a_day": if self.is_queue { 0 } else { rounds },
+            "store_fail_over_ms": (!self.examined.is_on_one_server).then(|| millis(forecast.store_fail_over)),
+            "survives_a_server": forecast.survives_a_server() && !self.examined.is_on_one_server,
+            "writes_a_day": if self.is_queue() { 0 } else { rounds },
         });
-        if self.is_queue {
+        if self.is_queue() {
             numbers["rounds_a_day"] = rounds.into();
         }
         numbers
     }
 }
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Severity {
-    /// There could be two leaders, or the same token twice.
-    Broken,
-    /// A candidate cannot enter, or never wins.
-    Refused,
-    /// It costs time or reserve.
-    Weak,
-    /// Good to know.
-    Note,
+fn in_text(Finding { severity, what, remedy }: &Finding) -> String {
+    format!("{:<7}  {what}\n         {remedy}", severity.name())
 }
 
-impl Severity {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Broken => "broken",
-            Self::Refused => "refused",
-            Self::Weak => "weak",
-            Self::Note => "note",
-        }
-    }
-}
-
-/// A finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Finding {
-    pub(super) severity: Severity,
-    what: String,
-    remedy: String,
-}
-
-impl Finding {
-    pub(super) fn broken(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { severity: Severity::Broken, what: what.into(), remedy: remedy.into() }
-    }
-
-    pub(super) fn refused(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { severity: Severity::Refused, what: what.into(), remedy: remedy.into() }
-    }
-
-    pub(super) fn weak(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { severity: Severity::Weak, what: what.into(), remedy: remedy.into() }
-    }
-
-    pub(super) fn note(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { severity: Severity::Note, what: what.into(), remedy: remedy.into() }
-    }
-
-    pub(super) fn text(&self) -> String {
-        let Self { severity, what, remedy } = self;
-        format!("{:<7}  {what}\n         {remedy}", severity.name())
-    }
-
-    pub(super) fn json(&self) -> Value {
-        json!({ "severity": self.severity.name(), "what": self.what, "remedy": self.remedy })
-    }
+fn in_json(Finding { severity, what, remedy }: &Finding) -> Value {
+    json!({ "severity": severity.name(), "what": what, "remedy": remedy })
 }

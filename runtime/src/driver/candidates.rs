@@ -10,7 +10,7 @@ use incumbent_core::session::{self, CampaignId, Refusal};
 use incumbent_core::store::FaultKind;
 use incumbent_core::{Instant, Token};
 
-use super::{Command, CommandSink, Driver, Enter, LeaveReplies, Reply, in_flight};
+use super::{Command, CommandSink, Driver, Enter, LeaveReplies, Reply};
 use crate::candidate_state::CandidateState;
 use crate::{Error, ErrorKind, Result};
 use incumbent_store::link::{Input, Link};
@@ -328,7 +328,7 @@ impl<L: Link> Driver<L> {
         if let Some(reply) = reply {
             let _ = reply.send(Err(match refusal {
                 Refusal::Settings(invalid) => invalid.into(),
-                Refusal::Store(fault) => in_flight::error(fault),
+                Refusal::Store(fault) => fault.into(),
             }));
         }
         self.settled(id);

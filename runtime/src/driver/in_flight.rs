@@ -7,13 +7,13 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Fault, FaultKind, StoreInfo};
+use incumbent_core::store::{Fault, StoreInfo};
 use tokio_util::task::TaskTracker;
 
 use super::{CampaignId, Enter, Reply};
 use crate::clock::Clock;
 use crate::store::Registry;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 use incumbent_store::link::{Answers, Link, Watch, unanswered, within};
 use incumbent_store::notifier::Notifier;
 
@@ -110,7 +110,7 @@ impl<L: Link> StoreRequests<L> {
         let ask = bounded(self.clock.clone(), QUERY_LIMIT, "the query", ask);
         one(async move {
             // A caller that no longer waits needs no answer.
-            let _ = reply.send(ask.await.map_err(error));
+            let _ = reply.send(ask.await.map_err(Error::from));
             Done::Replied
         })
     }
@@ -133,14 +133,4 @@ pub(super) async fn bounded<T>(
     ask: BoxFuture<'static, Result<T, Fault>>,
 ) -> Result<T, Fault> {
     within(clock, limit, ask).await.unwrap_or_else(|| Err(unanswered(what, limit)))
-}
-
-/// Converts a fault to the error of a call.
-pub(super) fn error(fault: Fault) -> Error {
-    let kind = match fault.kind {
-        FaultKind::Denied => ErrorKind::PermissionDenied,
-        FaultKind::Broken => ErrorKind::Broken,
-        FaultKind::Unreachable => ErrorKind::StoreUnavailable,
-    };
-    Error::new(kind, fault.detail)
 }

@@ -21,7 +21,8 @@ pub use incumbent_nats::{Nats, NatsSettings};
 #[cfg(feature = "sqlite")]
 pub use incumbent_sqlite::{Sqlite, SqliteSettings};
 pub use incumbent_store::{
-    AcceptReset, Adapter, CandidateInfo, Difference, EntryInfo, HandOver, InitOptions, InitReport, Registry,
-    StoreAdmin, WatchEvent, Watched, duration,
+    AcceptReset, Adapter, Basis, CandidateInfo, Difference, EntryInfo, Examination, Finding, HandOver,
+    InitOptions, InitReport, Permissions, Registry, Role, Setting, Severity, StoreAdmin, WatchEvent, Watched,
+    duration, shown,
 };
 pub use url::{BUILT_IN, StoreSettings, open};

@@ -17,7 +17,7 @@ use super::KafkaSettings;
 use super::NatsSettings;
 #[cfg(feature = "sqlite")]
 use super::SqliteSettings;
-use super::{Adapter, InitOptions, InitReport, MemorySettings, StoreAdmin};
+use super::{Adapter, Examination, InitOptions, InitReport, MemorySettings, Permissions, Role, StoreAdmin};
 use crate::clock::Clock;
 use crate::driver::Opened;
 use crate::{Error, ErrorKind, Result};
@@ -158,6 +158,24 @@ impl StoreSettings {
     /// that are too old; and every error of reaching the store. This does not wait for a store that does not answer.
     pub async fn init(&self, options: &InitOptions) -> Result<InitReport> {
         any!(self, settings => settings.init(options).await)
+    }
+
+    /// Reads the store's effective settings, and judges them; changes nothing. `incumbent doctor` prints it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn examine(&self) -> Result<Examination> {
+        any!(self, settings => settings.examine().await)
+    }
+
+    /// The permissions that a user of that role needs for these elections, as the store's own tools take them; `None`
+    /// if the store has no users.
+    ///
+    /// # Errors
+    /// `InvalidName` for a key that no election can have, and where keys are needed; `InvalidSetting` where the user
+    /// could write every key of the store.
+    pub fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
+        any!(self, settings => incumbent_store::Settings::permissions(settings, role, elections))
     }
 
     /// The texts that select the elections of this store, each with its setting. For tests: two settings with the same

@@ -6,6 +6,7 @@
 
 mod adapter;
 mod admin;
+mod doctor;
 mod elections;
 mod inspection;
 mod keys;

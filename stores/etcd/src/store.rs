@@ -3,9 +3,16 @@
 use incumbent_store::link::Reports;
 use incumbent_store::selectors::Selector;
 use incumbent_store::settings::no_adapter;
-use incumbent_store::{Adapter, Clock, InitOptions, InitReport, Result, Settings, StoreAdmin, threads};
+use incumbent_store::shown::quoted;
+use incumbent_store::{
+    Adapter, Clock, Examination, InitOptions, InitReport, Permissions, Result, Role, Settings, StoreAdmin,
+    threads,
+};
+use serde_json::json;
 
+use crate::admin::permissions::{Permission, permissions};
 use crate::admin::{self, EtcdAdmin};
+use crate::doctor;
 use crate::keys::Keys;
 use crate::link::Queues;
 use crate::settings::EtcdSettings;
@@ -47,6 +54,34 @@ impl Settings for EtcdSettings {
         (report.created, report.never_used) = (made.created, made.never_used);
         report.incarnation = Some(made.incarnation);
         Ok(report)
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        doctor::examine(self).await
+    }
+
+    /// The commands of etcdctl that make the role, or its ranges of keys.
+    fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
+        let name = match role {
+            Role::Candidate => "incumbent-candidate",
+            Role::Observer => "incumbent-observer",
+            Role::Operator => "incumbent-operator",
+        };
+        let ranges = permissions(self, role, elections)?;
+        let access = |range: &Permission| if range.writes { "readwrite" } else { "read" };
+        let granted = ranges.iter().map(|range| {
+            let prefix = quoted(&range.prefix);
+            format!("etcdctl role grant-permission {name} {} {prefix} --prefix", access(range))
+        });
+        let user = self.user_name().map_or_else(|| "USER".to_owned(), quoted);
+        let lines = [format!("etcdctl role add {name}")]
+            .into_iter()
+            .chain(granted)
+            .chain([format!("etcdctl user grant-role {user} {name}")])
+            .collect();
+        let in_json = |range: &Permission| json!({ "access": access(range), "prefix": range.prefix, "range_end": range.range_end });
+        let json = json!({ "role": name, "permissions": ranges.iter().map(in_json).collect::<Vec<_>>() });
+        Ok(Some(Permissions { lines, json }))
     }
 
     fn fail_fast(self, fail_fast: bool) -> Self {

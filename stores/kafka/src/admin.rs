@@ -13,9 +13,9 @@ use rdkafka::client::DefaultClientContext;
 use super::cluster::{self, Cluster, TopicDescription};
 use super::producer::{can_start_client, no_client};
 use super::settings::KafkaSettings;
+use incumbent_store::Result;
 use incumbent_store::StoreAdmin;
 use incumbent_store::clock::Clock;
-use incumbent_store::{Error, ErrorKind, Result};
 
 /// The findings and actions of [`init`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub async fn init(settings: &KafkaSettings, election: &str) -> Result<InitReport
         Err(fault) if cluster::is_missing(&fault) => cluster.create(&name),
         described => described.map(|_| false),
     });
-    Ok(InitReport { created: created.await.map_err(error)?, topic })
+    Ok(InitReport { created: created.await?, topic })
 }
 
 /// The facts that decide whether elections of a cluster are safe, and how fast they are.
@@ -95,13 +95,13 @@ pub struct TopicState {
 /// Every error of reaching the cluster.
 pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
     let cluster = open(settings).await?;
-    let metadata = cluster.ask(|cluster| cluster.metadata(None)).await.map_err(error)?;
+    let metadata = cluster.ask(|cluster| cluster.metadata(None)).await?;
     // The first of the questions that take the addresses that the brokers advertise.
     let reached = cluster.ask(|cluster| cluster.describe_topic(cluster::COMMITS)).await;
     if let Err(fault) = reached
         && fault.kind == FaultKind::Unreachable
     {
-        return Err(error(fault));
+        return Err(fault.into());
     }
     can_start_client("this store")?;
     let admin: std::result::Result<AdminClient<DefaultClientContext>, _> = settings.producer().create();
@@ -245,15 +245,6 @@ pub fn permissions(settings: &KafkaSettings, election: &str, candidate: bool) ->
 
 async fn open(settings: &KafkaSettings) -> Result<Arc<Cluster>> {
     Cluster::open(&settings.clone().fail_fast(true), &Clock::system()).await
-}
-
-fn error(fault: Fault) -> Error {
-    let kind = match fault.kind {
-        FaultKind::Denied => ErrorKind::PermissionDenied,
-        FaultKind::Broken => ErrorKind::Broken,
-        FaultKind::Unreachable => ErrorKind::StoreUnavailable,
-    };
-    Error::new(kind, fault.detail)
 }
 
 /// An operator of a cluster. It cannot write on behalf of a group, because the group chooses its owner.

@@ -11,6 +11,7 @@
 
 mod admin;
 mod cluster;
+mod doctor;
 mod link;
 mod member;
 mod native;

@@ -4,11 +4,15 @@ use incumbent_core::text::Text;
 use incumbent_store::link::Reports;
 use incumbent_store::selectors::Selector;
 use incumbent_store::settings::no_adapter;
+use incumbent_store::shown::quoted;
 use incumbent_store::{
-    Adapter, Clock, Error, ErrorKind, InitOptions, InitReport, Result, Settings, StoreAdmin,
+    Adapter, Clock, Error, ErrorKind, Examination, InitOptions, InitReport, Permissions, Result, Role,
+    Settings, StoreAdmin,
 };
+use serde_json::json;
 
-use crate::admin::{self, KafkaAdmin};
+use crate::admin::{self, Acl, KafkaAdmin};
+use crate::doctor;
 use crate::link::Groups;
 use crate::refusals;
 use crate::settings::KafkaSettings;
@@ -53,6 +57,38 @@ impl Settings for KafkaSettings {
         let mut report = InitReport::default();
         (report.created, report.topic) = (made.created, Some(made.topic));
         Ok(report)
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        doctor::examine(self).await
+    }
+
+    /// The commands of kafka-acls.sh. An operator needs what an observer does, and Create on the topics.
+    fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
+        if elections.is_empty() {
+            let message = "Kafka's permissions name topics and groups: give the elections' keys";
+            return Err(Error::new(ErrorKind::InvalidName, message));
+        }
+        let mut acls = Vec::new();
+        for key in elections {
+            acls.extend(admin::permissions(self, key, role == Role::Candidate)?);
+            if role == Role::Operator {
+                acls.push(Acl { resource: "topic", name: self.topic_of(key), operations: &["Create"] });
+            }
+        }
+        let servers = self.servers_shown().replace(' ', "");
+        let user = quoted(&format!("User:{}", self.user_name().unwrap_or("USER")));
+        let lines = acls.iter().map(|Acl { resource, name, operations }| {
+            let operations: Vec<_> =
+                operations.iter().map(|operation| format!("--operation {operation}")).collect();
+            let operations = operations.join(" ");
+            format!(
+                "kafka-acls.sh --bootstrap-server {servers} --add --allow-principal {user} {operations} --{resource} {name}"
+            )
+        });
+        let in_json = |Acl { resource, name, operations }: &Acl| json!({ "resource": resource, "name": name, "operations": operations });
+        let json = json!({ "permissions": acls.iter().map(in_json).collect::<Vec<_>>() });
+        Ok(Some(Permissions { lines: lines.collect(), json }))
     }
 
     fn fail_fast(self, fail_fast: bool) -> Self {

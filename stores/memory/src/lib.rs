@@ -22,8 +22,8 @@ use incumbent_store::local::{FOREIGN_LEASE, Message, check_text, next_incarnatio
 use incumbent_store::registry::Connections;
 use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::{
-    Adapter, CandidateInfo, EntryInfo, InitOptions, InitReport, RecordLink, Registry, Settings, StoreAdmin,
-    WatchEvent, Watched, query, refusals,
+    Adapter, Basis, CandidateInfo, EntryInfo, Examination, Finding, InitOptions, InitReport, RecordLink,
+    Registry, Settings, StoreAdmin, WatchEvent, Watched, query, refusals,
 };
 use incumbent_store::{Error, ErrorKind, Result};
 
@@ -113,6 +113,19 @@ impl Settings for MemorySettings {
     async fn init(&self, options: &InitOptions) -> Result<InitReport> {
         options.of_whole_store()?;
         Err(Error::named(ErrorKind::InvalidSetting, refusals::preparation()))
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        let mut report = Examination::default();
+        report.set("kept", "in the memory of one process", "memory");
+        report.set("markers", if self.markers { "yes" } else { "no" }, self.markers);
+        report.find(Finding::note(
+            "other processes cannot see a store in memory, and it is gone when its process ends",
+            "use it in tests, and sqlite:, nats: or etcd: elsewhere",
+        ));
+        let memory = Memory::open(self, &Clock::system())?;
+        report.basis = Some(Basis::Records(memory.capabilities(), memory.inspect().await?));
+        Ok(report)
     }
 }
 

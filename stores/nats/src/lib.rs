@@ -28,6 +28,7 @@ mod config {
     pub(super) mod url;
 }
 mod connection;
+mod doctor;
 #[rustfmt::skip]
 mod refusals;
 #[cfg(feature = "fuzzing")]

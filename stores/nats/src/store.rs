@@ -8,15 +8,18 @@ use std::time::{Duration, Instant};
 use incumbent_store::link::{CONNECTION, Reports};
 use incumbent_store::selectors::Selector;
 use incumbent_store::{
-    Adapter, Clock, ErrorKind, InitOptions, InitReport, RecordLink, Result, Settings, StoreAdmin,
+    Adapter, Clock, Error, ErrorKind, Examination, InitOptions, InitReport, Permissions, RecordLink, Result,
+    Role, Settings, StoreAdmin,
 };
+use serde_json::json;
 
-use crate::Nats;
 use crate::admin::init as admin;
+use crate::admin::permissions::permissions;
 use crate::admin::survey::{Survey, survey};
 use crate::config::names;
 use crate::config::settings::NatsSettings;
 use crate::connection::event::ConnectionEvent;
+use crate::{Nats, doctor};
 
 /// The interval at which a fault that only a person can remove is logged again (10 min).
 const RARELY: Duration = Duration::from_secs(600);
@@ -102,6 +105,30 @@ impl Settings for NatsSettings {
         report.lease = Some(lease);
         report.never_used = stated && report.is_ready();
         Ok(report)
+    }
+
+    async fn examine(&self) -> Result<Examination> {
+        doctor::examine(self).await
+    }
+
+    /// Subjects: in the syntax of the server's configuration, or as claims of a JWT.
+    fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
+        if role == Role::Candidate && elections.is_empty() {
+            let message = "a candidate's permissions name its elections: give their keys";
+            return Err(Error::new(ErrorKind::InvalidName, message));
+        }
+        let subjects = permissions(self, role, elections)?;
+        let list = |what: &str, subjects: &[String]| {
+            let first = format!("  {what}: {{ allow: [");
+            let subjects = subjects.iter().map(|subject| format!("    \"{subject}\""));
+            [first].into_iter().chain(subjects).chain(["  ] }".into()]).collect::<Vec<_>>()
+        };
+        let mut lines = vec!["permissions: {".to_owned()];
+        lines.extend(list("publish", &subjects.publish));
+        lines.extend(list("subscribe", &subjects.subscribe));
+        lines.push("}".into());
+        let json = json!({ "pub": { "allow": subjects.publish }, "sub": { "allow": subjects.subscribe } });
+        Ok(Some(Permissions { lines, json }))
     }
 
     fn fail_fast(self, fail_fast: bool) -> Self {

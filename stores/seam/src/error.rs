@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use incumbent_core::campaign::InvalidSettings;
+use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::text::Text;
 
 // generated: kinds
@@ -161,6 +162,18 @@ impl Error {
             Some(Named::Refusal(refusal)) => Some(refusal),
             _ => None,
         }
+    }
+}
+
+/// The error of a call that a store did not answer as asked.
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        let kind = match fault.kind {
+            FaultKind::Denied => ErrorKind::PermissionDenied,
+            FaultKind::Broken => ErrorKind::Broken,
+            FaultKind::Unreachable => ErrorKind::StoreUnavailable,
+        };
+        Self::new(kind, fault.detail)
     }
 }
 

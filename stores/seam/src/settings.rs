@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use crate::link::{Link, Reports};
 use crate::selectors::Selector;
-use crate::{Adapter, Clock, Error, ErrorKind, InitOptions, InitReport, Result, StoreAdmin};
+use crate::{
+    Adapter, Clock, Error, ErrorKind, Examination, InitOptions, InitReport, Permissions, Result, Role,
+    StoreAdmin,
+};
 
 /// The settings of a kind of store.
 pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {
@@ -53,6 +56,21 @@ pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {
     /// `InvalidSetting` for an option that is invalid or not for this kind of store, and those of the store.
     fn init(&self, options: &InitOptions) -> impl Future<Output = Result<InitReport>> + Send;
 
+    /// Reads the store's effective settings, and judges them; changes nothing.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn examine(&self) -> impl Future<Output = Result<Examination>> + Send;
+
+    /// The permissions that a user of that role needs for these elections; `None` if the store has no users.
+    ///
+    /// # Errors
+    /// `InvalidName` for a key that no election can have, and where keys are needed.
+    fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
+        let _ = (role, elections);
+        Ok(None)
+    }
+
     /// Sets whether a store that does not answer is an error, if the store offers the choice.
     #[must_use]
     fn fail_fast(self, fail_fast: bool) -> Self {
@@ -98,6 +116,14 @@ impl<S: Settings> Settings for Box<S> {
 
     fn init(&self, options: &InitOptions) -> impl Future<Output = Result<InitReport>> + Send {
         S::init(self, options)
+    }
+
+    fn examine(&self) -> impl Future<Output = Result<Examination>> + Send {
+        S::examine(self)
+    }
+
+    fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
+        S::permissions(self, role, elections)
     }
 
     fn fail_fast(self, fail_fast: bool) -> Self {

@@ -1,9 +1,16 @@
 //! A SQLite file as a store: what the driver and the tools do with it by its settings.
 
+use std::fs::OpenOptions;
+
 use incumbent_store::link::Reports;
 use incumbent_store::local::check_text;
 use incumbent_store::selectors::Selector;
-use incumbent_store::{Adapter, Clock, InitOptions, InitReport, RecordLink, Result, Settings, StoreAdmin};
+use incumbent_store::shown::{millis, span};
+use incumbent_store::{
+    Adapter, Basis, Clock, Examination, Finding, InitOptions, InitReport, RecordLink, Result, Settings,
+    StoreAdmin,
+};
+use serde_json::json;
 
 use crate::{Sqlite, SqliteSettings};
 
@@ -41,6 +48,36 @@ impl Settings for SqliteSettings {
         let (info, created) = Sqlite::prepare(self, &Clock::system(), options.never_used).await?;
         let mut report = InitReport::default();
         (report.created, report.never_used) = (created, info.never_used);
+        Ok(report)
+    }
+
+    /// Opening the file fails if an election on it would be unsafe.
+    async fn examine(&self) -> Result<Examination> {
+        let mut report = Examination::default();
+        report.set("kept", "in a file of this machine", "file");
+        report.set("fsync", "every write is on the disk before it is acknowledged", "always");
+        report.set("history", "1 value a key", 1);
+        report.set("markers", "not needed: candidates see when a record has expired", false);
+        match self.poll {
+            Some(poll) => report.set("looked_at_every", span(poll), json!({ "ms": millis(poll) })),
+            None => {
+                report.set(
+                    "looked_at_every",
+                    "when the kernel reports a change, and occasionally in between",
+                    "change",
+                );
+            }
+        }
+        // Opening it for writing changes nothing.
+        if let Err(error) = OpenOptions::new().append(true).open(&self.path) {
+            report.find(Finding::note(
+                format!("this user can only read the file: {error}"),
+                "give the candidates' user write permission on the file and its folder",
+            ));
+        }
+        let file = Sqlite::open(self, &Clock::system()).await?;
+        report.basis = Some(Basis::Records(file.capabilities(), file.inspect().await?));
+        file.close().await;
         Ok(report)
     }
 }

@@ -2,19 +2,8 @@
 
 use crate::keys::{Keys, Range};
 use crate::settings::EtcdSettings;
+pub use incumbent_store::Role;
 use incumbent_store::{Error, ErrorKind, Result};
-
-/// A user's part in the elections under a prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Role {
-    /// Takes part in elections.
-    Candidate,
-    /// Reads only: `status`, `observe`, `doctor`.
-    Observer,
-    /// Asks leaders to hand over, evicts them, accepts that tokens start again.
-    Operator,
-}
 
 /// The access to a range of keys that a role of etcd grants.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,19 +5,8 @@ use crate::config::names;
 use crate::config::settings::NatsSettings;
 use crate::wire::api::Bucket;
 use incumbent_store::Result;
+pub use incumbent_store::Role;
 use incumbent_store::request::{self, AcceptReset, HandOver};
-
-/// A user's part in a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Role {
-    /// Takes part in elections.
-    Candidate,
-    /// Reads only: `status`, `observe`, `doctor`.
-    Observer,
-    /// Creates the bucket, asks leaders to hand over, evicts them, accepts that tokens start again.
-    Operator,
-}
 
 /// The permissions of a user: subjects as NATS writes them, in its configuration or a JWT.
 #[derive(Clone, Debug, PartialEq, Eq)]

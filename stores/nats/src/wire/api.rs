@@ -150,18 +150,8 @@ impl Failure {
                 format!("the NATS bucket {name:?} does not exist; `incumbent init` creates it"),
             );
         }
-        fault_error(self.fault(bucket))
+        self.fault(bucket).into()
     }
-}
-
-/// Converts a fault to an error.
-pub(crate) fn fault_error(fault: Fault) -> Error {
-    let kind = match fault.kind {
-        FaultKind::Denied => ErrorKind::PermissionDenied,
-        FaultKind::Broken => ErrorKind::Broken,
-        FaultKind::Unreachable => ErrorKind::StoreUnavailable,
-    };
-    Error::new(kind, fault.detail)
 }
 
 /// The fault for a missing answer.

@@ -1,43 +1,29 @@
-//! An etcd cluster.
+//! A cluster's effective settings and problems, for `doctor`.
 
-use incumbent::CampaignOptions;
-use incumbent::store::etcd::{Birth, Member, MemberState, Survey, survey};
-use incumbent::store::{EtcdSettings, StoreSettings};
+use incumbent_store::shown::{millis, span};
+use incumbent_store::{Basis, Examination, Finding, Result};
 use serde_json::{Value, json};
 
-use super::report::{Finding, Report};
-use super::{Elections, open};
-use crate::failure::Failure;
-use crate::output::{millis, span};
+use crate::admin::survey::{Birth, Member, MemberState, Survey, survey};
+use crate::settings::EtcdSettings;
 
-pub(super) async fn examine(
-    name: String,
-    settings: EtcdSettings,
-    options: &CampaignOptions,
-) -> Result<Report, Failure> {
-    let survey = survey(&settings).await?;
-    let mut report = Report::new(name);
+pub(crate) async fn examine(settings: &EtcdSettings) -> Result<Examination> {
+    let survey = survey(settings).await?;
+    let mut report = Examination::default();
     describe(&mut report, &survey);
-    report.judge_this_machine();
     // Without the shortest lease there is nothing to compare the settings with. A cluster that grants no lease is a
     // finding.
-    if survey.grants {
-        report.forecast_in_queue(options, survey.server);
-    }
-    if survey.may_read && survey.birth.is_some() && !survey.is_proxy && survey.is_one_cluster {
-        let store = open(StoreSettings::Etcd(Box::new(settings))).await?;
-        let elections = Elections::of(&store).await?;
-        store.close().await?;
-        judge_company(&mut report, elections);
-        report.has(elections);
-    }
+    report.basis = survey.grants.then_some(Basis::Queue(survey.server));
+    report.is_closed =
+        !survey.may_read || survey.birth.is_none() || survey.is_proxy || !survey.is_one_cluster;
+    report.company = Some(company);
     judge_members(&mut report, &survey);
     judge_access(&mut report, &survey);
     judge_keys(&mut report, &survey);
     Ok(report)
 }
 
-fn describe(report: &mut Report, survey: &Survey) {
+fn describe(report: &mut Examination, survey: &Survey) {
     for Member { address, state } in &survey.members {
         let text = match state {
             Ok(state) => {
@@ -105,7 +91,7 @@ fn known(survey: &Survey) -> impl Iterator<Item = (&str, &MemberState)> {
     survey.members.iter().filter_map(|member| Some((member.address.as_str(), member.state.as_ref().ok()?)))
 }
 
-fn judge_members(report: &mut Report, survey: &Survey) {
+fn judge_members(report: &mut Examination, survey: &Survey) {
     for Member { address, state } in &survey.members {
         if let Err(why) = state {
             report.find(Finding::weak(
@@ -169,7 +155,7 @@ fn judge_members(report: &mut Report, survey: &Survey) {
     }
 }
 
-fn judge_access(report: &mut Report, survey: &Survey) {
+fn judge_access(report: &mut Examination, survey: &Survey) {
     let remedy = "`incumbent permissions --role candidate` prints the role that it needs";
     let user =
         survey.user.as_deref().map_or_else(|| "this client".to_owned(), |user| format!("the user {user:?}"));
@@ -195,7 +181,7 @@ fn judge_access(report: &mut Report, survey: &Survey) {
     }
 }
 
-fn judge_keys(report: &mut Report, survey: &Survey) {
+fn judge_keys(report: &mut Examination, survey: &Survey) {
     match survey.birth {
         None if survey.may_read => report.find(Finding::note(
             "no birth record yet: the first candidate writes it, and no candidate can lead for one lease after that",
@@ -212,14 +198,11 @@ fn judge_keys(report: &mut Report, survey: &Survey) {
     ));
 }
 
-fn judge_company(report: &mut Report, elections: Elections) {
-    let foreign = elections.foreign;
-    if foreign > 0 {
-        report.find(Finding::note(
-            format!(
-                "{foreign} of the leaders run other software, which may keep working after its lease is lost"
-            ),
-            "a Go program must watch `Session.Done()`; two candidates of incumbent never lead at once",
-        ));
-    }
+fn company(leaders: u64) -> Finding {
+    Finding::note(
+        format!(
+            "{leaders} of the leaders run other software, which may keep working after its lease is lost"
+        ),
+        "a Go program must watch `Session.Done()`; two candidates of incumbent never lead at once",
+    )
 }

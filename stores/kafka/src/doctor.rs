@@ -1,29 +1,23 @@
-//! The consumer groups of a Kafka cluster.
+//! A cluster's effective settings and problems, for `doctor`.
 
 use std::time::Duration;
 
-use incumbent::store::kafka::{Protocol, Survey, TopicState, survey};
-use incumbent::store::{KafkaSettings, StoreSettings};
+use incumbent_core::induction::Protocol;
+use incumbent_store::shown::{millis, span};
+use incumbent_store::{Examination, Finding, Result};
 use serde_json::{Value, json};
 
-use super::report::{Finding, Report};
-use super::{Elections, open};
-use crate::failure::Failure;
-use crate::output::{millis, span};
+use crate::admin::{Survey, TopicState, survey};
+use crate::settings::KafkaSettings;
 
 /// The default lease, which is also the shortest of the standard preset.
 const LEASE: Duration = Duration::from_secs(5);
 
-pub(super) async fn examine(name: String, settings: KafkaSettings) -> Result<Report, Failure> {
-    let surveyed = survey(&settings).await?;
-    let mut report = Report::new(name);
-    describe(&mut report, &surveyed, &settings);
-    report.judge_this_machine();
-    judge_brokers(&mut report, &surveyed, &settings);
-    let store = open(StoreSettings::Kafka(Box::new(settings.clone()))).await?;
-    let elections = Elections::of(&store).await?;
-    store.close().await?;
-    report.has(elections);
+pub(crate) async fn examine(settings: &KafkaSettings) -> Result<Examination> {
+    let surveyed = survey(settings).await?;
+    let mut report = Examination::default();
+    describe(&mut report, &surveyed, settings);
+    judge_brokers(&mut report, &surveyed, settings);
     for topic in &surveyed.topics {
         say_topic(&mut report, topic);
         judge_topic(&mut report, topic, &surveyed);
@@ -31,7 +25,7 @@ pub(super) async fn examine(name: String, settings: KafkaSettings) -> Result<Rep
     Ok(report)
 }
 
-fn describe(report: &mut Report, survey: &Survey, settings: &KafkaSettings) {
+fn describe(report: &mut Examination, survey: &Survey, settings: &KafkaSettings) {
     report.set("brokers", survey.brokers.to_string(), json!(survey.brokers));
     let version = survey.version.as_deref();
     report.set(
@@ -65,14 +59,14 @@ fn describe(report: &mut Report, survey: &Survey, settings: &KafkaSettings) {
     }
 }
 
-fn say_topic(report: &mut Report, topic: &TopicState) {
+fn say_topic(report: &mut Examination, topic: &TopicState) {
     let TopicState { name, partitions, replicas, .. } = topic;
     let in_sync = topic.min_in_sync.map_or(String::new(), |least| format!(", {least} in sync at least"));
     let kept = topic.retention.map_or(String::new(), |kept| format!(", records kept for {}", span(kept)));
     report.say("topic", format!("{name}: {partitions} partitions, {replicas} replicas{in_sync}{kept}"));
 }
 
-fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings) {
+fn judge_brokers(report: &mut Examination, survey: &Survey, settings: &KafkaSettings) {
     if let Some(why) = &survey.unknown {
         report.find(Finding::note(
             format!("some settings could not be read: {why}"),
@@ -114,7 +108,7 @@ fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings)
     }
 }
 
-fn judge_copies(report: &mut Report, topic: &TopicState, brokers: usize, why: &str) {
+fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, why: &str) {
     let name = &topic.name;
     if topic.replicas < 3 {
         let what =
@@ -132,7 +126,7 @@ fn judge_copies(report: &mut Report, topic: &TopicState, brokers: usize, why: &s
     }
 }
 
-fn judge_topic(report: &mut Report, topic: &TopicState, survey: &Survey) {
+fn judge_topic(report: &mut Examination, topic: &TopicState, survey: &Survey) {
     let name = &topic.name;
     judge_copies(report, topic, survey.brokers, "it holds how long a successor must wait");
     if topic.cleanup.as_deref().is_some_and(|policy| policy != "delete") {

@@ -1,48 +1,36 @@
-//! A NATS bucket.
+//! A bucket's effective settings and problems, for `doctor`.
 
 use std::time::Duration;
 
-use incumbent::store::nats::{ClockDifference, Survey, survey};
-use incumbent::store::{NatsSettings, StoreSettings};
-use incumbent::{CampaignOptions, Clock};
+use incumbent_store::shown::{millis, span};
+use incumbent_store::{Basis, Clock, Examination, Finding, Result};
 use serde_json::{Value, json};
 
-use super::report::{Finding, Report};
-use super::{Elections, open};
-use crate::failure::Failure;
-use crate::output::{millis, span};
+use crate::admin::survey::{ClockDifference, Survey, survey};
+use crate::config::settings::NatsSettings;
 
 /// The usual allowance for clocks that disagree; a campaign's default is a twentieth of its lease up to this.
 const USUAL_SKEW: Duration = Duration::from_secs(1);
 
-pub(super) async fn examine(
-    name: String,
-    settings: NatsSettings,
-    options: &CampaignOptions,
-) -> Result<Report, Failure> {
-    let survey = survey(&settings, &Clock::system()).await?;
-    let mut report = Report::new(name);
+pub(crate) async fn examine(settings: &NatsSettings) -> Result<Examination> {
+    let survey = survey(settings, &Clock::system()).await?;
+    let mut report = Examination::default();
     describe(&mut report, &survey);
-    if survey.replicas == 1 {
-        report.is_on_one_server();
-    }
-    report.judge_this_machine();
+    report.is_on_one_server = survey.replicas == 1;
     for flaw in &survey.flaws {
         report.find(Finding::broken(flaw.what.clone(), flaw.remedy.clone()));
     }
     if survey.flaws.is_empty() {
-        report.forecast_with(options, survey.capabilities, &survey.info);
-        let store = open(StoreSettings::Nats(Box::new(settings))).await?;
-        let elections = Elections::of(&store).await?;
-        store.close().await?;
-        judge_company(&mut report, &survey, elections);
-        report.has(elections);
+        report.basis = Some(Basis::Records(survey.capabilities, survey.info));
+        report.company = Some(if survey.markers.is_some() { refused_company } else { company });
+    } else {
+        report.is_closed = true;
     }
     judge(&mut report, &survey);
     Ok(report)
 }
 
-fn describe(report: &mut Report, survey: &Survey) {
+fn describe(report: &mut Examination, survey: &Survey) {
     report.set("server", format!("nats-server {}", survey.server), survey.server.as_str());
     let of_account = survey.account_level.map_or("not visible to our user".into(), |level| level.to_string());
     let levels = json!({ "account": survey.account_level, "stream": survey.stream_level });
@@ -90,7 +78,7 @@ fn describe(report: &mut Report, survey: &Survey) {
     }
 }
 
-fn judge(report: &mut Report, survey: &Survey) {
+fn judge(report: &mut Examination, survey: &Survey) {
     if survey.replicas == 1 {
         report.find(Finding::note(
             "the bucket is on a single server: no candidate leads while it is down, and a lost disk loses all records",
@@ -150,26 +138,23 @@ fn judge(report: &mut Report, survey: &Survey) {
     }
 }
 
-/// Checks for candidates of the Go library in this bucket, and for settings that they cannot work with.
-fn judge_company(report: &mut Report, survey: &Survey, elections: Elections) {
-    let foreign = elections.foreign;
-    if foreign == 0 {
-        return;
-    }
-    if survey.markers.is_some() {
-        report.find(Finding::refused(
-            format!(
-                "{foreign} of the leaders run other software, and the bucket has markers: old clients take a \
-                marker for a live record, and then never elect a leader again"
-            ),
-            "create a bucket without markers for them",
-        ));
-    } else {
-        report.find(Finding::note(
-            format!("{foreign} of the leaders run other software, which survives fewer faults"),
-            "use the preset go-compatible, and delete no records there",
-        ));
-    }
+/// Candidates of the Go library lead in this bucket.
+fn company(leaders: u64) -> Finding {
+    Finding::note(
+        format!("{leaders} of the leaders run other software, which survives fewer faults"),
+        "use the preset go-compatible, and delete no records there",
+    )
+}
+
+/// The same in a bucket with which they cannot work.
+fn refused_company(leaders: u64) -> Finding {
+    Finding::refused(
+        format!(
+            "{leaders} of the leaders run other software, and the bucket has markers: old clients take a marker for a \
+             live record, and then never elect a leader again"
+        ),
+        "create a bucket without markers for them",
+    )
 }
 
 fn yes_or_no(yes: bool) -> &'static str {
