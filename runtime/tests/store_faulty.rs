@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[path = "../../stores/contract/mod.rs"]
+#[path = "../../stores/contract/records/mod.rs"]
 mod contract;
 
 use std::time::Duration;

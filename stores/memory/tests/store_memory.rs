@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[path = "../../contract/mod.rs"]
+#[path = "../../contract/records/mod.rs"]
 mod contract;
+#[path = "../../contract/every_store.rs"]
+mod every_store;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use contract::{Fixture, acquire, acquired, applied, next, renew};
@@ -222,4 +225,35 @@ async fn a_deletion_says_the_lease_of_the_last_live_record() {
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE * 3) });
     let revision = operator.delete("never led").await.unwrap();
     assert_eq!(store.read("never led").await.unwrap(), Entry::Deleted { revision, lease: None });
+}
+
+mod by_url {
+    use incumbent::CampaignOptions;
+    use incumbent::store::InitOptions;
+
+    use super::*;
+
+    /// A store under a name of its own in this process.
+    struct Named(String);
+
+    impl every_store::Fixture for Named {
+        async fn start() -> Self {
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            Self(format!("memory:every-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+        }
+
+        fn url(&self) -> String {
+            self.0.clone()
+        }
+
+        fn preparation(&self) -> Option<InitOptions> {
+            None
+        }
+
+        fn options(&self, name: &str) -> CampaignOptions {
+            CampaignOptions::new().name(name).splay(Duration::ZERO)
+        }
+    }
+
+    every_store::tests!(Named);
 }

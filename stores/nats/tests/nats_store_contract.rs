@@ -3,8 +3,10 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 
-#[path = "../../contract/mod.rs"]
+#[path = "../../contract/records/mod.rs"]
 mod contract;
+#[path = "../../contract/every_store.rs"]
+mod every_store;
 
 use std::time::Duration;
 
@@ -96,3 +98,45 @@ macro_rules! bucket {
 
 bucket!(without_markers, Bare, InitOptions::new(LEASE));
 bucket!(with_markers, Marked, InitOptions::new(LEASE).markers(true));
+
+mod by_url {
+    use incumbent::CampaignOptions;
+    use incumbent::store::{self, StoreSettings};
+    use incumbent_testkit::proxy::Proxy;
+
+    use super::*;
+
+    /// A bucket behind a proxy.
+    struct ByUrl {
+        _server: NatsServer,
+        proxy: Proxy,
+    }
+
+    impl every_store::Fixture for ByUrl {
+        async fn start() -> Self {
+            let server = NatsServer::start(Options::new());
+            let fixture = Self { proxy: Proxy::to(&server.address()), _server: server };
+            let settings: StoreSettings = every_store::Fixture::url(&fixture).parse().unwrap();
+            settings.init(&store::InitOptions::new().lease(LEASE).never_used(true)).await.unwrap();
+            fixture
+        }
+
+        fn url(&self) -> String {
+            format!("{}/elections", self.proxy.url())
+        }
+
+        fn preparation(&self) -> Option<store::InitOptions> {
+            Some(store::InitOptions::new())
+        }
+
+        fn interrupt(&self) {
+            self.proxy.close_all();
+        }
+
+        fn options(&self, name: &str) -> CampaignOptions {
+            CampaignOptions::new().name(name).splay(Duration::ZERO)
+        }
+    }
+
+    every_store::tests!(ByUrl);
+}

@@ -8,6 +8,9 @@
     reason = "helpers of tests panic as tests do"
 )]
 
+mod by_url;
+#[path = "../../../contract/every_store.rs"]
+mod every_store;
 mod faults;
 mod leaving;
 mod operator;

@@ -9,7 +9,10 @@
 )]
 
 mod beside_goneli;
+mod by_url;
 mod clusters;
+#[path = "../../../contract/every_store.rs"]
+mod every_store;
 mod faults;
 mod groups;
 mod neli;

@@ -4,7 +4,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[path = "../../../contract/mod.rs"]
+#[path = "../../../contract/records/mod.rs"]
 mod contract;
 mod processes;
 mod store;

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[path = "../../../contract/mod.rs"]
+#[path = "../../../contract/records/mod.rs"]
 mod contract;
 mod crowd;
+#[path = "../../../contract/every_store.rs"]
+mod every_store;
 mod file;
 mod one_file;
 mod processes;
@@ -17,7 +19,7 @@ use std::time::Duration;
 use contract::Fixture;
 use incumbent::clock::Clock;
 use incumbent::incumbent_core::Instant;
-use incumbent::store::{Adapter, Sqlite, SqliteSettings, StoreAdmin};
+use incumbent::store::{Adapter, Sqlite, SqliteSettings, StoreAdmin, StoreSettings};
 use tempfile::TempDir;
 
 /// A file in its own folder, on a clock that moves only when a test moves it.
@@ -72,3 +74,36 @@ impl Fixture for File {
 }
 
 contract::store_contract!(File);
+
+mod by_url {
+    use incumbent::CampaignOptions;
+    use incumbent::store::InitOptions;
+
+    use super::*;
+
+    /// A file on the machine's own clock.
+    struct ByUrl(TempDir);
+
+    impl every_store::Fixture for ByUrl {
+        async fn start() -> Self {
+            let fixture = Self(tempfile::tempdir().unwrap());
+            let settings: StoreSettings = every_store::Fixture::url(&fixture).parse().unwrap();
+            settings.init(&InitOptions::new().never_used(true)).await.unwrap();
+            fixture
+        }
+
+        fn url(&self) -> String {
+            format!("sqlite:{}", self.0.path().join("elections.db").display())
+        }
+
+        fn preparation(&self) -> Option<InitOptions> {
+            Some(InitOptions::new())
+        }
+
+        fn options(&self, name: &str) -> CampaignOptions {
+            CampaignOptions::new().name(name).splay(Duration::ZERO)
+        }
+    }
+
+    every_store::tests!(ByUrl);
+}
