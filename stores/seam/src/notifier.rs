@@ -376,7 +376,7 @@ mod tests {
         notifier.flush().await;
         assert_eq!(
             logged.try_recv().unwrap(),
-            "INFO incumbent::notifier::tests message=of jobs election=\"jobs\" term=7 lost=true age=-3 share=0.5 \
+            "INFO incumbent_store::notifier::tests message=of jobs election=\"jobs\" term=7 lost=true age=-3 share=0.5 \
              reason=Some(1) on incumbent-notify"
         );
     }

@@ -90,6 +90,11 @@ impl Failure {
         self.cause.is_busy()
     }
 
+    /// Returns true if the file, or its incarnation, is no longer what it was before.
+    pub(super) fn is_of_another_file(&self) -> bool {
+        matches!(self.cause, Cause::Replaced)
+    }
+
     fn kind(&self) -> ErrorKind {
         match &self.cause {
             Cause::Refused(kind, _) => *kind,

@@ -40,7 +40,7 @@ pub(super) const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(8));
 
 /// The pause between two tries to open the file.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time limit for opening the file while other processes open it too.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(20);

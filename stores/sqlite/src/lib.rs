@@ -62,7 +62,7 @@ pub use settings::SqliteSettings;
 
 use connection::Connection;
 use failure::{Cause, Failure};
-use file::Database;
+use file::{Database, OPEN_TIMEOUT, PAUSE};
 use forked::Opened;
 use incumbent_store::clock::Clock;
 use incumbent_store::local::check_text;
@@ -148,8 +148,17 @@ impl Sqlite {
         let mut connection = Connection::new(&Arc::new(settings), clock);
         let initialised = tokio::task::spawn_blocking(move || {
             let is_new = connection.with(|database| Ok(database.is_new))?;
-            if never_used {
-                connection.with(|database| database.mark_never_used())?;
+            // While other processes write, or a slow one records its transaction again; or it is taken for a copy first.
+            let until = std::time::Instant::now() + OPEN_TIMEOUT;
+            while never_used {
+                match connection.with(|database| database.mark_never_used()) {
+                    Ok(()) => break,
+                    Err(failure)
+                        if (failure.is_passing() || failure.is_of_another_file())
+                            && std::time::Instant::now() < until => {}
+                    Err(failure) => return Err(failure),
+                }
+                std::thread::sleep(PAUSE);
             }
             let info = connection.with(|database| database.store_info());
             drop((connection, opened));

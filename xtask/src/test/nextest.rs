@@ -46,7 +46,7 @@ impl Part {
         BY_MODULE.iter().find(named).map_or_else(|| Self::of_binary(id), |(part, _)| Some(*part))
     }
 
-    /// The part that the tests of a binary belong to; `incumbent::nats_store` is an integration test of the package
+    /// The part that the tests of a binary belong to; `incumbent-nats::nats_store` is an integration test of the package
     /// `incumbent`, `incumbent` its unit tests.
     fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
@@ -347,8 +347,8 @@ mod tests {
                 <testcase classname="incumbent-core" name="a"/>
                 <testcase classname="incumbent-core" name="b"><failure message="no"/></testcase>
             </testsuite>
-            <testsuite name="incumbent::nats_store" tests="1" errors="1">
-                <testcase classname="incumbent::nats_store" name="c"><error type="timeout"/></testcase>
+            <testsuite name="incumbent-nats::nats_store" tests="1" errors="1">
+                <testcase classname="incumbent-nats::nats_store" name="c"><error type="timeout"/></testcase>
             </testsuite>
         </testsuites>"#;
         let mut report = Report::new(&[]);

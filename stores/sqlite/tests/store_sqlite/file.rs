@@ -366,6 +366,18 @@ mod init {
     }
 
     #[tokio::test]
+    async fn waits_for_a_slow_transaction_to_be_recorded_again_or_taken_for_a_copy() {
+        let (_folder, path) = file();
+        let settings = SqliteSettings::new(&path);
+        Sqlite::init(&settings, &clock(), false).await.unwrap();
+        // The file was changed three seconds after the time that it states.
+        let program = rusqlite::Connection::open(&path).unwrap();
+        program.execute("UPDATE store SET written = written - 3000000000", []).unwrap();
+        drop(program);
+        assert!(Sqlite::init(&settings, &clock(), true).await.unwrap().never_used);
+    }
+
+    #[tokio::test]
     async fn refuses_to_call_a_used_file_new() {
         let (_folder, path) = file();
         let store = open(&path, &clock()).await;
