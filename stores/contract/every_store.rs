@@ -121,7 +121,7 @@ pub(crate) async fn a_name_that_it_cannot_hold_is_refused_when_the_candidate_ent
     let store = open(fixture).await;
     for name in ["", "a\nb", "a\0b", " a", "a "] {
         let error = store.campaign(JOBS, fixture.options(name)).await.map(drop).expect_err(name);
-        assert_eq!(error.kind(), ErrorKind::InvalidSetting, "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidName, "{error}");
     }
 }
 

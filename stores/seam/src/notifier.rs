@@ -4,7 +4,7 @@
 //! cost every term of the store. The driver puts a notice into a bounded queue instead, and never waits. One thread
 //! for each driver, started with the first notice, runs the notices in their order.
 //!
-//! Log lines get into the queue through [`Relay`], a subscriber that is the default of the driver's thread. So the
+//! Log lines get into the queue through `Relay`, a subscriber that is the default of the driver's thread. So the
 //! lines of client libraries that run there (async-nats) take the same path as this crate's own, and every line of a
 //! driver reaches the user's subscriber from this one thread.
 //!
