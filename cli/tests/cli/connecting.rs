@@ -189,7 +189,9 @@ fn what_kafka_cannot_be_reached_for_is_said() {
     let secured = incumbent_testkit::kafka::Kafka::start_with(secured);
     let [tls, sasl, clear] =
         [Entrance::Tls, Entrance::Sasl, Entrance::SaslInTheClear].map(|entrance| secured.entrance(entrance));
-    [&tls, &sasl, &clear].map(|address| closes(address));
+    for address in [&tls, &sasl, &clear] {
+        closes(address);
+    }
     let requires_tls = ["requires TLS", "write kafkas://"];
     each(vec![
         row(store("kafka", &tls), 3, &[&tls, requires_tls[0], requires_tls[1]]),
