@@ -46,7 +46,7 @@ Exit codes:
      hand-over: the successor does not lead
   2  the command line, a URL, a key or a name is invalid
   3  the store does not answer within 10 s; long-running commands wait for it,
-     except with --fail-fast
+     except with --fail-fast or run --no-wait
   4  a setting is refused, or the store is unsafe for an election, or not as
      asked for
   5  the bucket or file does not exist; `incumbent init` makes it
@@ -92,8 +92,8 @@ pub(crate) fn page(command: &str) -> String {
             &[
                 (0, "asked to end, and the work has ended"),
                 (1, "with --once: the term was lost"),
-                OF_WAITING,
-                (8, "with --wait: not elected in time"),
+                (3, "the store does not answer (with --fail-fast or --no-wait)"),
+                (8, "with --wait: not elected in time; with --no-wait: another leads"),
                 (9, "--on-lost failed too often, or was not waited for: check this\nmachine first"),
             ],
             &OF_STORES,

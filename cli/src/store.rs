@@ -175,14 +175,14 @@ impl OnceArgs {
     /// # Errors
     /// `StoreUnavailable` if the store does not answer in time, with the cause.
     pub(crate) async fn open(&self, settings: StoreSettings, limit: Limit) -> Result<Answered, Failure> {
-        let limit = if self.wait_for_store { limit } else { limit.or(Limit::of(LONGEST_WAIT)) };
+        let limit = if self.wait_for_store { limit } else { limit.or(Limit::of_store()) };
         let waits = self.wait_for_store || !self.store.fail_fast;
         let (builder, reports) = (Store::builder(), ConnectionReports::once());
         self.store.attempts(builder, settings, &reports, limit, waits).await
     }
 }
 
-/// The longest time that a command that reads or acts once waits for the store.
+/// The longest time that a command that reads or acts once, or a candidate that does not wait, waits for the store.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The pause between two attempts to open a store that does not answer, at first and after several.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -203,6 +203,11 @@ impl Limit {
     /// That long from now on.
     pub(crate) fn of(time: Duration) -> Self {
         Self { time, until: Instant::now().checked_add(time) }
+    }
+
+    /// As long as a command waits for the store that does not wait as long as it takes.
+    pub(crate) fn of_store() -> Self {
+        Self::of(LONGEST_WAIT)
     }
 
     /// The earlier one.

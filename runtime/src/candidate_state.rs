@@ -315,6 +315,7 @@ impl CandidateState {
             inner.held.push(Held { term, draining: None });
             inner.held.len() - 1
         });
+        // It was found there, or pushed last.
         &mut inner.held[place]
     }
 

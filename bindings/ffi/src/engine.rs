@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use incumbent::ErrorKind;
 use incumbent::fork::ForkGuard;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 
 use crate::candidate::leaving;
 use crate::log::Records;
@@ -17,7 +18,9 @@ use crate::{Error, Result};
 /// The runtime and the threads that one process needs to run elections for another language.
 pub(crate) struct Engine {
     fork_guard: ForkGuard,
-    runtime: Runtime,
+    runtime: Handle,
+    /// The thread of the runtime ends when this is dropped.
+    _running: oneshot::Sender<()>,
     pub(crate) wakes: WakeThread,
     /// A thread of its own: slow logging must not delay an event loop.
     logs: OnceLock<Option<WakeThread>>,
@@ -67,27 +70,27 @@ impl Engine {
     }
 
     fn start() -> Result<Self> {
-        let refused = |error: std::io::Error| Error {
-            causes: vec![error.to_string()],
-            ..Error::new(
-                ErrorKind::Broken,
-                "the operating system refuses a thread; raise the limit of threads",
-            )
-        };
-        // One thread: stores have their own, and nothing blocks here.
-        let mut builder = Builder::new_multi_thread();
-        let runtime = builder.worker_threads(1).thread_name("incumbent-ffi").enable_time();
+        let wakes = WakeThread::start("incumbent-wake").map_err(no_thread)?;
+        // One thread: stores have their own, and nothing blocks here. It is started here, because tokio panics if the
+        // operating system refuses one.
+        let runtime = Builder::new_current_thread().enable_time().build().map_err(no_thread)?;
+        let handle = runtime.handle().clone();
+        let (running, over) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("incumbent-ffi".into());
+        // An error means that the other end was dropped.
+        thread.spawn(move || drop(runtime.block_on(over))).map_err(no_thread)?;
         Ok(Self {
             fork_guard: ForkGuard::new(),
-            runtime: runtime.build().map_err(refused)?,
-            wakes: WakeThread::start("incumbent-wake").map_err(refused)?,
+            runtime: handle,
+            _running: running,
+            wakes,
             logs: OnceLock::new(),
             records: Records::default(),
             open: Mutex::default(),
         })
     }
 
-    pub(crate) fn runtime(&self) -> &Runtime {
+    pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
     }
 
@@ -136,8 +139,13 @@ fn add<T>(list: &mut Vec<Weak<T>>, new: &Arc<T>) {
 #[allow(unsafe_code, reason = "it was never shared, so it is ours to free")]
 fn discard(made: *mut Engine) {
     // SAFETY: it comes from `Box::into_raw` in `get`, and was not stored anywhere.
-    let engine = unsafe { Box::from_raw(made) };
-    engine.runtime.shutdown_background();
+    drop(unsafe { Box::from_raw(made) });
+}
+
+/// The error if the operating system refuses a thread: as for a store that does not answer, trying again may help.
+pub(crate) fn no_thread(error: std::io::Error) -> Error {
+    let message = "no thread can be started; raise the limit on processes and threads";
+    incumbent::Error::new(ErrorKind::StoreUnavailable, message).caused_by(error).into()
 }
 
 /// Returns true if this process has an engine; it has one once it has opened a store.

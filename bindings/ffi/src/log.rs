@@ -74,7 +74,7 @@ pub fn forward(sink: impl Fn(Record) + Send + Sync + 'static) -> bool {
 /// those states.
 ///
 /// # Errors
-/// `Broken` when the operating system refuses a thread.
+/// `StoreUnavailable` if the operating system refuses a thread.
 pub fn keep() -> Result<bool> {
     begin(Delivery::Kept);
     Ok(!std::mem::replace(&mut Engine::get()?.records.lock().has_taker, true))

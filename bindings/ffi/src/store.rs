@@ -7,7 +7,7 @@ use incumbent::store::{CandidateInfo, Difference, InitReport};
 use incumbent::{ElectionInfo, ErrorKind, Leader, Observation};
 
 use crate::candidate::{asked, leaving};
-use crate::engine::{Engine, ProcessBound};
+use crate::engine::{Engine, ProcessBound, no_thread};
 use crate::settings::{Campaign, Init, Opening};
 use crate::{Candidate, Error, Feed, Operation, Result};
 
@@ -130,12 +130,7 @@ pub fn init(init: Init) -> Operation<InitReport> {
 /// Runs `work` on a thread with a runtime of its own, because the engine's has no I/O. Stops it once its caller is
 /// gone.
 async fn on_own_thread<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
-    let refused = |error: std::io::Error| {
-        let message =
-            "the operating system refuses a thread to prepare the store; raise the limit of threads";
-        Error::from(incumbent::Error::new(ErrorKind::Broken, message).caused_by(error))
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
     let (mut ready, done) = tokio::sync::oneshot::channel();
     let run = move || {
         runtime.block_on(async move {
@@ -147,7 +142,7 @@ async fn on_own_thread<T: Send + 'static>(work: impl Future<Output = T> + Send +
         });
         runtime.shutdown_background();
     };
-    std::thread::Builder::new().name("incumbent-init".into()).spawn(run).map_err(refused)?;
+    std::thread::Builder::new().name("incumbent-init".into()).spawn(run).map_err(no_thread)?;
     done.await.map_err(|_| Error::new(ErrorKind::Broken, "the thread that prepared the store has ended"))
 }
 

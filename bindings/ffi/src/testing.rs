@@ -46,7 +46,7 @@ impl Script {
     /// Creates an election and its only candidate, which does not lead.
     ///
     /// # Errors
-    /// `Broken` if the operating system refuses a thread.
+    /// `StoreUnavailable` if the operating system refuses a thread.
     pub fn new(election: &str, candidate: &str, clock: Option<&ManualClock>) -> Result<(Self, Candidate)> {
         let clock = clock.map_or_else(Clock::system, |manual| manual.clock.clone());
         let (script, candidate) = incumbent::testing::ScriptedElection::new(election, candidate, clock);

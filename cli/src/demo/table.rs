@@ -93,6 +93,7 @@ impl View {
     fn chosen(&self, count: usize) -> impl Iterator<Item = &Row> {
         let leader = self.rows.iter().position(|row| row.token.is_some()).filter(|&leader| leader >= count);
         let last = count.saturating_sub(1);
+        // `count` is at most the number of rows.
         (0..count).map(move |index| match leader {
             Some(leader) if index == last => &self.rows[leader],
             _ => &self.rows[index],

@@ -59,7 +59,8 @@ pub(crate) struct Args {
     /// End with exit code 8 if this candidate does not lead within this time
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) wait: Option<Duration>,
-    /// End with exit code 8 as soon as another candidate leads. While no candidate leads, it waits as long as it takes
+    /// End with exit code 8 as soon as another candidate leads, and with code 3 if the store does not answer within 10
+    /// s. While the store answers and no candidate leads, it waits as long as it takes
     #[arg(long, conflicts_with = "wait")]
     pub(super) no_wait: bool,
     /// A value that the leader publishes in its record, such as address=10.0.0.7:8080; for several, give the option

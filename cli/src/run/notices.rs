@@ -64,6 +64,7 @@ impl Notices {
 
     /// Another line has just explained a wait of that length.
     pub(super) fn explained_for(&mut self, wait: Duration) {
+        // A wait is a difference of the machines' instants, 584 years at most, which is less than this clock counts.
         self.explained = Some(Instant::now() + wait + UNEXPLAINED);
     }
 

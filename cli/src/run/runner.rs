@@ -29,7 +29,7 @@ use crate::failure::Failure;
 use crate::listen::{Listener, Metrics};
 use crate::output::unix_ms;
 use crate::stderr::{is_json, report, warn, warn_of};
-use crate::store::ConnectionReports;
+use crate::store::{ConnectionReports, Limit};
 
 /// One form of `incumbent run`, and what it does with the work of a term.
 pub(super) trait Form {
@@ -87,13 +87,16 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
     while !form.is_done() {
         let is_ready = !is_over && form.is_ready(source);
         let is_timed = timeout.is_set() && !form.runner().has_led && !form.is_leaving();
-        let (now, due) = (Instant::now(), form.runner().notices.due());
+        let (due, silence) = (form.runner().notices.due(), form.runner().silence());
+        // A wait that is not asked for is over at once, and disabled.
+        let due_at = due.unwrap_or_else(Instant::now);
         let next = tokio::select! {
             incoming = source.next(), if is_ready => Next::Incoming(incoming),
             signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
             wake = form.wait() => Next::Wake(wake),
             () = &mut sleep, if is_timed => Next::TimedOut,
-            () = sleep_until(due.unwrap_or(now)), if due.is_some() => Next::Unexplained,
+            () = sleep_until(due_at), if due.is_some() => Next::Unexplained,
+            () = silence.over() => Next::Silent(silence),
         };
         form.look()?;
         match next {
@@ -117,6 +120,13 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
             Next::Signal(asked) => form.signalled(asked)?,
             Next::Wake(wake) => form.woken(wake)?,
             Next::Unexplained => form.runner().notices.unexplained(),
+            Next::Silent(limit) => {
+                let cause = form.runner().silence.take().map(|(_, cause)| cause).unwrap_or_default();
+                if !source.answers(LAST_QUESTION).await && !form.is_leaving() {
+                    warn(limit.unanswered(&cause));
+                    form.give_up(Exit::Unreachable)?;
+                }
+            }
             Next::TimedOut => {
                 let leader = form.runner().leader().unwrap_or_else(|| "no candidate".into());
                 warn(timeout.message(&format!("{leader} leads")));
@@ -137,7 +147,12 @@ enum Next<W> {
     TimedOut,
     /// A wait continues that no line has explained.
     Unexplained,
+    /// The store may not have answered for this time.
+    Silent(Limit),
 }
+
+/// How long the store has for an answer before a candidate that does not wait gives it up.
+const LAST_QUESTION: Duration = Duration::from_secs(1);
 
 /// A form's candidate, or the console, before its work begins.
 pub(super) struct Opened {
@@ -151,8 +166,12 @@ pub(super) struct Opened {
 impl Opened {
     /// Opens the store and campaigns, or opens the console. If a signal or `--wait` came first, returns the exit code
     /// instead.
+    ///
+    /// # Errors
+    /// With `--no-wait`, `StoreUnavailable` if the store does not answer within the time of a command that asks once.
     pub(super) async fn open(args: &Args, drain: Duration) -> Result<Result<Self, Exit>, Failure> {
         let timeout = ElectionTimeout::new(args.wait);
+        let limit = if args.no_wait { Limit::of_store() } else { Limit::NONE };
         let key = args.key.as_deref().filter(|_| !args.is_console());
         if key.is_none() && !args.is_console() {
             return Err(Failure::usage("no election given: give --key KEY"));
@@ -179,6 +198,7 @@ impl Opened {
                     warn(timeout.message(&reports.cause()));
                     return Ok(Err(Exit::NotElected));
                 }
+                () = limit.over() => return Err(limit.unanswered(&reports.cause())),
             },
         };
         Ok(Ok(Self { source, signals, timeout, listener }))
@@ -244,6 +264,8 @@ pub(super) struct Runner {
     is_denied: bool,
     /// When each missing permission was last reported.
     denials: HashMap<String, Instant>,
+    /// The store does not answer: how long a candidate that does not wait bears it, and why.
+    silence: Option<(Limit, String)>,
 }
 
 /// A term whose work was ended because its lease was not renewed in time.
@@ -294,6 +316,7 @@ impl Runner {
             notices,
             is_denied: false,
             denials: HashMap::new(),
+            silence: None,
         })
     }
 
@@ -338,7 +361,16 @@ impl Runner {
             }
             self.denials.insert(warning.to_string(), now);
         }
+        if warning.code() == ErrorKind::StoreUnavailable.code() && self.silence.is_none() {
+            self.silence = Some((Limit::of_store(), warning.to_string()));
+        }
         warn_of(warning);
+    }
+
+    /// With `--no-wait`, the time within which the store must answer again before this candidate has led.
+    fn silence(&self) -> Limit {
+        let limit = self.silence.as_ref().filter(|_| self.args.no_wait && !self.has_led);
+        limit.map_or(Limit::NONE, |(limit, _)| *limit)
     }
 
     /// Returns true if a permission is missing that this candidate does not wait for, with `--fail-fast`.
@@ -401,6 +433,7 @@ impl Runner {
     /// Writes an event to the standard error, because the standard output is the command's. An event's `at` is the
     /// machine's clock in nanoseconds, which all processes share, and its `unix_ms` the wall clock.
     pub(super) fn emit(&self, mut event: Value) {
+        // Each event is an object, so it takes these fields.
         if let Some(candidate) = &self.candidate {
             event["election"] = candidate.election().into();
             event["candidate"] = candidate.name().into();

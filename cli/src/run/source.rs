@@ -1,10 +1,12 @@
 //! The source of messages: an election, or a person.
 
 use std::io::{self, BufRead as _, IsTerminal, Write};
+use std::time::Duration;
 
 use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Candidate, Event, Events, Store};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::time::timeout;
 
 use crate::stderr::{is_json, no_thread, warn};
 
@@ -49,6 +51,16 @@ impl Source {
                 }
             },
             Self::Console(None) => std::future::pending().await,
+        }
+    }
+
+    /// Returns whether the store answers within this time. There is none at the console.
+    pub(super) async fn answers(&self, within: Duration) -> bool {
+        match self {
+            Self::Store { store, .. } => {
+                timeout(within, store.store_info()).await.is_ok_and(|answer| answer.is_ok())
+            }
+            Self::Console(_) => true,
         }
     }
 

@@ -1,7 +1,11 @@
 //! Keyboard input.
 
+use std::io;
+
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, read};
 use tokio::sync::mpsc;
+
+use crate::stderr::no_thread;
 
 /// A key with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +30,11 @@ pub(crate) enum Key {
 pub(crate) struct Keys(mpsc::UnboundedReceiver<Key>);
 
 impl Keys {
-    pub(super) fn read() -> Self {
+    /// # Errors
+    /// No thread can be started.
+    pub(super) fn read() -> io::Result<Self> {
         let (give, take) = mpsc::unbounded_channel();
-        std::thread::spawn(move || {
+        let pass_on = move || {
             // The loop ends when the terminal has gone.
             while let Ok(event) = read() {
                 if let Some(key) = key(&event)
@@ -37,8 +43,9 @@ impl Keys {
                     return;
                 }
             }
-        });
-        Self(take)
+        };
+        std::thread::Builder::new().name("keys".into()).spawn(pass_on).map_err(no_thread)?;
+        Ok(Self(take))
     }
 
     /// The next key; none if the terminal has gone. Cancel-safe.

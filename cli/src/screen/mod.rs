@@ -75,7 +75,7 @@ impl Screen {
     pub(crate) fn open_with_keys() -> io::Result<(Self, Keys)> {
         let screen = Self::open()?;
         terminal::enable_raw_mode()?;
-        Ok((screen, Keys::read()))
+        Ok((screen, Keys::read()?))
     }
 
     /// Draws on the whole terminal.

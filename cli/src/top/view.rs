@@ -57,6 +57,7 @@ impl Widths {
         let bar = (with_bar / 5).clamp(8, 20);
         let bar = if with_bar >= NAMES + bar { bar } else { 0 };
         if bar > 0 {
+            // The second of the four above.
             others[1].1 += bar + 1;
         }
         for dropped in [Sort::Changes, Sort::Waiting, Sort::Held, Sort::Left] {

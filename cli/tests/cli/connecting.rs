@@ -2,6 +2,8 @@
 //! code.
 
 use std::io::{Read as _, Write as _};
+#[cfg(feature = "kafka")]
+use std::net::TcpStream;
 use std::net::{SocketAddr, TcpListener};
 
 use incumbent_testkit::certificates::Certificates;
@@ -46,6 +48,15 @@ fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
 
 const HTTP: Option<&[u8]> =
     Some(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+
+/// Waits until a listener has closed a connection with a bad request: Java takes seconds for the first one.
+#[cfg(feature = "kafka")]
+fn closes(address: &str) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"\0\0\0\x04quit").unwrap();
+    // Its end may be a reset.
+    let _ = stream.read_to_end(&mut Vec::new());
+}
 
 /// Checks each row, with a command that reads and with a candidate, all at the same time.
 #[track_caller]
@@ -165,13 +176,29 @@ fn a_candidate_that_is_not_elected_in_time_says_why_its_store_was_not_opened() {
 #[cfg(feature = "kafka")]
 #[test]
 fn what_kafka_cannot_be_reached_for_is_said() {
+    use incumbent_testkit::kafka::security::Entrance;
+
     let refused = Port::free();
     let refused = format!("127.0.0.1:{}", refused.number());
-    let [silent, http] = [answering(None), answering(HTTP)].map(|address| address.to_string());
+    let [silent, http, alert] =
+        [None, HTTP, Some(&b"\x15\x03\x03\x00\x02\x02\x0a"[..])].map(|answer| answering(answer).to_string());
     let store = |scheme: &str, address: &str| format!("{scheme}://{address}/app");
     let plain = incumbent_testkit::kafka::shared::Shared::broker();
     let plain = plain.address();
+    let secured = incumbent_testkit::kafka::Options::new().secured();
+    let secured = incumbent_testkit::kafka::Kafka::start_with(secured);
+    let [tls, sasl, clear] =
+        [Entrance::Tls, Entrance::Sasl, Entrance::SaslInTheClear].map(|entrance| secured.entrance(entrance));
+    for address in [&tls, &sasl, &clear] {
+        closes(address);
+    }
+    let requires_tls = ["requires TLS", "write kafkas://"];
     each(vec![
+        row(store("kafka", &tls), 3, &[&tls, requires_tls[0], requires_tls[1]]),
+        row(store("kafka", &format!("ada:s3cr3t@{sasl}")), 3, &[&sasl, requires_tls[0], requires_tls[1]]),
+        row(store("kafkas", &format!("ada:s3cr3t@{clear}")), 3, &[&clear, "has no TLS", "write kafka://"]),
+        row(store("kafka", &clear), 3, &[&clear, "requires a user and a password", "write user:password@"]),
+        row(store("kafka", &alert), 3, &[&alert, requires_tls[0], requires_tls[1]]),
         row(store("kafkas", &plain), 3, &[&plain, "has no TLS", "write kafka://"]),
         row(store("kafka", &refused), 3, &[&refused, "Connection refused"]),
         row(store("kafka", &silent), 3, &[&silent]),

@@ -143,11 +143,16 @@ impl Installed {
         fs::rename(&new, self.program()).unwrap();
     }
 
-    /// The places that are available here.
+    /// The places that are available here: all but perhaps the container, which
+    /// [a test of its own](a_container_has_no_more_processes_than_it_may_have) then reports.
+    #[track_caller]
     fn places(&self) -> Vec<Place> {
         let can_be = |place: &Place| {
             let mut one = self.in_place(*place, Path::new("true"), &[]);
-            one.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+            let succeeds =
+                one.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+            assert!(succeeds || *place == Place::Container, "nothing can be run in {place:?}");
+            succeeds
         };
         PLACES.into_iter().filter(can_be).collect()
     }
@@ -320,6 +325,7 @@ fn outlives_the_night(store: &str, more: &[&str], leave: impl FnOnce(), come_bac
             line["event"] == "lost" && line["reason"] == "EXPIRED"
         });
     }
+    // The outage itself: it is to last that long, whatever the candidates report meanwhile.
     thread::sleep(AWAY.saturating_sub(left.elapsed()));
     come_back();
     for candidate in &mut candidates {

@@ -1,6 +1,7 @@
 //! Commands where no more threads or processes may be made.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -8,10 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use incumbent_testkit::etcd::{EtcdServer, Options as EtcdOptions};
+use incumbent_testkit::process::ChildGuard;
 use rustix::process::Signal;
 
 use crate::operate::server;
-use crate::support::{Ended, Running, Scratch, ended};
+use crate::support::{Ended, LIMIT, Running, Scratch, ended};
+use crate::terminal::{pieces, terminal};
 
 /// The first of the users that have no other processes.
 const LONE_USER: u32 = 47400;
@@ -112,6 +115,32 @@ fn at_any_limit_of_processes_each_command_works_or_says_so_and_fails() {
     let etcd = by_name("etcd", &etcd_server.address(), "app");
     assert_eq!(ended(&["init", "--new", "--store", &etcd]).code, Some(0));
     place.each(&[&place.scratch.url, &nats, &etcd], MOST);
+}
+
+#[test]
+fn at_any_limit_of_processes_a_screen_opens_or_says_so_and_fails() {
+    let Some(place) = Place::new() else { return };
+    let start = |most: u32| {
+        let (ours, theirs) = terminal();
+        let words = ["top", "--fail-fast", "--store", &place.scratch.url];
+        let mut top = place.limited(LONE_USER + 100 + most, most, &words);
+        top.stdin(theirs.try_clone().unwrap()).stdout(theirs).env("TERM", "xterm");
+        // It leaves as soon as it reads keys.
+        fs::File::from(ours.try_clone().unwrap()).write_all(b"q").unwrap();
+        (most, ChildGuard::spawn(top).unwrap(), pieces(ours))
+    };
+    let mut works = 0;
+    for (most, mut top, _screen) in (1..=MOST).map(start).collect::<Vec<_>>() {
+        let mut reported = String::new();
+        top.take_stderr().unwrap().read_to_string(&mut reported).unwrap();
+        let code = top.wait(LIMIT).code();
+        let is_documented = matches!(code, Some(0 | 1 | 3)) && !reported.contains("panicked");
+        assert!(is_documented, "with {most}: {code:?}, {reported}");
+        let says_so = reported.contains("can be started") && reported.contains("raise the limit");
+        assert!(code == Some(0) || says_so, "with {most}: {code:?}, {reported}");
+        works += usize::from(code == Some(0));
+    }
+    assert!(works > 0, "none of them works");
 }
 
 /// The lease of leaders, which outlasts the restart of a server.

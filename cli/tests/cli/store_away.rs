@@ -71,6 +71,68 @@ fn the_time_limit_of_a_command_counts_the_wait_for_the_store() {
     }
 }
 
+#[test]
+fn a_candidate_that_does_not_wait_ends_where_the_store_does_not_answer() {
+    let refused = Port::free();
+    let refused = format!("127.0.0.1:{}", refused.number());
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().unwrap().to_string();
+    let schemes = if cfg!(feature = "kafka") { &["nats", "etcd", "kafka"][..] } else { &["nats", "etcd"] };
+    let of = |scheme: &&str| {
+        [&refused, &silent].map(|address| {
+            let store = format!("{scheme}://{address}/app");
+            words(&["run", "--key", "jobs", "--no-wait", "--store"], &[&store, "--", "true"])
+        })
+    };
+    for (words, ended) in all_ended(schemes.iter().flat_map(of)) {
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(3), ""), "{words:?}: {ended:#?}");
+        let said = ended.stderr.lines().find(|line| line.contains("did not answer within 10.00 s: "));
+        let address = if words.join(" ").contains(&refused) { &refused } else { &silent };
+        assert!(said.is_some_and(|line| line.contains(address)), "{words:?}: {ended:#?}");
+    }
+}
+
+/// Starts a candidate that waits for no leader and no store, in a new store, which it may not lead at first.
+#[track_caller]
+fn waits_in_a_new_store(store: &str) -> Running {
+    let words = ["run", "--key", "jobs", "--name", "ada", "--no-wait", "--store", store, "--", "true"];
+    let mut ada = Running::start(incumbent(&words));
+    ada.until_reported("that the store is new", |line| line.contains("store is new"));
+    ada
+}
+
+/// A new store, whose first leader waits 20 s.
+fn new_store() -> (NatsServer, String) {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    assert_eq!(ended(&["init", "--store", &store, "--lease", "20s"]).code, Some(0));
+    (server, store)
+}
+
+#[test]
+fn a_candidate_that_does_not_wait_ends_where_the_store_stops_answering_before_it_leads() {
+    let (server, store) = new_store();
+    let mut ada = waits_in_a_new_store(&store);
+    server.pause();
+    let ada = ada.wait();
+    assert_eq!(ada.code, Some(3), "{ada:#?}");
+    assert!(ada.stderr.contains("the store did not answer within 10.00 s: "), "{ada:#?}");
+}
+
+#[test]
+fn a_candidate_that_does_not_wait_leads_where_the_store_was_away_for_less_than_it_waits() {
+    let (server, store) = new_store();
+    let mut ada = waits_in_a_new_store(&store);
+    server.pause();
+    ada.until_reported("the outage", |line| {
+        line.contains("does not answer") || line.contains("waiting for the store")
+    });
+    server.resume();
+    let ada = ada.wait();
+    assert_eq!(ada.code, Some(0), "{ada:#?}");
+    assert!(ada.stderr.contains("ada leads jobs"), "{ada:#?}");
+}
+
 /// Starts a command while the server does not answer, and lets the server answer once the command has reported that.
 #[track_caller]
 fn asked_too_early(server: &NatsServer, mut asked: Running) -> Running {

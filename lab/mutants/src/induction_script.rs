@@ -85,17 +85,16 @@ fn a_lost_assignment() -> bool {
 /// It gives way, and rests twice as long the second time: others are in the group, although it reads nothing of them.
 fn a_topic_that_may_not_be_written() -> bool {
     let mut owner = Owner::new();
-    let mut rests = Vec::new();
-    for _ in 0..2 {
+    let [first, second] = [(); 2].map(|()| {
         owner.give(Answer::Assigned { member: "m1".into() });
-        rests.push(owner.rests(&|owner| {
+        owner.rests(&|owner| {
             if let Some(publish) = owner.published.take() {
                 let result = Err(Failure::Denied(denied()));
                 owner.give(Answer::Published { attempt: publish.attempt, result });
             }
-        }));
-    }
-    rests[0] >= Duration::from_secs(50) && rests[1] >= Duration::from_secs(100)
+        })
+    });
+    first >= Duration::from_secs(50) && second >= Duration::from_secs(100)
 }
 
 /// It can commit its earlier records again and again, but that only proves its membership.

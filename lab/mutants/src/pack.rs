@@ -32,6 +32,7 @@ pub(crate) fn hunt(
             let finding = hunt_one(*mutant, hunt)?;
             let mut found = found.lock().map_err(|_| anyhow!("another hunt panicked"))?;
             show(&finding)?;
+            // As many as there are mutants.
             found[place] = Some(finding);
         }
     };

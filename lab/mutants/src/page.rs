@@ -68,23 +68,28 @@ pub(crate) fn write(file: &Path, findings: &[Finding]) -> Result<()> {
 pub(crate) fn check(file: &Path) -> Result<()> {
     let text = read(file)?;
     let (_, table, _) = split(&text, file)?;
-    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
-    let missing: Vec<_> = ALL
-        .iter()
-        .filter(|mutant| !rows.iter().any(|row| row.starts_with(&begins(mutant))))
-        .map(|mutant| mutant.name.as_str())
-        .collect();
-    if !missing.is_empty() || rows.len() != ALL.len() {
+    let differences = differences(table);
+    if !differences.is_empty() {
         bail!(
-            "{} lists {} mutants of {}; not there, or said otherwise: {}; `cargo run -p \
-             incumbent-mutants -- --page {0}` writes it",
+            "{} is out of date: {}; `cargo run -p incumbent-mutants -- --page {0}` writes it",
             file.display(),
-            rows.len(),
-            ALL.len(),
-            missing.join(", ")
+            differences.join(", ")
         );
     }
     Ok(())
+}
+
+/// Every mutant without its row in the table, and every row without its mutant, or with another one's text.
+fn differences(table: &str) -> Vec<String> {
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    let missing = ALL.iter().filter(|mutant| !rows.iter().any(|row| row.starts_with(&begins(mutant))));
+    let missing = missing.map(|mutant| format!("no row for {}", mutant.name));
+    let stale = rows.iter().filter(|row| !ALL.iter().any(|mutant| row.starts_with(&begins(mutant))));
+    let name = |row: &&str| row.split('`').nth(1).unwrap_or(row).to_owned();
+    let stale = stale.map(|row| format!("the row of {} is stale", name(row)));
+    let repeated = rows.iter().enumerate().filter(|(at, row)| rows[..*at].contains(row));
+    let repeated = repeated.map(|(_, row)| format!("{} has two rows", name(row)));
+    missing.chain(stale).chain(repeated).collect()
 }
 
 fn read(file: &Path) -> Result<String> {
@@ -113,6 +118,25 @@ mod tests {
         assert_eq!(places(" I9, seed 4 of stops | keeps, keep busy |"), ("seed 4 of stops", "keep busy"));
         assert_eq!(places(" nothing noticed | I7, twins |"), ("", "twins"));
         assert_eq!(places(" leaving, seed 0 |  |"), ("seed 0", ""));
+    }
+
+    #[test]
+    fn each_row_that_differs_from_its_mutant_is_named() {
+        let (_, table, _) = split(PAGE, Path::new("mutants.md")).unwrap();
+        assert_eq!(differences(table), [""; 0]);
+        let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
+        let [first, second] = [&ALL[0], &ALL[1]];
+        let reworded = rows[0].replace(&first.breaks, "Something else.");
+        let changed = [&*reworded, rows[2], "| `unknown` | A rule. | none |", rows[2]];
+        let changed = [&changed[..], &rows[3..]].concat().join("\n");
+        let expected = [
+            format!("no row for {}", first.name),
+            format!("no row for {}", second.name),
+            format!("the row of {} is stale", first.name),
+            "the row of unknown is stale".to_owned(),
+            format!("{} has two rows", ALL[2].name),
+        ];
+        assert_eq!(differences(&changed), expected);
     }
 
     #[test]

@@ -24,14 +24,3 @@ def select() -> Callable[..., Any] | None:
         return None
     found: Callable[..., Any] = import_module(name).select
     return found
-
-
-def start_real_thread(work: Callable[[], None]) -> None:
-    """Runs ``work`` on a thread of the operating system. It must use no lock of the program."""
-    gevent: Any = sys.modules.get("gevent.monkey")
-    eventlet: Any = sys.modules.get("eventlet.patcher")
-    if gevent is not None and gevent.is_module_patched("threading"):
-        start: Any = gevent.get_original("_thread", "start_new_thread")
-    else:
-        start = eventlet.original("_thread").start_new_thread
-    start(work, ())

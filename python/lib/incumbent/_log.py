@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections import deque
 from typing import Any
 
@@ -60,7 +61,14 @@ def _forward_from_a_thread() -> None:
             os.write(writer, b"\0")
         os.close(writer)
 
-    _green.start_real_thread(take)
+    # A thread of the operating system: ``take`` uses no lock of the program.
+    gevent: Any = sys.modules.get("gevent.monkey")
+    eventlet: Any = sys.modules.get("eventlet.patcher")
+    if gevent is not None and gevent.is_module_patched("threading"):
+        start: Any = gevent.get_original("_thread", "start_new_thread")
+    else:
+        start = eventlet.original("_thread").start_new_thread
+    start(take, ())
     wait = _green.select()
     while wait is not None:
         wait([reader], [], [])

@@ -207,6 +207,7 @@ fn inside(name: &str) -> Option<&str> {
     let mut at = 0;
     for segment in name.split('/') {
         if segment == OURS {
+            // Where a segment begins.
             return Some(&name[..at]);
         }
         at += segment.len() + 1;

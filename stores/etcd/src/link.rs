@@ -258,6 +258,7 @@ struct Reading {
 
 impl Reading {
     async fn next(mut self) -> Option<(Answers<Queues>, Self)> {
+        // One of the two.
         let is_late = self.limits[0].is_none();
         let limit = self.limits[usize::from(is_late)].take()?;
         let answered = within(self.clock.clone(), limit, &mut self.ask).await;

@@ -11,6 +11,7 @@ use incumbent_core::record::Attempt;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Revision};
 use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::message::{DeliveryResult, Header, Message, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer, ProducerContext};
 use rdkafka_sys as sys;
@@ -46,6 +47,9 @@ const SEGMENT: &CStr = c"600000";
 /// The detail of a question without an answer.
 const SILENT: &str = "the brokers do not answer";
 
+/// The first bytes of an alert of TLS, which the client takes for the size of an answer.
+const ALERT: &str = "Invalid response size 352518912";
+
 /// The topic of the commits of all groups.
 pub(super) const COMMITS: &str = "__consumer_offsets";
 
@@ -67,7 +71,10 @@ struct Writer {
 
 impl Writer {
     fn new(settings: &KafkaSettings) -> Result<Self> {
-        let producer = Arc::new(DroppedApart::new(Polled::new(&settings.producer())?));
+        let mut config = settings.producer();
+        // The level at which the client reports a connection that a listener closed.
+        config.set_log_level(RDKafkaLogLevel::Info);
+        let producer = Arc::new(DroppedApart::new(Polled::new(&config)?));
         Ok(Self { producer, topics: HashMap::new() })
     }
 
@@ -118,8 +125,22 @@ pub(super) struct Delivery {
     answers: Answers,
 }
 
+impl Reports {
+    /// Keeps why a broker could not be reached.
+    fn failed(&self, reason: &str) {
+        let failed = (Instant::now(), reason.to_owned());
+        *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
+    }
+}
+
 impl ClientContext for Reports {
-    fn log(&self, level: rdkafka::config::RDKafkaLogLevel, facility: &str, line: &str) {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
+        // A listener that expects TLS or a user closes the connection, and the client reports that to its log alone.
+        if expected(line).is_some() {
+            // Without the name of the client's thread.
+            let reason = line.split_once("]: ").map_or(line, |(_, reason)| reason);
+            self.failed(reason);
+        }
         Log.log(level, facility, line);
     }
 
@@ -129,8 +150,7 @@ impl ClientContext for Reports {
             let refused = ClientError { name, text: reason.to_owned() };
             *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
         } else if name != "_ALL_BROKERS_DOWN" {
-            let failed = (Instant::now(), reason.to_owned());
-            *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
+            self.failed(reason);
         }
         Log.error(error, reason);
     }
@@ -560,17 +580,29 @@ impl Cluster {
                     producer.context().unreached.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let silent = || format!("{} did not answer within {LIMIT:?}", self.settings.servers_shown());
                 let why = unreached.map_or_else(silent, |(_, why)| why);
-                let other = match () {
-                    () if why.contains("Invalid response size") => "; that is not a Kafka broker",
-                    () if why.contains("PLAINTEXT broker listener") => {
-                        "; it has no TLS: write kafka:// instead of kafkas://"
-                    }
-                    () => "",
-                };
-                return Err(unreachable(&format!("no broker can be used: {why}{other}")));
+                let remedy = self.remedy(&why);
+                return Err(unreachable(&format!("no broker can be used: {why}{remedy}")));
             }
         }
         Ok(self.producer().client().fetch_cluster_id(LIMIT))
+    }
+
+    /// The setting that may help if a broker could not be reached for this reason.
+    fn remedy(&self, why: &str) -> &'static str {
+        match expected(why) {
+            Some(Expected::Tls) if !self.settings.uses_tls() => {
+                "; it probably requires TLS: write kafkas:// instead of kafka://"
+            }
+            Some(Expected::User) if !self.settings.authenticates() => {
+                "; it probably requires a user and a password: write user:password@ before the first host"
+            }
+            _ if why.contains(ALERT) => "; it requires TLS: write kafkas:// instead of kafka://",
+            _ if why.contains("Invalid response size") => "; that is not a Kafka broker",
+            _ if why.contains("PLAINTEXT broker listener") => {
+                "; it has no TLS: write kafka:// instead of kafkas://"
+            }
+            _ => "",
+        }
     }
 
     /// Asks the brokers, and waits for the answer.
@@ -673,6 +705,30 @@ pub(super) fn of_client(ClientError { name, text }: &ClientError) -> Fault {
         _ => (FaultKind::Unreachable, ""),
     };
     Fault { kind, detail: format!("{name}: {text}{remedy}") }
+}
+
+/// What a listener may expect of a client that does not do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Tls,
+    User,
+}
+
+/// A broker that did not ask for TLS or a user keeps a new connection for longer (2 s, as librdkafka counts).
+const NEW: u64 = 2000;
+
+/// What a listener probably expects that closed a new connection, from the client's line about it: TLS if it could not
+/// read the first request, and a user if it answered that request alone.
+fn expected(line: &str) -> Option<Expected> {
+    // `Disconnected: connection closed by peer: … (after 2ms in state UP, 1 identical error(s) suppressed)`.
+    let (_, after) = line.split_once("Disconnected")?.1.rsplit_once("(after ")?;
+    let (millis, state) = after.split_once("ms in state ")?;
+    let is_new = millis.parse::<u64>().is_ok_and(|millis| millis < NEW);
+    match state.split([',', ')']).next()? {
+        "APIVERSION_QUERY" => Some(Expected::Tls),
+        "UP" if is_new => Some(Expected::User),
+        _ => None,
+    }
 }
 
 /// Why there is no connection to the brokers, with the setting that may help.

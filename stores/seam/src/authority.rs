@@ -72,6 +72,7 @@ impl Form {
 
     /// A host of the list, with its port.
     fn address(&self, position: usize, host: &str) -> Result<String> {
+        // Both found signs are one byte long, and the rest is an end of the host.
         let bare = match host.rfind(']') {
             Some(end) => &host[end + 1..],
             None => host.find(':').map_or("", |colon| &host[colon..]),

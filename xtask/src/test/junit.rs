@@ -11,7 +11,12 @@ pub(super) struct Case {
     /// The message, if it failed.
     pub(super) failure: Option<String>,
     pub(super) took: Duration,
+    /// Why it tested nothing, if it passed without.
+    pub(super) idle: Option<String>,
 }
+
+/// The end of the line by which a test reports that this machine lacks what it needs.
+const NOTHING: &str = ": nothing to test";
 
 /// The tests of a JUnit file that ran; skipped ones did not run.
 pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
@@ -21,9 +26,18 @@ pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
     let outcome = |case: roxmltree::Node<'_, '_>| {
         let name = |attribute| case.attribute(attribute).unwrap_or_default();
         let took = Duration::try_from_secs_f64(name("time").parse().unwrap_or(0.0)).unwrap_or_default();
-        Case { name: format!("{} {}", name("classname"), name("name")), failure: failure(case), took }
+        let name = format!("{} {}", name("classname"), name("name"));
+        Case { name, failure: failure(case), took, idle: idle(case) }
     };
     Ok(ran.map(outcome).collect())
+}
+
+/// The reason in the output of a test that tested nothing.
+fn idle(case: roxmltree::Node<'_, '_>) -> Option<String> {
+    let printed =
+        case.children().filter(|node| matches!(node.tag_name().name(), "system-out" | "system-err"));
+    let reason = |text: &str| text.lines().find_map(|line| line.strip_suffix(NOTHING)).map(str::to_owned);
+    printed.filter_map(|node| node.text()).find_map(reason)
 }
 
 /// The message of a failed test in a JUnit file; none if it passed.
@@ -60,9 +74,17 @@ mod tests {
         ];
         let expected = expected.map(|(name, failure, took)| {
             let took = Duration::from_millis(took);
-            Case { name: name.to_owned(), failure: failure.map(str::to_owned), took }
+            Case { name: name.to_owned(), failure: failure.map(str::to_owned), took, idle: None }
         });
         assert_eq!(cases, expected);
+    }
+
+    #[test]
+    fn a_test_that_found_nothing_to_test_has_the_reason() {
+        let junit = "<testsuite><testcase classname=\"cli\" name=\"a\"><system-out>running 1 test\n</system-out>\
+            <system-err>no container can be had here: nothing to test\n</system-err></testcase></testsuite>";
+        let idle = cases(junit).unwrap().remove(0).idle;
+        assert_eq!(idle.as_deref(), Some("no container can be had here"));
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn junit(python: OsString, with_node: bool, swift: PathBuf, report: &mut Report)
     }
     let succeeded = shell::succeeds(&mut maven)?;
     let mut total = Tally::default();
-    for Case { name, failure, took } in all(&results)? {
+    for Case { name, failure, took, .. } in all(&results)? {
         total += Tally::one(failure.is_none());
         report.test(Part::Kotlin, &name, failure.as_deref(), Some(took));
     }

@@ -260,11 +260,15 @@ fn names(parts: &[Part]) -> String {
 /// Counts the tests in nextest's JUnit file.
 fn count(junit: &str, report: &mut Report) -> Result<Tally> {
     let mut total = Tally::default();
-    for Case { name, failure, took } in cases(junit)? {
+    for Case { name, failure, took, idle } in cases(junit)? {
         // The class is the test binary.
         let (id, test) = name.split_once(' ').unwrap_or((&name, ""));
         let part =
             Part::of_test(id, test).with_context(|| format!("the test binary {id} belongs to no part"))?;
+        if let Some(reason) = idle.filter(|_| failure.is_none()) {
+            report.note(part, format!("{name} was not run: {reason}"));
+            continue;
+        }
         total += Tally::one(failure.is_none());
         report.test(part, &name, failure.as_deref(), Some(took));
     }
@@ -338,6 +342,23 @@ mod tests {
         assert_eq!(chosen(&[Part::Runtime, Part::Etcd, Part::Kafka]), filter("binary_id(=incumbent)"));
         assert_eq!(chosen(&[Part::Kafka]), filter("(binary_id(=incumbent) & (KAFKA))"));
         assert_eq!(chosen(&[Part::Nats]), None);
+    }
+
+    #[test]
+    fn a_test_that_found_nothing_to_test_is_not_counted_as_passed() {
+        let junit = r#"<testsuites><testsuite name="incumbent-cli::cli">
+            <testcase classname="incumbent-cli::cli" name="a"/>
+            <testcase classname="incumbent-cli::cli" name="b">
+                <system-err>nothing can be mounted here: nothing to test</system-err>
+            </testcase>
+            <testcase classname="incumbent-cli::cli" name="c"><failure message="no"/>
+                <system-err>nothing can be mounted here: nothing to test</system-err>
+            </testcase>
+        </testsuite></testsuites>"#;
+        let mut report = Report::new(&[]);
+        assert_eq!(count(junit, &mut report).unwrap(), Tally { passed: 1, failed: 1 });
+        let note = "cli: incumbent-cli::cli b was not run: nothing can be mounted here";
+        assert_eq!(report.notes(), [note]);
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     let succeeded = shell::succeeds(&mut vitest)?;
     let mut total = Tally::default();
     if let Ok(junit) = fs::read_to_string(&results) {
-        for Case { name: case, failure, took } in cases(&junit)? {
+        for Case { name: case, failure, took, .. } in cases(&junit)? {
             total += Tally::one(failure.is_none());
             report.test(Part::Node, &format!("{name}{case}"), failure.as_deref(), Some(took));
         }

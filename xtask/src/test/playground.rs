@@ -36,7 +36,7 @@ fn tests(report: &mut Report) -> Result<()> {
     let succeeded = shell::succeeds(&mut node)?;
     let mut total = Tally::default();
     let junit = fs::read_to_string(&results).context("node wrote no results")?;
-    for Case { name, failure, took } in cases(&junit)? {
+    for Case { name, failure, took, .. } in cases(&junit)? {
         total += Tally::one(failure.is_none());
         report.test(Part::Component, &format!("the playground: {name}"), failure.as_deref(), Some(took));
     }

@@ -236,7 +236,7 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
     let succeeded = shell::succeeds(pytest)?;
     let mut total = Tally::default();
     if let Ok(junit) = fs::read_to_string(&results) {
-        for Case { name: case, failure, took } in cases(&junit)? {
+        for Case { name: case, failure, took, .. } in cases(&junit)? {
             total += Tally::one(failure.is_none());
             report.test(Part::Python, &format!("{name}: {case}"), failure.as_deref(), Some(took));
         }

@@ -73,6 +73,12 @@ impl Report {
         self.notes.push(format!("{}: {}", part.name(), what.as_ref()));
     }
 
+    /// The notes so far.
+    #[cfg(test)]
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// Counts one check, and names it if it failed.
     pub(crate) fn check(&mut self, part: Part, what: &str, passed: bool) {
         self.add(part, Tally::one(passed));

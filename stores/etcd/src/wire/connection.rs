@@ -127,6 +127,7 @@ impl Connection {
 
     /// The address of the member in use.
     pub(crate) fn member(&self) -> &str {
+        // A place in this list, which stays as it is.
         &self.settings.hosts[self.current().member]
     }
 
@@ -134,6 +135,7 @@ impl Connection {
     ///
     /// If the files for TLS cannot be read at present, the connection stays as it was.
     pub(crate) fn renew(&self) {
+        // There is a host: without one no connection is made.
         let next = (self.current().member + 1) % self.settings.hosts.len();
         let endpoint = match self.settings.endpoint(&self.settings.hosts[next]) {
             Ok(endpoint) => endpoint,

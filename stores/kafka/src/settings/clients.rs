@@ -58,8 +58,7 @@ impl KafkaSettings {
             .set("socket.timeout.ms", "5000")
             .set("socket.connection.setup.timeout.ms", "5000")
             .set("allow.auto.create.topics", "false");
-        let protocol = match (self.tls, self.user.is_some() || self.properties.contains_key("sasl.mechanism"))
-        {
+        let protocol = match (self.tls, self.authenticates()) {
             (false, false) => "plaintext",
             (true, false) => "ssl",
             (false, true) => "sasl_plaintext",
@@ -75,6 +74,15 @@ impl KafkaSettings {
         }
         config.set_log_level(rdkafka::config::RDKafkaLogLevel::Warning);
         config
+    }
+
+    /// Whether it authenticates itself to the brokers, by SASL.
+    pub(in super::super) fn authenticates(&self) -> bool {
+        self.user.is_some() || self.properties.contains_key("sasl.mechanism")
+    }
+
+    pub(in super::super) fn uses_tls(&self) -> bool {
+        self.tls
     }
 
     /// The client that writes for all candidates, and asks about topics and groups.

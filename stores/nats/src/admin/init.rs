@@ -334,8 +334,12 @@ async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<(
     let created = read(&answer)?;
     if options.never_used && !created.is_never_used() {
         let mut config = answer["config"].as_object().cloned().unwrap_or_default();
-        let metadata = config.entry("metadata").or_insert_with(|| json!({}));
-        metadata[NEVER_USED] = created.created.0.to_string().into();
+        let mut metadata = match config.remove("metadata") {
+            Some(Value::Object(metadata)) => metadata,
+            _ => Map::new(),
+        };
+        metadata.insert(NEVER_USED.into(), created.created.0.to_string().into());
+        config.insert("metadata".into(), metadata.into());
         answer = send_update(api, config).await?;
     }
     let info = read(&answer)?;
