@@ -39,7 +39,7 @@ Examples:
   incumbent observe nightly-report --store sqlite:elections.db --json --count 1
       The present leader, as a line of JSON.
   incumbent observe nightly-report --store etcd://127.0.0.1:2379/app --for 5m
-      Candidates of other software included.
+      Includes candidates of other software.
   incumbent observe nightly-report --store kafka://127.0.0.1:9092/app
       By the heartbeats in the leader topic.";
 

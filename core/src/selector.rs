@@ -82,9 +82,9 @@ mod tests {
     fn the_error_shows_the_text_escaped_and_says_what_to_do() {
         assert_eq!(
             check("key", "mailer\n").unwrap_err().to_string(),
-            "key is \"mailer\\n\", and must be free of control characters, and of white space at either end: leave \
-             out the '\\n': a text with it selects another election, which has its own leader; `echo` ends a file \
-             or a Secret with a line end, `printf %s` does not"
+            "key is \"mailer\\n\", and must be free of control characters and of surrounding white space: leave \
+             out the '\\n': with it the text selects a different election, which has its own leader; `echo` adds a \
+             line end to a file or a Secret, `printf %s` does not"
         );
     }
 

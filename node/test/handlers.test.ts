@@ -204,7 +204,7 @@ test('an unknown event is refused by name', async () => {
   const { candidate } = election;
   const on = (name: string | symbol): unknown => candidate.on(name as 'won', () => undefined);
   expect(() => on('wno')).toThrow(InvalidSettingError);
-  expect(() => on('wno')).toThrow('a candidate has no event "wno": known are won, draining, lost, leaderChanged');
+  expect(() => on('wno')).toThrow('a candidate has no event "wno": choose one of won, draining, lost, leaderChanged');
   expect(() => on('toString')).toThrow('no event "toString"');
   expect(candidate.eventNames()).not.toContain('wno');
   on(Symbol('of some tool'));

@@ -179,8 +179,8 @@ export class Term {
       return;
     }
     const message =
-      `the drain of a term of ${JSON.stringify(this.election)} lasted for its whole time: the work of the term calls ` +
-      'term.ended(), and the drain waits for the work; wait for term.draining() or term.drainSignal in it';
+      `the drain of a term of ${JSON.stringify(this.election)} used up its whole time: the work of the term awaits ` +
+      'term.ended(), and the drain waits for the work; await term.draining() or term.drainSignal there instead';
     process.emitWarning(message, { type: 'IncumbentWarning', code: 'INCUMBENT_WORK_AWAITS_END' });
   }
 

@@ -139,7 +139,7 @@ impl Queue {
                 let warn = || {
                     tracing::warn!(
                         dropped,
-                        "dropped log lines and listener calls: a log subscriber or a listener does not keep up"
+                        "dropped log lines and listener calls: a log subscriber or a listener is too slow"
                     );
                 };
                 let _ = catch_unwind(AssertUnwindSafe(warn));

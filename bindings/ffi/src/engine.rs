@@ -71,7 +71,7 @@ impl Engine {
             causes: vec![error.to_string()],
             ..Error::new(
                 ErrorKind::Broken,
-                "the operating system refuses a thread; raise the limit of threads",
+                "the operating system cannot start another thread; raise the limit on threads",
             )
         };
         // One thread: stores have their own, and nothing blocks here.

@@ -116,7 +116,7 @@ impl Store {
 }
 
 /// Prepares a store for elections, as `incumbent init` does, with the settings from
-/// [`settings::init`](crate::settings::init). A bucket that is not as asked for is an error.
+/// [`settings::init`](crate::settings::init). A bucket that differs from the requested settings is an error.
 pub fn init(init: Init) -> Operation<InitReport> {
     Operation::start(async move {
         let Init { store, options } = init;
@@ -131,8 +131,7 @@ pub fn init(init: Init) -> Operation<InitReport> {
 /// gone.
 async fn on_own_thread<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
     let refused = |error: std::io::Error| {
-        let message =
-            "the operating system refuses a thread to prepare the store; raise the limit of threads";
+        let message = "no thread can be started to prepare the store; raise the limit on threads";
         Error::from(incumbent::Error::new(ErrorKind::Broken, message).caused_by(error))
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
@@ -151,7 +150,7 @@ async fn on_own_thread<T: Send + 'static>(work: impl Future<Output = T> + Send +
     done.await.map_err(|_| Error::new(ErrorKind::Broken, "the thread that prepared the store has ended"))
 }
 
-/// The error for a bucket that is not as asked for.
+/// The error for a bucket that differs from the requested settings.
 fn differs(report: &InitReport) -> Error {
     let shown = |difference: &Difference| {
         let Difference { setting, is, should, .. } = difference;
@@ -160,10 +159,11 @@ fn differs(report: &InitReport) -> Error {
     };
     let differences: Vec<_> = report.differences.iter().map(shown).collect();
     let remedy = if report.is_correctable() {
-        "prepare it with the same settings and `update` set to change it"
+        "to change it, prepare it again with the same settings and `update`"
     } else {
         "NATS does not allow all of these changes: delete the bucket and prepare it again"
     };
-    let message = format!("the bucket is not as asked for: {}; {remedy}", differences.join("; "));
+    let message =
+        format!("the bucket differs from the requested settings: {}; {remedy}", differences.join("; "));
     Error::new(ErrorKind::UnsafeStore, message)
 }

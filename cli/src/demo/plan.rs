@@ -137,7 +137,7 @@ async fn open(
         (Err(failure), StoreSettings::Nats(bucket)) if failure.is(ErrorKind::NotFound) => {
             make(bucket, lease.unwrap_or(LEASE)).await?;
             notes.push(format!(
-                "made the bucket {} with a TTL of {}; it stays when the demo ends",
+                "created the bucket {} with a TTL of {}; it remains after the demo",
                 bucket.bucket(),
                 crate::output::span(lease.unwrap_or(LEASE))
             ));

@@ -109,12 +109,12 @@ impl Summary {
         }
         lines.push(match (self.terms, self.overlaps) {
             (0, _) => "no candidate ever led".into(),
-            (_, 0) => "at no time were there two leaders".into(),
+            (_, 0) => "there were never two leaders at once".into(),
             (_, 1) => "THERE WERE TWO LEADERS AT ONCE, once".into(),
             (_, n) => format!("THERE WERE TWO LEADERS AT ONCE, {n} times"),
         });
         if self.token_regressions > 0 {
-            lines.push(format!("{} TERMS HAD A TOKEN THAT DID NOT GROW", self.token_regressions));
+            lines.push(format!("{} TERMS HAD A TOKEN NO LARGER THAN THE LAST", self.token_regressions));
         }
         lines
     }
@@ -177,7 +177,7 @@ mod tests {
             [
                 "12 terms in 30.00 s; 2 kill, 1 hand-over (seed 7)",
                 "vacant between two terms for 50 ms (p50), 99 ms (p99), 100 ms (longest)",
-                "at no time were there two leaders",
+                "there were never two leaders at once",
             ]
         );
     }

@@ -129,7 +129,7 @@ fn report(key: &str, leader: &Leader, wait: Wait, as_json: bool) -> Result<(), F
                     span(wait)
                 )
             }
-            Wait::OwnLease => "the next leader waits for a lease of its own".into(),
+            Wait::OwnLease => "the next leader waits as long as its own lease".into(),
             Wait::Nothing => {
                 format!(
                     "the next leader does not wait: {name} runs other software, and may continue until it notices"
@@ -148,8 +148,8 @@ pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
         Wait::AtMost(wait) => {
             format!("The next leader waits until it has stopped, for {} at most.", span(wait))
         }
-        Wait::OwnLease => "The next leader waits for a lease of its own.".into(),
-        Wait::Nothing => "It runs other software, and may continue next to the next leader.".into(),
+        Wait::OwnLease => "The next leader waits as long as its own lease.".into(),
+        Wait::Nothing => "It runs other software, and may keep working while the next leader does.".into(),
     };
     format!("Evict {name} from {key}? {consequence}")
 }

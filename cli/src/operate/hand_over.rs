@@ -166,7 +166,7 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
         };
         return first.map(|one| one.name.clone()).ok_or_else(|| {
             Failure::failed(format!(
-                "no other candidate of {key} answers, so {} was not asked: no candidate would lead after it",
+                "no other candidate of {key} answers, so {} was not asked: it would have no successor",
                 leader.name
             ))
         });
@@ -180,7 +180,7 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
         false => format!("{} would", names.join(", ")),
     };
     Err(Failure::failed(format!(
-        "{to} does not answer as a candidate of {key}, so {} was not asked; {who}. With --force it is asked all the same",
+        "{to} does not answer as a candidate of {key}, so {} was not asked; {who}. To ask anyway, use --force",
         leader.name
     )))
 }
@@ -282,7 +282,7 @@ async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: 
     Failure::failed(match now {
         Some(now) if is_same(&now, leader) && before.is_some() => format!(
             "{} still holds {key} after {waited}, and the request was withdrawn: {} is ahead of {to} in the queue, \
-             and as other software it does not step behind",
+             and, being other software, does not step behind",
             leader.name,
             before.unwrap_or_default()
         ),

@@ -199,7 +199,7 @@ async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let why = match is_json() {
-        true => "With --json no question is asked",
+        true => "--json does not ask",
         false if !io::stdin().is_terminal() => "The standard input is not a terminal",
         false => "",
     };

@@ -212,7 +212,7 @@ impl Group {
 /// A descriptor that is readable once the process has ended.
 #[expect(
     deprecated,
-    reason = "its successor is unsafe, for types that may close their descriptor; this type owns it"
+    reason = "its successor is unsafe because some types may close their descriptor; this type owns its own"
 )]
 fn end_of(pid: Pid) -> Option<AsyncFd<OwnedFd>> {
     #[cfg(target_os = "linux")]

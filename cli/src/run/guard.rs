@@ -102,7 +102,7 @@ impl Watch {
         while has_live_members(group).unwrap_or(false) {
             if begun.elapsed() > DYING {
                 warn(
-                    "the command cannot be killed, and may keep running next to the next leader's: it runs as another \
+                    "the command cannot be killed, and may keep running while the next leader's does: it runs as another \
                      user, or hangs in the kernel",
                 );
                 return;

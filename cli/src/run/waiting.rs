@@ -101,7 +101,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     let is_over = received.text.is_empty();
     let Some((token, stdin)) = received.whole() else {
         if !is_over {
-            warn("the message that lets the command begin is not whole, so it is not run");
+            warn("the message that starts the command is incomplete, so the command is not run");
         }
         return Ok(Exit::Failure as u8);
     };

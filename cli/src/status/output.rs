@@ -94,7 +94,7 @@ fn candidates(seen: &Seen) -> Vec<String> {
         let here = match one.nonce {
             Some(_) => format!("here for {}", span(one.standing_for)),
             None if seen.is_group => "a member of the group".into(),
-            None => "of other software".into(),
+            None => "runs other software".into(),
         };
         lines.push(say(what, format!("{:<width$}  {does}, {here}", one.name)));
     }

@@ -171,7 +171,7 @@ fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
     let refused = ended(&[&arguments[..], &["--store", &scratch.url]].concat());
     assert_eq!(refused.code, Some(1), "{refused:?}");
     let reported = "incumbent: zoe does not answer as a candidate of jobs, so ada was not asked; no other candidate \
-                    does. With --force it is asked all the same\n";
+                    does. To ask anyway, use --force\n";
     assert_eq!(refused.stderr, reported);
     let failed = ended(&[&arguments[..], &["--store", &scratch.url, "--force"]].concat());
     assert_eq!(failed.code, Some(1), "{failed:?}");

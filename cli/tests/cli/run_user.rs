@@ -135,7 +135,7 @@ fn a_command_that_becomes_another_users_is_reported_at_once_and_again_where_it_o
     ada.until_reported("that it is out of reach", is_out_of_reach);
     ada.kill();
     ada.until_reported("that it cannot be killed", |line| {
-        line.contains("the command cannot be killed, and may keep running next to the next leader's")
+        line.contains("the command cannot be killed, and may keep running while the next leader's does")
     });
     assert!(is_running(command));
     kill(command);

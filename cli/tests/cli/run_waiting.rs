@@ -142,7 +142,7 @@ fn no_signal_lets_a_waiting_process_begin() {
 
 #[test]
 fn a_message_that_is_not_whole_lets_nothing_begin() {
-    let said = "incumbent: the message that lets the command begin is not whole, so it is not run\n";
+    let said = "incumbent: the message that starts the command is incomplete, so the command is not run\n";
     for text in [&TOKEN[..20], TOKEN, &format!("{}\n", TOKEN.replace('-', " "))] {
         let waiting = Waiting::start();
         waiting.send(text);

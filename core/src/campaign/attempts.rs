@@ -392,7 +392,7 @@ mod tests {
         send(&mut attempts, Purpose::Renew, Expect::Revision(Revision(90)));
         attempts.stop_waiting();
         (11..=14).for_each(|present| renew(&mut attempts, present));
-        assert_eq!(remembered(&attempts), [11, 13, 14, 15], "one that may still be applied stays");
+        assert_eq!(remembered(&attempts), [11, 13, 14, 15], "an attempt that may still be applied is kept");
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         (1..=3).for_each(|present| renew(&mut attempts, present));
         assert_eq!(remembered(&attempts), [1, 2, 3, 4], "overtaken at 10 s");
         renew(&mut attempts, 4);
-        assert_eq!(remembered(&attempts), [3, 4, 5], "a lease later its answer says nothing");
+        assert_eq!(remembered(&attempts), [3, 4, 5], "a lease later its answer proves nothing");
     }
 
     #[test]

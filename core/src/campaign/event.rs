@@ -289,8 +289,8 @@ pub enum Warning {
         /// The time for which it has not changed.
         unchanged: Duration,
     },
-    /// The election's key holds an entry that is longer than a candidate's record; candidates wait for it as for any
-    /// foreign record.
+    /// The election's key holds an entry longer than any candidate's record; candidates wait for it as for any foreign
+    /// record.
     NotARecord {
         /// Its revision.
         revision: Revision,
@@ -321,7 +321,7 @@ pub enum Warning {
         /// The present value. `None`: records never expire, so no candidate can succeed a leader that crashes.
         to: Option<Duration>,
     },
-    /// Software that takes expiry markers for live records shares an election in a store that writes them.
+    /// Other software in this election takes the store's expiry markers for live records.
     MarkersMislead,
     /// This candidate held its claim for a lease but could not prove it. It leaves the election to others and rests,
     /// making no claim meanwhile.
@@ -333,8 +333,7 @@ pub enum Warning {
         /// The length of its rest, unless these steps succeed first, or no other candidate claims the election.
         rest: Duration,
     },
-    /// A text that selects the election is in quotes, which are part of it: without them it would select another
-    /// election.
+    /// A setting that selects the election has quotes around it; without them it would select another election.
     ///
     /// Reported by the session, once for each campaign.
     Quoted {
@@ -343,16 +342,15 @@ pub enum Warning {
         /// The text, with its quotes.
         text: String,
     },
-    /// This candidate holds the election but does not lead yet: the store is new, or replaces another, in which an
-    /// unknown previous leader may still lead.
+    /// This candidate holds the election but does not lead yet: the store is new or was replaced, so an unknown
+    /// previous leader may still lead.
     YoungStore {
         /// The wait before this candidate leads.
         left: Duration,
         /// `init --new` can state that no election was ever held there, which skips the wait.
         can_be_stated: bool,
     },
-    /// Requests wait for longer than a third of their lease, because the store or this process is too slow for all its
-    /// elections.
+    /// Requests wait longer than a third of their lease: the store or this process is too slow for its elections.
     ///
     /// Reported by the session to candidates whose requests wait: once, until no request waits any more.
     Overloaded {
@@ -423,7 +421,7 @@ impl fmt::Display for Warning {
                          tokens, `incumbent accept-reset` lets them start again; otherwise use a new bucket, whose tokens \
                          are larger"
                     }
-                    (false, Some(_)) => "; this candidate first uses up the numbers in between",
+                    (false, Some(_)) => "; this candidate first uses up the tokens in between",
                     (false, None) => "",
                 })
             }
@@ -449,7 +447,7 @@ impl fmt::Display for Warning {
                 f,
                 "a record of {name:?} has this candidate's nonce, but this candidate did not write it: either two \
                  processes draw the same random numbers (a clone, a stub, a fixed seed), or the store applied a write \
-                 that it had refused; restart one of them with random numbers from the operating system"
+                 after refusing it; restart one of them with random numbers from the operating system"
             ),
             Self::ShortLease { survives, fail_over } => write!(
                 f,

@@ -169,15 +169,12 @@ impl Rule for KeyLease {
     }
 
     fn check_bounds(campaign: &Campaign) {
-        debug_assert!(
-            campaign.own.attempts.is_bounded(),
-            "bound: the attempts that are remembered have a bound"
-        );
+        debug_assert!(campaign.own.attempts.is_bounded(), "bound: remembered attempts are bounded");
         // A candidate that waits for a record with an endless lease relies on the watch alone.
         debug_assert!(
             !matches!(campaign.stage, Stage::Racing(Race::Holder(_)) | Stage::Releasing(_))
                 || campaign.has_something_to_come(),
-            "I15: a holder, and a candidate with a record to release, has something to come"
+            "I15: a holder, or a candidate with a record to release, awaits an answer or a timer"
         );
     }
 

@@ -66,12 +66,12 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownAttempt(attempt) => {
-                write!(f, "no write with number {} was ever asked for", attempt.0)
+                write!(f, "no write with number {} was ever requested", attempt.0)
             }
-            Self::UnknownRead(read) => write!(f, "no read with number {} was ever asked for", read.0),
+            Self::UnknownRead(read) => write!(f, "no read with number {} was ever requested", read.0),
             Self::NotAName => f.write_str(
-                "no candidate can have the successor's name: it must be 1 to 255 bytes long, \
-                 free of control characters and outer spaces",
+                "the successor's name is invalid: it must be 1 to 255 bytes long, \
+                 free of control characters and surrounding spaces",
             ),
         }
     }

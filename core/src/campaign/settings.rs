@@ -83,7 +83,7 @@ impl WinDelay {
 /// The settings of a candidate. A store and [`Campaign::new`](super::Campaign::new) have the last word.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces.
+    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces.
     pub name: String,
     /// Bounds and defaults.
     pub preset: Preset,

@@ -406,7 +406,11 @@ mod tests {
     #[test]
     fn an_incarnation_is_old_enough_by_the_first_clock_that_shows_it() {
         assert_eq!(store(None).trusted_at(), at(130), "watched for a lease");
-        assert_eq!(store(Some(0)).trusted_at(), at(130), "the store's clock has no skew to add to ours");
+        assert_eq!(
+            store(Some(0)).trusted_at(),
+            at(130),
+            "the store reports an age of zero, so our own clock decides"
+        );
         assert_eq!(store(Some(10)).trusted_at(), at(121));
         assert_eq!(store(Some(31)).trusted_at(), at(100));
         assert_eq!(store(Some(5000)).trusted_at(), at(100));

@@ -287,8 +287,8 @@ impl<R: Rule> Candidacy<R> {
         debug_assert!(!leads || matches!(self.stage, Stage::Racing(_)), "I8: a term outlasts its release");
         debug_assert!(!leads || R::deadline(self).is_some(), "I2: a leader has a deadline");
         debug_assert!(leads || self.departure.is_none(), "I5: what drains is a term");
-        debug_assert!(self.outputs.len() <= MOST_OUTPUTS, "bound: the outputs of one call have a bound");
-        debug_assert!(self.reports.is_bounded(), "bound: the faults that are remembered have a bound");
+        debug_assert!(self.outputs.len() <= MOST_OUTPUTS, "bound: outputs of one call are bounded");
+        debug_assert!(self.reports.is_bounded(), "bound: remembered faults are bounded");
         R::check_bounds(self);
     }
 

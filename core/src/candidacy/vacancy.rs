@@ -104,8 +104,8 @@ impl fmt::Display for Obstacle {
                 "the companion key of a candidate that is gone is ahead of this one; it goes when its lease runs out",
             ),
             Self::Unassigned => f.write_str(
-                "the group has assigned partition zero to no member that leads: a member may be gone that the coordinator \
-                 keeps, or the group cannot settle; `incumbent status` lists the members",
+                "the group has assigned partition zero to no member that leads: the coordinator may still count a member \
+                 that is gone, or the group cannot settle; `incumbent status` lists the members",
             ),
             Self::Barred => f.write_str(
                 "the store's next token would not be above every token given before: see the warning about its reset",

@@ -119,7 +119,7 @@ impl Failure {
                 Self::GroupLost(Loss::Rejoins)
             }
             (Operation::Commit, "_FATAL") => {
-                let remedy = "the client is dead, and another is made";
+                let remedy = "the client is unusable and will be replaced";
                 Self::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy)))
             }
             // A cooperative member keeps its partition through a rebalance, and its client may learn the new generation
@@ -176,7 +176,7 @@ impl Failure {
                 broken("records have headers: raise message.format.version of the topic to 0.11 or newer")
             }
             (_, "KAFKA_STORAGE_ERROR" | "LOG_DIR_NOT_FOUND") => {
-                broken("look at the disks of the broker that leads the partition")
+                broken("check the disks of the broker that leads the partition")
             }
             (_, "THROTTLING_QUOTA_EXCEEDED") => broken("raise the quota of this user"),
             (_, "_AUTHENTICATION" | "_SSL" | "SASL_AUTHENTICATION_FAILED" | "SECURITY_DISABLED") => {
@@ -209,7 +209,7 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
             Some(Answer::GroupLost(Loss::Dead(fault(FaultKind::Denied, name, text, remedy))))
         }
         _ if fatal => {
-            let remedy = "the client is dead, and another is made";
+            let remedy = "the client is unusable and will be replaced";
             Some(Answer::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy))))
         }
         "GROUP_AUTHORIZATION_FAILED" => {
@@ -220,10 +220,10 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
         }
         "INCONSISTENT_GROUP_PROTOCOL" => warn(
             FaultKind::Broken,
-            "members of one group use assignors, or group protocols, that do not mix; give all the same",
+            "the group's members use incompatible assignors or group protocols; give all of them the same",
         ),
         "UNSUPPORTED_VERSION" | "UNSUPPORTED_ASSIGNOR" => {
-            warn(FaultKind::Broken, "the brokers do not have it; choose the classic group protocol")
+            warn(FaultKind::Broken, "the brokers do not support it; use the classic group protocol")
         }
         "INVALID_SESSION_TIMEOUT" => warn(
             FaultKind::Broken,
@@ -296,7 +296,7 @@ mod tests {
     fn a_commit_of_a_client_that_is_no_member_loses_the_group() {
         for name in ["UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"] {
             assert_eq!(commit(name), Failure::GroupLost(Loss::Rejoins), "{name}");
-            assert!(matches!(delivery(name), Failure::Denied(_)), "no answer to a delivery that is known");
+            assert!(matches!(delivery(name), Failure::Denied(_)), "no known answer to a delivery");
         }
     }
 

@@ -172,18 +172,12 @@ impl Rule for Induction {
     }
 
     fn check_bounds(campaign: &Campaign) {
-        debug_assert!(
-            campaign.own.open_commits.is_bounded(),
-            "bound: the commits that are open have a bound"
-        );
-        debug_assert!(
-            campaign.own.proof.is_bounded(),
-            "bound: the records that are to be proved have a bound"
-        );
+        debug_assert!(campaign.own.open_commits.is_bounded(), "bound: open commits are bounded");
+        debug_assert!(campaign.own.proof.is_bounded(), "bound: unproved records are bounded");
         // A member without the partition waits for its client, which waits for the group.
         debug_assert!(
             campaign.owner().is_none() || campaign.has_something_to_come(),
-            "I15: an owner has something to come"
+            "I15: an owner awaits an answer or a timer"
         );
     }
 

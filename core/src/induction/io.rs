@@ -173,7 +173,7 @@ pub enum Answer {
 }
 
 /// What the reader of partition zero delivers.
-#[allow(clippy::large_enum_variant, reason = "nearly all that is shown is records")]
+#[allow(clippy::large_enum_variant, reason = "nearly every value is a record")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The next record.

@@ -263,11 +263,11 @@ impl Rule for Queue {
     }
 
     fn check_bounds(campaign: &Campaign) {
-        debug_assert!(campaign.has_a_round(), "I15: a candidate with a place has a round to come");
+        debug_assert!(campaign.has_a_round(), "I15: a candidate with a place has a round ahead");
         debug_assert!(
             !matches!(campaign.stage, Stage::Racing(_) | Stage::Releasing(()))
                 || campaign.has_something_to_come(),
-            "I15: a candidate in the race, or with keys to remove, has something to come"
+            "I15: a candidate in the race, or with keys to remove, awaits an answer or a timer"
         );
     }
 

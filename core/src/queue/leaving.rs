@@ -400,7 +400,8 @@ impl Candidacy<Queue> {
                 self.removal_waits();
             }
             Ok(_) => {
-                let detail = "a companion of a former place still exists a lease after it was to be deleted";
+                let detail =
+                    "a companion of a former place still exists, one lease after its deletion was requested";
                 let fault = Fault { kind: FaultKind::Broken, detail: detail.into() };
                 self.removal_failed(&Failure::Fault(fault));
             }

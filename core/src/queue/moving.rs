@@ -115,7 +115,7 @@ impl Candidacy<Queue> {
             }
             (Err(failure), Some(Stranded::Kept { warned: true, .. })) => self.lease_stays(
                 failure,
-                "A companion cannot be deleted and its lease stays in use, because no other lease can be had: this election \
+                "A companion cannot be deleted and its lease stays in use because no other lease is available: this election \
                  has no leader",
             ),
             _ => {}

@@ -202,8 +202,8 @@ fn where_no_other_lease_can_be_had_the_former_one_stays_and_a_warning_says_what_
     assert_eq!(
         bench.texts.last().map(String::as_str),
         Some(
-            "the store refuses. A companion cannot be deleted and its lease stays in use, because no other lease can be \
-             had: this election has no leader until this is fixed or the process ends"
+            "the store refuses. A companion cannot be deleted and its lease stays in use because no other lease is \
+             available: this election has no leader until this is fixed or the process ends"
         )
     );
     let (outputs, took) = until_something_follows(&mut bench);

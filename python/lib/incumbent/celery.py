@@ -76,7 +76,7 @@ class LeaderOnly:
         term.draining()
         self._term = None
         with self._sending:
-            logger.info("beat leads no more")
+            logger.info("beat no longer leads")
 
     def begin_term(self) -> None:
         """Called once in each term, before anything is sent."""
@@ -100,7 +100,7 @@ class LeaderOnly:
         """Sends a task, unless the term ended while the broker was connected to."""
         term = self._begun
         if term is None or not term.is_current():
-            message = f"{entry.name} is not sent: this process leads no more"
+            message = f"{entry.name} is not sent: this process no longer leads"
             raise beat.SchedulingError(message)
         entry = copy.copy(entry)
         entry.options = {**entry.options, "headers": {**entry.options.get("headers", {}), "incumbent-token": str(term.token)}}

@@ -26,7 +26,7 @@ impl<T: Default> Own<T> {
     /// The value of this process.
     #[allow(
         unsafe_code,
-        reason = "a child cannot wait for a lock that would tell whether another lock is its own"
+        reason = "a forked child cannot wait for a lock, so an atomic shows whether the mutex is its own"
     )]
     pub(crate) fn get(&'static self) -> &'static Mutex<T> {
         let mut newest = self.newest.load(Ordering::Acquire);

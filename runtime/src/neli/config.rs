@@ -340,8 +340,8 @@ mod tests {
     fn what_goneli_refuses_is_refused_with_the_setting_its_value_and_the_limit() {
         assert_eq!(
             refused(Config::new().name("some%thing")),
-            "`name` is \"some%thing\", and must not contain %, which ends the time in a heartbeat: change it, or use \
-             `sanitise`"
+            "`name` is \"some%thing\", and must not contain %, which separates the time from the name in a heartbeat: \
+             change it, or use `sanitise`"
         );
         assert_eq!(
             refused(Config::new().leader_topic("topic$#")),

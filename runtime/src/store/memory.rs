@@ -124,7 +124,7 @@ impl Memory {
                 return Err(Error::new(
                     ErrorKind::InvalidSetting,
                     format!(
-                        "memory:{name} is already open with markers={was}; open it with that, not with {is}"
+                        "memory:{name} is already open with markers={was}; use that instead of markers={is}"
                     ),
                 ));
             }

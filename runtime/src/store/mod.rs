@@ -183,7 +183,7 @@ pub struct EntryInfo {
 }
 
 /// An item of a watch.
-#[allow(clippy::large_enum_variant, reason = "nearly all are entries, and each is passed on at once")]
+#[allow(clippy::large_enum_variant, reason = "nearly all are entries, and each is passed on immediately")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// A key has this entry.

@@ -43,7 +43,7 @@ impl Dialect {
     };
     /// Kotlin's, Java's and Swift's. Times come as values with a unit, so no bare number is read.
     pub const KOTLIN_AND_SWIFT: Self =
-        Self { unit: Unit::Seconds, lengths: "a length of time", names: Names::Properties, own: &[] };
+        Self { unit: Unit::Seconds, lengths: "a duration", names: Names::Properties, own: &[] };
 
     /// The name of a setting as this language writes it.
     pub fn spell(&self, name: &'static str) -> Cow<'static, str> {

@@ -57,7 +57,7 @@ impl Elector {
             Output::GiveUp(gave_up) => {
                 let key = self.runner.args.key.as_deref().unwrap_or("the console");
                 let leader =
-                    self.runner.leader().unwrap_or_else(|| "no candidate, as far as is known".into());
+                    self.runner.leader().unwrap_or_else(|| "none that this candidate knows of".into());
                 warn(format_args!(
                     "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
                      Check this machine before you start a candidate here again"
@@ -158,9 +158,9 @@ impl Elector {
                      has not ended ({doing}). Another candidate may lead at the same time"
                 ));
             }
-            Reported::Late { by } => warn(format_args!("the work has ended {by:?} too late")),
+            Reported::Late { by } => warn(format_args!("the work ended {by:?} too late")),
             Reported::Resumed { dropped } => {
-                warn(format_args!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
+                warn(format_args!("the candidacy resumes; messages dropped in between: {dropped}"));
             }
         }
     }

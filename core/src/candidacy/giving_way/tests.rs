@@ -167,7 +167,7 @@ fn what_counted_before_a_win_counts_when_the_term_is_lost_soon() {
     // A term of sixteen seconds leaves 6.4 s of the eight owed, and 4 s counted since.
     assert!(!giving_way.gives_way(LEASE));
     fails(&mut giving_way, [25, 26]);
-    assert!(!giving_way.gives_way(LEASE), "the last second may be the beginning of an outage");
+    assert!(!giving_way.gives_way(LEASE), "an outage may have begun in the last second");
     fails(&mut giving_way, [27]);
     assert!(giving_way.gives_way(LEASE));
     giving_way.withdraws(at(27));

@@ -191,8 +191,9 @@ pub(super) async fn inspect(
     };
     let Some((incarnation, never_used)) = birth_of(&birth) else {
         let key = String::from_utf8_lossy(&birth.key).into_owned();
-        let detail =
-            format!("the key {key:?} of etcd holds no birth record of incumbent; choose another prefix");
+        let detail = format!(
+            "the key {key:?} in etcd holds a value that is not incumbent's birth record; choose another prefix"
+        );
         return Err(Fault { kind: FaultKind::Broken, detail });
     };
     local::remember_incarnation(incarnation);

@@ -43,7 +43,7 @@ impl Keys {
             return refuse("holds a slash, which ends an election's name");
         }
         if key.starts_with(OURS) {
-            return refuse("begins with \".incumbent\", where incumbent keeps keys of its own");
+            return refuse("begins with \".incumbent\", which is reserved for incumbent's own keys");
         }
         Ok(())
     }

@@ -269,7 +269,7 @@ impl EtcdSettings {
         let scheme = if self.tls { "https" } else { "http" };
         let endpoint = Endpoint::from_shared(format!("{scheme}://{host}"));
         let endpoint =
-            endpoint.map_err(|_| invalid(format!("{host:?} is not an address of a member of etcd")))?;
+            endpoint.map_err(|_| invalid(format!("{host:?} is not the address of an etcd member")))?;
         let endpoint = endpoint.connect_timeout(self.connect_timeout);
         if !self.tls {
             return Ok(endpoint);

@@ -385,7 +385,7 @@ mod tests {
             assert_eq!(
                 seen.overlap,
                 Some(fault.detail),
-                "a candidate that is inside already reports the same"
+                "a candidate already in the election reports the same"
             );
         }
     }

@@ -73,7 +73,10 @@ impl Watches {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         let followed = self.followed();
-        assert!(followed.elections.len() <= followed.numbers.len(), "a watch of an election that was left");
+        assert!(
+            followed.elections.len() <= followed.numbers.len(),
+            "a watch remains for an election that was left"
+        );
         followed.numbers.len()
     }
 

@@ -273,7 +273,7 @@ impl Polling {
         let until = Instant::now() + CLOSE_LIMIT;
         while !self.consumer.is_closed() {
             if Instant::now() >= until {
-                tracing::warn!(topic = self.topic, "a client does not close; leaving it behind");
+                tracing::warn!(topic = self.topic, "a client does not close; abandoning it");
                 // Destroying it would wait without a limit.
                 std::mem::forget(Arc::clone(&self.consumer));
                 break;

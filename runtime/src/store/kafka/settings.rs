@@ -81,10 +81,10 @@ impl KafkaSettings {
     /// | setting | meaning | by default |
     /// |---|---|---|
     /// | `create=false` | Whether a missing file or topic is created | it is |
-    /// | `topic=TOPIC` | The leader topic, in which {group} is replaced by the group. In a URL the braces are `%7B` and `%7D` | {group}.neli |
+    /// | `topic=TOPIC` | The name of the leader topic; {group} in it is replaced by the group's name. In a URL the braces are `%7B` and `%7D` | {group}.neli |
     /// | `session=15s` | The session timeout of a member, after which a crash is noticed. At least two leases | three leases |
     /// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers set the session | classic |
-    /// | `instance_id=ID` | A static id of this process, which keeps its partition if it restarts within its session. Each process needs its own |  |
+    /// | `instance_id=ID` | A static member id; a process that restarts within its session keeps its partition. Each process needs its own |  |
     /// | `goneli=true` | Whether members that use goNELI share the groups |  |
     /// | `sasl=SCRAM-SHA-512` | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
     /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
@@ -320,7 +320,7 @@ impl KafkaSettings {
             return Ok(());
         };
         let message =
-            format!("the key {key:?} {problem}, so its leader topic {topic:?} is impossible; change the key");
+            format!("the key {key:?} {problem}, so its leader topic {topic:?} cannot exist; change the key");
         Err(Error::new(ErrorKind::InvalidName, message))
     }
 

@@ -120,7 +120,7 @@ impl Failure {
                 format!("{path} was deleted, replaced or restored while it was read or written")
             }
             Cause::Elsewhere => format!(
-                "{path} is written by a machine that was started at another time; two machines must not \
+                "{path} was also written by a machine with another boot time; two machines must not \
                  share a file: give each its own, or use a store with a server"
             ),
             Cause::Sql(error) => format!("{path}: {}", explain(error)),

@@ -268,7 +268,7 @@ fn wait(tries: i32, lock_timeout: Duration) -> bool {
 fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     let pragma = |sql: &Connection, name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if pragma(sql, "application_id")? != APPLICATION {
-        let detail = "it is the database of another program; name another file".to_owned();
+        let detail = "it is another program's database; name another file".to_owned();
         return Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()));
     }
     let version = pragma(sql, "user_version")?;

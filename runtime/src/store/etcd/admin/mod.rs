@@ -99,8 +99,9 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
     let present = ranges(&answer).flat_map(|range| &range.kvs).next();
     let Some((incarnation, was_never_used)) = present.and_then(keys::birth_of) else {
         let key = String::from_utf8_lossy(&keys.birth()).into_owned();
-        let message =
-            format!("the key {key:?} of etcd holds no birth record of incumbent; choose another prefix");
+        let message = format!(
+            "the key {key:?} in etcd holds a value that is not incumbent's birth record; choose another prefix"
+        );
         return Err(Error::new(ErrorKind::Broken, message));
     };
     if never_used && !was_never_used {
@@ -335,8 +336,7 @@ mod tests {
         server.ctl(&["put", "prod/.incumbent", "something"]);
         let broken = init(&settings(&server, "prod/"), false).await.unwrap_err();
         assert_eq!(broken.kind(), ErrorKind::Broken);
-        let says =
-            "the key \"prod/.incumbent\" of etcd holds no birth record of incumbent; choose another prefix";
+        let says = "the key \"prod/.incumbent\" in etcd holds a value that is not incumbent's birth record; choose another prefix";
         assert_eq!(broken.message(), says);
     }
 

@@ -319,7 +319,7 @@ where
 }
 
 fn left() -> Status {
-    Status::unavailable("the member was left for another")
+    Status::unavailable("the client switched to another member")
 }
 
 /// Waits until the member is ready; an error means that nothing was sent.

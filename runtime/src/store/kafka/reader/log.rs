@@ -304,7 +304,7 @@ mod tests {
         log.take_in(&record(1, Kind::Release { proven: Revision(1) }, false), None, now);
         assert_eq!(name(&log), None);
         log.take_in(&record(0, Kind::Heartbeat, false), None, now);
-        assert_eq!(name(&log), Some("n0"), "of goNELI's members only the owner writes");
+        assert_eq!(name(&log), Some("n0"), "among goNELI's members only the owner writes");
     }
 
     #[test]
@@ -317,6 +317,10 @@ mod tests {
         assert_eq!(name(&log), None);
         log.take_in(&record(1, Kind::Heartbeat, true), old, now);
         log.read_up_to(6, now);
-        assert_eq!(name(&log), Some("n1"), "read as it was written, whatever its writer's clock");
+        assert_eq!(
+            name(&log),
+            Some("n1"),
+            "read soon after it was written, whatever the writer's clock showed"
+        );
     }
 }

@@ -14,12 +14,12 @@ const DELIVERY: Duration = Duration::from_secs(5);
 ///
 /// goNELI refuses the first five. Each of the rest would break something that this rule needs and goNELI's does not.
 pub(super) const FORBIDDEN: [(&str, &str); 19] = [
-    ("group.id", "the election's key and the URL's prefix name the group"),
+    ("group.id", "the election's key and the URL's prefix determine the group"),
     ("enable.auto.commit", "commits prove a lease"),
     ("session.timeout.ms", "`session` sets it"),
-    ("delivery.timeout.ms", "a record is repeated by the campaign"),
+    ("delivery.timeout.ms", "the campaign itself repeats records"),
     ("linger.ms", "a heartbeat is sent at once"),
-    ("message.timeout.ms", "a record is repeated by the campaign"),
+    ("message.timeout.ms", "the campaign itself repeats records"),
     ("acks", "every in-sync replica acknowledges a record"),
     ("enable.idempotence", "a record is appended once"),
     ("transactional.id", "an open transaction blinds readers"),

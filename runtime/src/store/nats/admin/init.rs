@@ -72,7 +72,7 @@ impl InitOptions {
         }
     }
 
-    /// The number of a cluster's servers that keep the bucket: 1, 3 or 5.
+    /// The number of servers that keep the bucket: 1, 3 or 5.
     pub fn replicas(mut self, replicas: u32) -> Self {
         self.replicas = replicas;
         self
@@ -339,7 +339,7 @@ async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<(
         return Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "the NATS server left {} of the bucket {:?} at {} instead of {}: it is too old, or configured to",
+                "the NATS server left {} of the bucket {:?} at {} instead of {}: it is too old, or its configuration overrides this",
                 difference.setting, api.bucket.name, difference.is, difference.should
             ),
         ));

@@ -22,7 +22,7 @@ pub(in crate::store::nats) enum Credentials {
         password: Secret,
     },
     Token(Secret),
-    /// A file with the seed of an nkey.
+    /// A file with an nkey seed.
     Seed(PathBuf),
     /// A credentials file: a user's JWT and the seed of its nkey.
     File(PathBuf),

@@ -41,7 +41,7 @@ pub(in crate::store::nats) fn check_name(name: &str) -> Result<()> {
     let refused = |why: &str| {
         let message = format!(
             "the candidate name {name:?} cannot be stored by NATS: {why}; use 1 to {LONGEST_NAME} bytes \
-             of text without control characters and without white space at either end"
+             of text without control characters or surrounding white space"
         );
         Err(Error::new(ErrorKind::InvalidName, message))
     };

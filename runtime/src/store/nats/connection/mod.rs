@@ -117,7 +117,7 @@ impl Connection {
                 let event = ConnectionEvent::of(&event, server);
                 if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_request_for_candidates) {
                     tracing::debug!(
-                        "candidates of other connections are not visible to this one, or ours to them: {subject} is \
+                        "this connection and others cannot see each other's candidates: {subject} is \
                          denied"
                     );
                     waiting.deny_request_for_candidates(subject);
@@ -154,7 +154,7 @@ impl Connection {
                     format!("NATS refuses our credentials at {server}: check user, token, nkey or creds")
                 }
                 ErrorKind::Authentication => {
-                    format!("cannot answer the nonce of NATS at {server}: check nkey or creds")
+                    format!("cannot sign the nonce from NATS at {server}: check nkey or creds")
                 }
                 _ => format!("cannot connect to NATS at {server}: {}", cause(&error, settings)),
             };

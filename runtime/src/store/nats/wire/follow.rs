@@ -54,7 +54,7 @@ pub(in crate::store::nats) struct Follow {
 }
 
 /// A message of the consumer.
-#[allow(clippy::large_enum_variant, reason = "there is one at a time, and it is passed on at once")]
+#[allow(clippy::large_enum_variant, reason = "only one exists at a time, and it is passed on immediately")]
 pub(in crate::store::nats) enum ConsumerMessage {
     /// An entry, and the number still waiting when it was sent.
     Entry { watched: WatchEvent, pending: u64 },
@@ -287,6 +287,6 @@ mod tests {
         assert!(!Link { number: 2, up: true }.is_over(2));
         assert!(Link { number: 2, up: false }.is_over(2));
         assert!(Link { number: 3, up: true }.is_over(2));
-        assert!(!Link { number: 1, up: false }.is_over(2), "the event of the second is still to come");
+        assert!(!Link { number: 1, up: false }.is_over(2), "the second event has not arrived yet");
     }
 }
