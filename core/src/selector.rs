@@ -23,7 +23,7 @@ pub fn remedy(unseen: char) -> String {
     refusals::unseen_advice(unseen).to_string()
 }
 
-/// The first character that a text selecting an election must not have: a control character or a line separator
+/// The first character that is forbidden in a text that selects an election: a control character or a line separator
 /// anywhere, white space or an invisible character at either end.
 pub fn unseen(text: &str) -> Option<char> {
     let at_either_end = [text.chars().next(), text.chars().next_back()];
@@ -31,7 +31,7 @@ pub fn unseen(text: &str) -> Option<char> {
     inside.or_else(|| at_either_end.into_iter().flatten().find(|c| is_blank(*c)))
 }
 
-/// The text inside a pair of quotes, if it has one around it.
+/// The text inside a pair of quotes, if it is enclosed in one.
 pub fn unquoted(text: &str) -> Option<&str> {
     let within = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
     within('"', '"').or_else(|| within('\'', '\'')).or_else(|| within('“', '”')).or_else(|| within('‘', '’'))

@@ -35,7 +35,7 @@ pub enum Event<T = Term> {
         /// Why.
         reason: Reason,
     },
-    /// The known leader changed, or there is none now.
+    /// The known leader changed, or no leader is known now.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
     StateChanged(State),
@@ -274,12 +274,12 @@ pub enum Warning {
     StoreReset {
         /// The largest token observed before; `None` if there was none.
         seen: Option<Token>,
-        /// The smallest token that the next write could have; `None` if unknown. No term can be won while it is not
-        /// above `seen`.
+        /// The smallest token that the next write could have; `None` if unknown. No term can be won until it exceeds
+        /// `seen`.
         next: Option<Token>,
         /// This candidate stays out until a larger token is possible, or an operator accepts
-        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. If false, it uses up the missing numbers,
-        /// if there are any, with acquires that lead to no term.
+        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. If false, it uses up any missing tokens
+        /// with acquires that lead to no term.
         barred: bool,
     },
     /// A record outlived its lease: the store does not remove it, so no candidate can be elected.
@@ -328,9 +328,9 @@ pub enum Warning {
     GaveWay {
         /// The steps of the proof that failed.
         failing: Steps,
-        /// The last fault that one of them was answered with; `None` if none was answered.
+        /// The last fault in an answer to one of them; `None` if none was answered.
         fault: Option<Fault>,
-        /// The length of its rest, unless these steps succeed first, or no other candidate claims the election.
+        /// The length of its rest. It ends early if these steps succeed, or if no other candidate claims the election.
         rest: Duration,
     },
     /// A setting that selects the election has quotes around it; without them it would select another election.
@@ -352,7 +352,7 @@ pub enum Warning {
     },
     /// Requests wait longer than a third of their lease: the store or this process is too slow for its elections.
     ///
-    /// Reported by the session to candidates whose requests wait: once, until no request waits any more.
+    /// Reported by the session to candidates whose requests wait: once, and again only after no request was waiting.
     Overloaded {
         /// The number of requests that wait.
         waiting: u64,
@@ -365,7 +365,7 @@ pub enum Warning {
     ///
     /// Reported once, until a leader is seen.
     NoLeader {
-        /// The time for which this candidate has been in the race without seeing a leader.
+        /// How long this candidate has been in the race without seeing a leader.
         lasted: Duration,
         /// What this candidate waits for.
         because: Obstacle,

@@ -17,7 +17,7 @@ pub type Output = candidacy::Output<Request, Timer>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ReadId(pub u64);
 
-/// What a campaign wants of the store.
+/// A request of a campaign to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Send this write, and answer with [`Answer::Wrote`].
@@ -54,9 +54,9 @@ impl From<Answer> for Input {
 /// The caller broke the contract. The campaign's state is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// An answer to a write that was never asked for.
+    /// An answer to a write that was never requested.
     UnknownAttempt(Attempt),
-    /// An answer to a read that was never asked for.
+    /// An answer to a read that was never requested.
     UnknownRead(ReadId),
     /// The successor's name is not a valid candidate name; see [`Settings::name`](super::Settings::name).
     NotAName,

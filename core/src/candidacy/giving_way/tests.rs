@@ -380,7 +380,7 @@ fn a_rest_ends_early_once_in_a_row() {
         (Some(at(28 + 240)), Some(at(32)))
     );
     assert_eq!(giving_way.probe(LEASE, at(32)), Steps::default());
-    // A term of 240 s ends the row.
+    // A term of 240 s ends the series.
     giving_way.won(LEASE, at(300));
     giving_way.lost(at(540));
     rests_from(&mut giving_way, 600);
@@ -408,7 +408,7 @@ fn if_no_other_candidate_claims_for_the_worst_fail_over_the_rest_ends() {
     assert_eq!((giving_way.rests(at(47)), giving_way.wakes_at(at(47))), (true, Some(at(48))));
     giving_way.others_claim(false, WORST, at(48));
     assert!(!giving_way.rests(at(48)));
-    // It counts for nothing in the row.
+    // It does not count in the series.
     rests_from(&mut giving_way, 48);
     assert_eq!(giving_way.rest_until(at(60)), Some(at(60 + 120)));
 }
