@@ -218,7 +218,7 @@ impl CampaignOptions {
         Ok(Forecast::new(self.settings(), store, info)?)
     }
 
-    /// The same on a store whose elections are queues, from what is known of its servers.
+    /// The same on a store whose elections are queues, given what is known of its servers.
     ///
     /// # Errors
     /// As [`forecast`](Self::forecast).

@@ -9,7 +9,7 @@ use super::credentials::Secret;
 use super::query::{decode, is_word};
 use crate::{Error, ErrorKind, Result};
 
-/// A store whose URL has a list of hosts, with the words of its errors.
+/// A store whose URL has a list of hosts, with the wording of its errors.
 pub(crate) struct Form {
     /// The scheme without TLS, and with it.
     pub(crate) scheme: &'static str,
@@ -17,9 +17,9 @@ pub(crate) struct Form {
     pub(crate) store: &'static str,
     /// The store's word for a host.
     pub(crate) host: &'static str,
-    /// The port of a host without one.
+    /// The default port of a host.
     pub(crate) port: u16,
-    /// Another possible cause, if the scheme is not shown because it may be a part of a password.
+    /// A hint at another cause, if the scheme is not shown because it may be part of a password.
     pub(crate) hint: &'static str,
     /// The error of credentials that cannot be read.
     pub(crate) credentials: &'static str,

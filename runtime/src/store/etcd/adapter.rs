@@ -29,7 +29,7 @@ use crate::{ErrorKind, Result};
 /// The pause between two attempts to find a member.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The elections under a prefix, over a separate connection.
+/// The elections under a prefix, over a connection of their own.
 ///
 /// It carries keys and leases, and classifies answers; it decides nothing. It repeats only a request that was refused
 /// for an expired token, and answers [`Failure::Unknown`] if the outcome is not known. Every future and stream may be
@@ -44,7 +44,7 @@ pub(super) struct Etcd {
     reads: Arc<Reads>,
     pub(super) watches: Arc<Watches>,
     server: Mutex<Server>,
-    /// The alarm of the cluster, or what the last inspection could not find out.
+    /// The alarm of the cluster, or what the last inspection failed to learn.
     flaw: Mutex<Option<Fault>>,
 }
 
