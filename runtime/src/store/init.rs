@@ -10,7 +10,7 @@ use crate::Clock;
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
-/// The lease of a new bucket if none is asked for.
+/// The default lease of a new bucket.
 #[cfg(feature = "nats")]
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -118,7 +118,7 @@ pub struct InitReport {
     pub never_used: bool,
     /// The lease of the elections in a NATS bucket; elsewhere each candidate has its own.
     pub lease: Option<Duration>,
-    /// The differences between an existing bucket and the requirements; corrected if it was updated.
+    /// The differences between an existing bucket and the requirements; an update has corrected them.
     pub differences: Vec<Difference>,
     /// The leader topic, in Kafka.
     pub topic: Option<String>,
@@ -231,10 +231,10 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     asked(options.lease.unwrap_or(LEASE), options.replicas.unwrap_or(1)).check()?;
     let existing = match (options.lease, options.replicas) {
         (Some(_), Some(_)) => None,
-        // A bucket that could not be examined may exist: do not assume the usual lease and replicas.
+        // A bucket that could not be examined may exist, so do not assume the default lease and replicas.
         _ => existing_bucket(settings).await?,
     };
-    // Settings that are not asked for stay as they are in an existing bucket.
+    // An existing bucket keeps settings for which nothing is required.
     let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
     let replicas = options.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
     let nats::InitReport { created, updated, differences } =
@@ -245,7 +245,8 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     Ok(InitReport { never_used: stated && report.is_ready(), ..report })
 }
 
-/// The bucket as it is; `None` if it does not exist. A cluster that has just elected a leader loses requests.
+/// The existing bucket; `None` if there is none. Asked more than once, because a cluster that has just elected a leader
+/// loses requests.
 #[cfg(feature = "nats")]
 async fn existing_bucket(settings: &super::NatsSettings) -> Result<Option<super::nats::Survey>> {
     let settings = settings.clone().fail_fast(true);

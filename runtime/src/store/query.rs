@@ -8,7 +8,7 @@ use super::refusals;
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
-/// The parameters of a URL. Each is [taken](Query::take) by name, which also makes the name known;
+/// The parameters of a URL. Each is [taken](Query::take) by name, which also registers the name as known;
 /// [`finish`](Query::finish) refuses parameters that were not taken.
 pub(crate) struct Query {
     scheme: &'static str,
@@ -78,8 +78,8 @@ impl Query {
     }
 }
 
-/// Returns true if a text can be shown in a message as a misspelt scheme or parameter. Any other text may be a part
-/// of a password that was not percent-encoded.
+/// Returns true if a message can show this text as a misspelt scheme or parameter. Any other text may be part of a
+/// password that was not percent-encoded.
 pub(crate) fn is_word(text: &str) -> bool {
     text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b))
 }

@@ -107,8 +107,7 @@ impl StoreSettings {
         })
     }
 
-    /// Sets whether a store that does not answer is an error, instead of waiting for it, if the store offers the
-    /// choice.
+    /// Sets whether an unresponsive store is an error instead of being waited for, if the store offers the choice.
     #[must_use]
     pub fn fail_fast(self, fail_fast: bool) -> Self {
         match self {
@@ -138,7 +137,7 @@ impl StoreSettings {
         }
     }
 
-    /// Refuses a key that no election can have in such a store, without connecting to it.
+    /// Refuses a key that is impossible for an election in such a store, without connecting to it.
     ///
     /// # Errors
     /// `InvalidName`.

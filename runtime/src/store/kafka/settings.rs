@@ -29,7 +29,7 @@ const AUTHORITY: Form = Form {
     hint: "",
     credentials: "credentials must be user:password@, once and before the first host; write @ in them as %40",
 };
-/// The topic's name, from its group's: goNELI's default.
+/// The topic's name, derived from its group's; goNELI's default.
 const TOPIC: &str = "{group}.neli";
 /// The longest name of a topic (Kafka's `Topic.java`).
 const LONGEST: usize = 249;
@@ -170,7 +170,7 @@ impl KafkaSettings {
         self
     }
 
-    /// The texts that select its elections.
+    /// The texts that select this store's elections.
     pub(in crate::store) fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
         named("prefix", &self.prefix).chain(named("topic", &self.topic))
     }
@@ -229,8 +229,7 @@ impl KafkaSettings {
 
     /// The SASL mechanism: `PLAIN` (the default with a password), `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`.
     ///
-    /// # Errors
-    /// `InvalidSetting` for another.
+    /// # Errors `InvalidSetting` for any other.
     pub fn sasl_mechanism(self, mechanism: &str) -> Result<Self> {
         match mechanism {
             "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" => {
@@ -245,7 +244,7 @@ impl KafkaSettings {
     /// # Errors
     /// `InvalidSetting` for a property on which elections depend.
     pub fn property(mut self, name: &str, value: &str) -> Result<Self> {
-        // Both are names of the same setting.
+        // Both names mean the same setting.
         let name = if name == "sasl.mechanisms" { "sasl.mechanism" } else { name };
         if let Some((name, why)) = FORBIDDEN.iter().chain(&OWN).find(|(forbidden, _)| *forbidden == name) {
             return Err(refused(refusals::property(name, why)));
@@ -306,7 +305,7 @@ impl KafkaSettings {
         !self.topic.contains("{group}")
     }
 
-    /// Refuses keys without a possible topic.
+    /// Refuses keys whose topic would be invalid.
     pub(crate) fn check_key(&self, key: &str) -> Result<()> {
         let topic = self.topic_of(key);
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);

@@ -40,7 +40,7 @@ pub(crate) async fn connect(settings: &NatsSettings, reports: Reports) -> Result
 /// Logs the events of a connection.
 fn logged() -> impl Fn(&ConnectionEvent) + Send + Sync {
     let failing = AtomicBool::new(false);
-    // Every attempt finds it again, so it is reported rarely.
+    // Every attempt would report it again, so it is logged only rarely.
     let reported: Mutex<HashMap<String, Instant>> = Mutex::default();
     let report = move |message: String| {
         let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ fn logged() -> impl Fn(&ConnectionEvent) + Send + Sync {
         ConnectionEvent::ServerLeaving => {
             tracing::debug!(target: CONNECTION, "the store's server will shut down soon")
         }
-        // One line for each outage, not for each attempt.
+        // Logs one line for each outage, not for each attempt.
         ConnectionEvent::Failed { detail } if !failing.swap(true, Ordering::Relaxed) => {
             tracing::warn!(target: CONNECTION, "the store cannot be reached, trying again: {detail}");
         }

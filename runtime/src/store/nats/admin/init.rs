@@ -20,12 +20,13 @@ use crate::{Error, ErrorKind, Result};
 const NAME_TAKEN: u64 = 10058;
 /// The account requires a limit on the bytes of each stream.
 const BYTES_REQUIRED: u64 = 10113;
-/// By this time after its creation a bucket is stated to be new, if it is: two requests. It is looked at so often meanwhile.
+/// How soon after its creation a new bucket is marked as such, which takes two requests; and the interval at which to
+/// check for that.
 const STATED: Duration = Duration::from_secs(2);
 const LOOKS: u32 = 20;
-/// The metadata that tells the request of one `init` from that of another.
+/// The metadata that distinguishes the requests of different `init` calls.
 const MADE_BY: &str = "incumbent.made-by";
-/// The server's default window for detecting duplicates. This crate sends none.
+/// The server's default window for detecting duplicates, which this crate never sends.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// The shortest age that NATS keeps.
@@ -50,7 +51,7 @@ const ATTEMPT: Duration = Duration::from_secs(8);
 pub struct InitOptions {
     pub(in crate::store::nats) lease: Duration,
     pub(in crate::store::nats) replicas: u32,
-    /// The most bytes; none if not asked for.
+    /// The size limit in bytes; none if not requested.
     pub(in crate::store::nats) max_bytes: Option<u64>,
     pub(in crate::store::nats) markers: bool,
     pub(in crate::store::nats) own_leases: bool,
@@ -85,8 +86,8 @@ impl InitOptions {
         self
     }
 
-    /// Whether the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that older clients
-    /// read: they take a marker for a live key.
+    /// Whether the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that older
+    /// clients read, because they take a marker for a live key.
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;
         self
@@ -157,7 +158,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
     let mut creating = false;
-    // Nothing is wrong where two have the same: both would report that they created the bucket.
+    // Two equal values do no harm: both callers would report that they created the bucket.
     let maker = getrandom::u64().unwrap_or(std::process::id().into());
     let attempts = async {
         loop {
@@ -175,8 +176,8 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     })
 }
 
-/// `creating` is set once the request to create the bucket was sent: it may have been granted without an answer, and the
-/// server grants the same request again.
+/// `creating` is set once the request to create the bucket was sent: it may have succeeded without an answer, and the
+/// server accepts the same request again.
 async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) -> Result<InitReport> {
     check_server(api)?;
     let level = account_level(api).await.map_err(|failure| failure.error(&api.bucket))?;
@@ -196,7 +197,7 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
             let mut config = creation(&api.bucket, options, maker);
             let mut answer = api.ask(&request, &config).await;
             if matches!(&answer, Err(Failure::Api(error)) if error.err_code == CONSUMERS_LIMITED) {
-                // The account has a lower limit, which applies to its streams.
+                // The account's own limit is lower, and applies to its streams.
                 config["max_consumers"] = (-1).into();
                 answer = api.ask(&request, &config).await;
             }
@@ -242,7 +243,8 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
     Ok(InitReport { created: false, updated, differences })
 }
 
-/// The bucket, once another `init` that has just created it has stated that it is new, where that is asked for here too.
+/// The bucket. If another `init` has just created it, and this call also has to state that it is new, waits for the
+/// other call to do so.
 async fn once_stated(api: &Api, options: &InitOptions, mut existing: Value) -> Result<Value> {
     for _ in 0..LOOKS {
         let info = read(&existing)?;
@@ -273,7 +275,7 @@ fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
 }
 
 /// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need. The
-/// server grants an identical request again, whichever client sends it, so each `maker` sends a different one.
+/// server accepts an identical request again from any client, so each `maker` sends a different one.
 fn creation(bucket: &Bucket, options: &InitOptions, maker: u64) -> Value {
     let mut config = json!({
         "name": bucket.stream,
@@ -325,7 +327,7 @@ async fn send_update(api: &Api, config: Map<String, Value>) -> Result<Value> {
         .map_err(|failure| failure.error(&api.bucket))
 }
 
-/// States that the name was never used, if asked to, and checks the resulting settings.
+/// States that the name was never used, if requested, and checks the resulting settings.
 async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<()> {
     let created = read(&answer)?;
     if options.never_used && !created.is_never_used() {

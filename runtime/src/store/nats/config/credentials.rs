@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Result};
 /// Files are read again for every connection, so renewed credentials on disk apply without a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::store::nats) enum Credentials {
-    /// The server asks for nothing, or only for a client certificate.
+    /// The server requires nothing, or only a client certificate.
     #[default]
     Nothing,
     User {
@@ -29,7 +29,7 @@ pub(in crate::store::nats) enum Credentials {
 }
 
 impl Credentials {
-    /// Checks that an answer is possible now; the error names the file and its defect.
+    /// Checks that an answer is possible now; the error names the file and the problem.
     pub(in crate::store::nats) fn check(&self) -> Result<()> {
         self.answer(b"a nonce").map(drop)
     }

@@ -36,7 +36,7 @@ pub(in crate::store::nats) fn check_key(key: &str) -> Result<()> {
     Ok(())
 }
 
-/// The rules of a header's value: white space around it is trimmed, and a line end ends it.
+/// The rules for a header's value: surrounding white space is trimmed, and a line end terminates it.
 pub(in crate::store::nats) fn check_name(name: &str) -> Result<()> {
     let refused = |why: &str| {
         let message = format!(

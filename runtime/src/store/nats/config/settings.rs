@@ -179,7 +179,7 @@ impl NatsSettings {
         })
     }
 
-    /// The texts that select its elections.
+    /// The texts that select this store's elections.
     pub(in crate::store) fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
         let prefix = self.api_prefix.as_deref().unwrap_or_default();
         let domain = prefix.strip_prefix("$JS.").and_then(|rest| rest.strip_suffix(".API"));
@@ -265,8 +265,8 @@ impl NatsSettings {
         self
     }
 
-    /// Whether to also connect to servers of the cluster that the connected server names, besides those listed; true by
-    /// default, except over websockets. Set it to false if they advertise addresses that cannot be reached from here.
+    /// Whether to also connect to servers that the connected server reports, besides those listed; true by default,
+    /// except over websockets. Set it to false if they advertise addresses that cannot be reached from here.
     #[must_use]
     pub fn discover(mut self, discover: bool) -> Self {
         self.discover = discover;
