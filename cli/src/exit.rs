@@ -6,7 +6,7 @@ use incumbent::ErrorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// The command did what was asked.
+    /// The command succeeded.
     Done = 0,
     /// The command failed; for `demo`, there were two leaders at once or never one; for `sim`, an invariant
     /// does not hold.
@@ -29,8 +29,8 @@ pub(crate) enum Exit {
     Inconsistent = 9,
 }
 
-/// The end of the first page of help: sources of settings, and the meaning of exit codes. No line is wider
-/// than eighty columns, so that a terminal does not break it elsewhere.
+/// The end of the first page of help: sources of settings, and the meaning of exit codes. Lines have at most eighty
+/// columns, so that terminals do not wrap them.
 pub(crate) const HELP: &str = "\
 Settings:
   Every option but the actions is a setting: --lease 5s is the variable

@@ -47,7 +47,7 @@ impl Renderer {
         Ok(Self { format, log: VecDeque::new(), warnings: HashSet::new(), is_gone: false })
     }
 
-    /// Returns true if the reader has gone: `incumbent demo | head`.
+    /// Returns true if the reader is gone, as in `incumbent demo | head`.
     pub(super) fn is_gone(&self) -> bool {
         self.is_gone
     }
@@ -151,7 +151,7 @@ impl Renderer {
     }
 }
 
-/// A plain sentence and its tone; none if a person already knows.
+/// A plain sentence and its tone; none if the viewer already knows.
 fn sentence(event: &Event) -> Option<(Style, String)> {
     Some(match event {
         Event::Won { candidate, vacancy: None, .. } => {

@@ -12,7 +12,7 @@ use super::{Elections, open};
 use crate::failure::Failure;
 use crate::output::{millis, span};
 
-/// The usual allowance for clocks that disagree; a campaign's default is a twentieth of its lease up to this.
+/// The usual allowance for clocks that disagree. A campaign's default is a twentieth of its lease, up to this.
 const USUAL_SKEW: Duration = Duration::from_secs(1);
 
 pub(super) async fn examine(

@@ -32,7 +32,7 @@ pub(super) async fn file(
             );
         }
     }
-    // Opening it for writing changes nothing.
+    // Opening the file for writing changes nothing.
     if let Err(error) = OpenOptions::new().append(true).open(&settings.path) {
         report.find(Finding::note(
             format!("this user can only read the file: {error}"),

@@ -16,9 +16,9 @@ pub(super) struct Report {
     store: String,
     settings: Vec<Setting>,
     forecast: Option<Forecast>,
-    /// Candidates keep leases alive and read; they write nothing meanwhile.
+    /// Candidates keep leases alive and read; otherwise they write nothing.
     is_queue: bool,
-    /// No other server takes over when the store's fails.
+    /// No other server takes over when the store's server fails.
     on_one_server: bool,
     elections: Option<Elections>,
     findings: Vec<Finding>,
@@ -111,7 +111,7 @@ impl Report {
         }
     }
 
-    /// Checks what holds for every store: this machine's clock.
+    /// Checks what every store depends on: this machine's clock.
     pub(super) fn judge_this_machine(&mut self) {
         let counts = Clock::system().counts_suspend();
         let text = if counts {

@@ -80,7 +80,7 @@ fn a_leader_on_a_server_is_evicted_and_the_wait_of_the_next_one_is_printed() {
     evicts_in(&store);
 }
 
-/// The server loses more acknowledged writes than candidates make up for by themselves. The candidate that remembers
+/// The server loses more acknowledged writes than candidates make up for on their own. The candidate that remembers
 /// them reports the token for which it stays out, and leads once the operator accepts.
 #[test]
 fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {

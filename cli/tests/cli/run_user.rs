@@ -25,7 +25,7 @@ struct Place {
 }
 
 impl Place {
-    /// None if no other user is available, or no program becomes root.
+    /// None if no other user is available, or no program can become root.
     fn new() -> Option<Self> {
         let (scratch, programs) = (Scratch::made(), tempfile::tempdir().unwrap());
         let place = Self { scratch, programs };
@@ -68,7 +68,7 @@ impl Place {
         let command = ["--", "sh", "-c", script, become_root.to_str().unwrap()];
         let words = [&run[..], &["--name", "ada", "--lease", "30s", "--splay", "0s"], &command].concat();
         let Some(within) = within else { return Running::start(self.as_user(&words)) };
-        // Into the group first, because only root may choose it.
+        // Enters the group first, because only root may choose it.
         let user = self.as_user(&words);
         let mut entering = Command::new("sh");
         entering.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(within.join("cgroup.procs"));

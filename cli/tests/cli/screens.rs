@@ -1,5 +1,5 @@
-//! `incumbent top` and `incumbent demo` as a terminal shows them. The views' own tests check their exact content; here
-//! are keys, sizes, signals, and the terminal afterwards.
+//! `incumbent top` and `incumbent demo` as a terminal shows them. The views' own tests check their exact content; this
+//! file checks keys, sizes, signals, and the terminal afterwards.
 
 use std::fs::File;
 use std::io::Read as _;
