@@ -54,8 +54,8 @@ impl Store {
         })
     }
 
-    /// Observes the election of that key without taking part. `convert` gets each observation and the time for which it
-    /// has held when it is taken.
+    /// Observes the election of that key without taking part. `convert` gets each observation, and how long it had been
+    /// true when it is taken.
     pub fn observe<T: 'static>(
         &self,
         election: String,

@@ -108,7 +108,7 @@ public enum IncumbentError: Error, Hashable, Sendable {
     public struct Details: Hashable, Sendable {
         /// The fault and the remedy.
         public let message: String
-        /// The messages of the errors below, the nearest first.
+        /// The messages of the underlying errors, the nearest first.
         public let causes: [String]
     }
 
@@ -118,7 +118,7 @@ public enum IncumbentError: Error, Hashable, Sendable {
     /// The fault and the remedy, for people.
     public var message: String { parts.1.message }
 
-    /// The messages of the errors below, the nearest first.
+    /// The messages of the underlying errors, the nearest first.
     public var causes: [String] { parts.1.causes }
 
     /// Whether the same call can succeed later without a change by the caller or an operator.
