@@ -271,7 +271,7 @@ export function limitsIn(given: Record<string, unknown>): WaitLimits {
     signal: signalIn({ signal }),
     timeout: timeout === undefined ? undefined : number(timeout, 'timeout', 'milliseconds'),
   };
-  // Before anything has begun that would have to be undone.
+  // Checked before anything begins that would have to be undone.
   limits.signal?.throwIfAborted();
   return limits;
 }

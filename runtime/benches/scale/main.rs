@@ -35,7 +35,7 @@ const SIZES: [u32; 3] = [1_000, 10_000, 100_000];
 /// The lease, our default on NATS.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// The number of elections that the goals are about.
+/// The number of elections to which the goals apply.
 const GOALS_AT: u32 = 10_000;
 
 /// The most elections whose fail-over is measured: it takes a lease.

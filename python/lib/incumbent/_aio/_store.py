@@ -54,7 +54,7 @@ class Opening(Generic[T]):
         return opened
 
     def __del__(self) -> None:
-        # Like a coroutine: the call had no effect.
+        # Warns like a coroutine, because the call had no effect.
         if not self._is_used:
             warnings.warn(f"{self._what} was never awaited", RuntimeWarning, stacklevel=2)
 
