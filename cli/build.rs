@@ -1,4 +1,4 @@
-//! Links the program without symbols where it is built to be used: they are a sixth of it, and nothing reads them.
+//! Links release builds without symbols, which would be a sixth of the program and which nothing reads.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

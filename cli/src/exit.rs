@@ -6,7 +6,7 @@ use incumbent::ErrorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// The command did what was asked.
+    /// The command succeeded.
     Done = 0,
     /// The command failed; for `demo`, there were two leaders at once or never one; for `sim`, an invariant
     /// does not hold.
@@ -29,8 +29,8 @@ pub(crate) enum Exit {
     Inconsistent = 9,
 }
 
-/// The end of the first page of help: sources of settings, and the meaning of exit codes. No line is wider
-/// than eighty columns, so that a terminal does not break it elsewhere.
+/// The end of the first page of help: sources of settings, and the meaning of exit codes. Lines have at most eighty
+/// columns, so that terminals do not wrap them.
 pub(crate) const HELP: &str = "\
 Settings:
   Every option but the actions is a setting: --lease 5s is the variable
@@ -50,7 +50,7 @@ Exit codes:
   4  a setting is refused, or the store is unsafe for an election, or not as
      asked for
   5  the bucket or file does not exist; `incumbent init` makes it
-  6  not allowed, or the credentials cannot be read
+  6  permission denied, or the credentials cannot be read
   7  the store exists and cannot serve: full, locked or damaged
   8  not elected in time (run --wait)
   9  a leader's work could not be ended (run --on-lost): check this machine
@@ -68,7 +68,7 @@ const OF_STORES: [Code; 6] = [
     (3, "the store does not answer"),
     (4, "a setting is refused, or the store is not safe for an election"),
     (5, "the bucket or file does not exist; `incumbent init` makes it"),
-    (6, "not allowed, or the credentials cannot be read"),
+    (6, "permission denied, or the credentials cannot be read"),
     (7, "the store exists and cannot serve: full, locked or damaged"),
 ];
 /// Code 3 of a command that waits for its store.
@@ -81,7 +81,7 @@ pub(crate) fn page(command: &str) -> String {
     let (own, common): (&[Code], &[Code]) = match command {
         "demo" => (
             &[
-                (0, "at no time were there two leaders"),
+                (0, "there were never two leaders at once"),
                 (1, "two candidates led at once, or none ever did"),
                 OF_WAITING,
                 (5, "the file's folder does not exist"),
@@ -101,7 +101,7 @@ pub(crate) fn page(command: &str) -> String {
         "status" => (&[(0, "printed, whether the election is held or vacant")], &OF_STORES),
         "observe" => (
             &[
-                (0, "asked to end, or --count or --for is over"),
+                (0, "asked to end, or --count or --for was reached"),
                 (3, "the store did not answer before --for was over, or at first (with\n--fail-fast)"),
             ],
             &OF_STORES,
@@ -114,7 +114,7 @@ pub(crate) fn page(command: &str) -> String {
             ],
             &OF_STORES,
         ),
-        "evict" => (&[(0, "the election is vacant, or was already"), (1, "the answer was no")], &OF_STORES),
+        "evict" => (&[(0, "the election is vacant, or already was"), (1, "the answer was no")], &OF_STORES),
         "accept-reset" => (
             &[
                 (0, "a candidate leads, or the store's next token is larger anyway"),
@@ -124,7 +124,7 @@ pub(crate) fn page(command: &str) -> String {
         ),
         "init" => (
             &[
-                (0, "the store exists and is as asked for"),
+                (0, "the store exists with the requested settings"),
                 (4, "it differs and --update was not given, or the store cannot do it"),
                 (5, "the file's folder does not exist"),
             ],

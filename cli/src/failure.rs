@@ -90,7 +90,7 @@ impl Failure {
         Self { exit: Exit::Usage, code: "USAGE".into(), ..self }
     }
 
-    /// The same failure, which shows the refused value as it was `given`, if that is known to be what was read.
+    /// The same failure, but with the refused value as it was `given`, if the two are known to be the same.
     pub(crate) fn showing(self, given: &str) -> Self {
         let Some(refused) = &self.refused else { return self };
         let is_read = match crate::lease::time(given) {

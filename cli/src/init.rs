@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// bucket, unchanged for an existing one
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     lease: Option<Duration>,
-    /// The number of a cluster's servers that keep the bucket: 1, 3 or 5. 1 for a new bucket, unchanged for an existing
+    /// The number of servers that keep the bucket: 1, 3 or 5. 1 for a new bucket, unchanged for an existing
     /// one
     #[arg(long, value_name = "N")]
     replicas: Option<u32>,
@@ -95,7 +95,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     } else {
         "NATS does not allow all of these changes: delete the bucket and create it again with `incumbent init`"
     };
-    Err(Failure::refused(format!("the bucket {shown_as:?} is not as asked for; {remedy}")))
+    Err(Failure::refused(format!("the bucket {shown_as:?} differs from the requested settings; {remedy}")))
 }
 
 impl Args {

@@ -56,7 +56,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
         .map_err(|_| "a time is a number with a unit, such as 1500ms, 30s or 5m".to_owned())
 }
 
-/// Parses an interval, long enough that a periodic action cannot run without a pause.
+/// Parses an interval; it must be long enough that a periodic action has pauses.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     const LEAST: Duration = Duration::from_millis(10);
     match time(text)? {

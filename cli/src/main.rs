@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     ExitCode::from(ended)
 }
 
-/// For so long a thread without work is kept: where no more can be started, work waits for the one that is there (a day).
+/// How long an idle thread is kept (a day): if no more can be started, work waits for an existing one.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 fn carry_out(cli: Cli) -> Result<u8, Failure> {
@@ -85,7 +85,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Man(args) => pages::man(&args, &Cli::whole()).map(done),
             #[cfg(feature = "demo")]
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
-            // These act without a thread too, and write themselves what there is to say.
+            // These commands also work without a thread, and write any messages themselves.
             Command::Guard(args) => {
                 let _ = stderr::never_block();
                 Ok(run::guard(args).await.map(done)?)

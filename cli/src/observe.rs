@@ -39,7 +39,7 @@ Examples:
   incumbent observe nightly-report --store sqlite:elections.db --json --count 1
       The present leader, as a line of JSON.
   incumbent observe nightly-report --store etcd://127.0.0.1:2379/app --for 5m
-      Candidates of other software included.
+      Includes candidates of other software.
   incumbent observe nightly-report --store kafka://127.0.0.1:9092/app
       By the heartbeats in the leader topic.";
 
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             let age = observer.age(&seen);
             let text = match as_json {
                 true => json_of(&seen, age).to_string(),
-                // A space in place of the T, as ISO 8601 and RFC 3339 allow for people.
+                // A space instead of the T, as ISO 8601 and RFC 3339 allow for readability.
                 false => format!(
                     "{} {}",
                     humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " "),
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     };
     let watched = tokio::select! {
         watched = watch => watched,
-        // The end of the time is not a failure.
+        // Running out of time is not a failure.
         () = limit.over() => Ok(()),
         ended = tokio::signal::ctrl_c() => Ok(ended?),
     };

@@ -7,7 +7,7 @@ pub(crate) use incumbent::store::shown::{millis, span};
 
 use crate::failure::Failure;
 
-/// Writes a line at once. Returns false if the reader has gone, which is not a failure: `incumbent … | head`.
+/// Writes a line at once. Returns false if the reader is gone, which is not a failure: `incumbent … | head`.
 pub(crate) fn line(text: impl std::fmt::Display) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
@@ -16,7 +16,7 @@ pub(crate) fn line(text: impl std::fmt::Display) -> Result<bool, Failure> {
     }
 }
 
-/// Writes a text. A reader that has gone is not a failure.
+/// Writes a text. It is not a failure if the reader is gone.
 pub(crate) fn text(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {

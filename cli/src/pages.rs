@@ -104,8 +104,8 @@ fn with_aliases(arg: Arg) -> Arg {
     arg.long_help(format!("{help}. Also {}", aliases.join(", ")))
 }
 
-/// What follows the options on a page of help, as sections of a manual. A line without indentation that ends with a colon
-/// is a heading; indented lines stay as they are; other lines are a paragraph.
+/// The text after the options on a page of help, as sections of a manual. A line without indentation that ends with a
+/// colon is a heading; indented lines stay as they are; other lines are a paragraph.
 fn sections(help: &str) -> String {
     let mut page = String::new();
     let mut is_kept = false;
@@ -131,7 +131,7 @@ fn sections(help: &str) -> String {
     page
 }
 
-/// A line of text that troff does not take for a request.
+/// A line of text, escaped so that troff does not take it for a request.
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-");
     if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }

@@ -1,8 +1,8 @@
 //! The only writer to the standard error. It knows whether lines are text for a person or JSON. A leader never waits
 //! for a reader.
 //!
-//! A pipe without a reader fills up, and a terminal can be halted; then a write to it blocks. In a process in which
-//! that would matter, [`never_block`] makes a separate thread write.
+//! A pipe without a reader fills up, and a terminal can be halted; then a write to it blocks. In a process where that
+//! would matter, [`never_block`] makes a separate thread write.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -24,7 +24,7 @@ use tracing_subscriber::registry::LookupSpan;
 const SPACE: usize = 1024 * 1024;
 /// The most bytes that are kept for a reader. Further lines are left out, and counted.
 const MOST: usize = 8 * 1024 * 1024;
-/// The longest time that the end of the program waits for a reader that reads nothing.
+/// The longest time for which the program waits, at its end, for a reader that reads nothing.
 const IDLE: Duration = Duration::from_secs(5);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
@@ -132,13 +132,13 @@ pub(crate) fn no_process(what: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what} cannot be started: {error}{remedy}"))
 }
 
-/// Writes a line: the object for a program, or the text for a person. A reader that has gone is no reason to end: a
+/// Writes a line: the object for a program, or the text for a person. If the reader is gone, the program continues: a
 /// leader keeps leading.
 pub(crate) fn report(object: Value, text: impl Display) {
     put(line(object, text));
 }
 
-/// Writes what a person may want to know and is not a problem.
+/// Writes a line that a person may want to know but that is not a problem.
 pub(crate) fn notice(message: impl Display) {
     report(
         json!({ "event": "notice", "message": message.to_string() }),

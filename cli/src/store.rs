@@ -150,8 +150,8 @@ impl StoreArgs {
 
 /// The options of a command that reads or acts once.
 ///
-/// It waits only briefly for a store that does not answer: a person or a script waits for the command, and what was
-/// asked for may be wrong by the time the store answers.
+/// It waits only briefly for a store that does not answer: a person or a script waits for the command, and the request
+/// may be wrong by the time the store answers.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OnceArgs {
     #[command(flatten)]
@@ -182,7 +182,7 @@ impl OnceArgs {
     }
 }
 
-/// The longest time that a command that reads or acts once, or a candidate that does not wait, waits for the store.
+/// How long a command that reads or acts once, or a candidate that does not wait, waits for the store at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The pause between two attempts to open a store that does not answer, at first and after several.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -192,7 +192,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     time: Duration,
-    /// None if that is too far away to count.
+    /// None if that is too far away to matter.
     until: Option<Instant>,
 }
 
@@ -219,7 +219,7 @@ impl Limit {
         }
     }
 
-    /// The same for a command that a person held up for this long.
+    /// The same for a command that waited for a person for this long.
     pub(crate) fn later(self, by: Duration) -> Self {
         Self { until: self.until.and_then(|until| until.checked_add(by)), ..self }
     }
@@ -232,7 +232,7 @@ impl Limit {
         }
     }
 
-    /// The failure of a command whose store did not answer by then.
+    /// The failure of a command whose store did not answer in time.
     pub(crate) fn unanswered(self, cause: &str) -> Failure {
         let text = format!("the store did not answer within {}: {cause}", span(self.time));
         Error::new(ErrorKind::StoreUnavailable, text).into()
@@ -249,21 +249,21 @@ pub(crate) struct ConnectionReports(Arc<Reported>);
 #[derive(Debug, Default)]
 struct Reported {
     is_stopped: AtomicBool,
-    /// Losses of the connection are reported: it was made once.
+    /// Whether losses of the connection are reported, because it was once up.
     is_open: AtomicBool,
-    /// For a command that ends with the next failure.
+    /// True for a command that ends with the next failure.
     is_once: bool,
     /// Why the store was not opened yet.
     cause: Mutex<String>,
 }
 
 impl ConnectionReports {
-    /// For a command that reads or acts once: if the connection is lost later, its request fails and reports that.
+    /// True for a command that reads or acts once: if the connection is lost later, its request fails and reports that.
     fn once() -> Self {
         Self(Arc::new(Reported { is_once: true, ..Reported::default() }))
     }
 
-    /// Stops reporting: the terminal shows something else.
+    /// Stops reporting, because the terminal shows something else.
     pub(crate) fn stop(&self) {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }

@@ -13,17 +13,17 @@ pub(crate) fn name_length(size: u64) -> InvalidSettings {
         setting: "name",
         value: format!("{size} bytes long"),
         limit: Text::from("1 to 255 bytes long"),
-        remedy: Text::from("a host name and process number make a good one"),
+        remedy: Text::from("use, for example, a host name and a process number"),
     }
 }
 
-/// Refuses a name with control characters or outer spaces.
+/// Refuses a name with control characters or surrounding spaces.
 pub(crate) fn name_form(name: &str) -> InvalidSettings {
     InvalidSettings {
         setting: "name",
         value: format!("{name:?}"),
-        limit: Text::from("free of control characters and outer spaces"),
-        remedy: Text::from("a host name and process number make a good one"),
+        limit: Text::from("free of control characters and surrounding spaces"),
+        remedy: Text::from("use, for example, a host name and a process number"),
     }
 }
 
@@ -43,17 +43,17 @@ pub(crate) fn metadata_key(key: &str) -> InvalidSettings {
         setting: "metadata key",
         value: format!("{key:?}"),
         limit: Text::from("letters, digits and '-'"),
-        remedy: Text::from("a key becomes part of a header's name"),
+        remedy: Text::from("it becomes part of a header's name"),
     }
 }
 
-/// Refuses a text of metadata that no header can hold.
+/// Refuses metadata text that no header can hold.
 pub(crate) fn metadata_text(text: &str) -> InvalidSettings {
     InvalidSettings {
-        setting: "metadata text",
+        setting: "metadata value",
         value: format!("{text:?}"),
-        limit: Text::from("one line without outer spaces"),
-        remedy: Text::from("a text becomes a header's value; encode a text of several lines"),
+        limit: Text::from("one line without surrounding spaces"),
+        remedy: Text::from("it becomes a header's value, so encode several lines"),
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn lease_under_preset(lease: Duration, least: Duration) -> InvalidSet
     }
 }
 
-/// Refuses a lease that must be a mistake.
+/// Refuses a lease so long that it must be a mistake.
 pub(crate) fn lease_over_longest(lease: Duration, most: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -103,17 +103,17 @@ pub(crate) fn lease_under_margin(lease: Duration, least: Duration, margin: Durat
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("at least {least:?}, five times the margin (skew + 2 drift + slack = {margin:?})")),
-        remedy: Text::from("use a longer lease, or values of ").and(Text::setting("skew")).and(", ").and(Text::setting("drift_ppm")).and(" and ").and(Text::setting("slack")).and(" that your clocks really keep"),
+        remedy: Text::from("use a longer lease, or lower ").and(Text::setting("skew")).and(", ").and(Text::setting("drift_ppm")).and(" and ").and(Text::setting("slack")).and(" if your clocks allow it"),
     }
 }
 
-/// Refuses a lease if every lease is too short for its margin.
+/// Refuses any lease, if even the longest is too short for its margin.
 pub(crate) fn lease_under_any_margin(lease: Duration, margin: Duration, longest: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
         value: format!("{lease:?}"),
-        limit: Text::from(format!("five times the margin (skew + 2 drift + slack), which is {margin:?} with the longest lease of {longest:?}")),
-        remedy: Text::from("use values of ").and(Text::setting("skew")).and(", ").and(Text::setting("drift_ppm")).and(" and ").and(Text::setting("slack")).and(" that your clocks really keep; no lease is long enough for these"),
+        limit: Text::from(format!("at least five times the margin (skew + 2 drift + slack), which is {margin:?} even for the longest lease, {longest:?}")),
+        remedy: Text::from("no lease is long enough for these settings; lower ").and(Text::setting("skew")).and(", ").and(Text::setting("drift_ppm")).and(" and ").and(Text::setting("slack")).and(" if your clocks allow it"),
     }
 }
 
@@ -133,11 +133,11 @@ pub(crate) fn interval_outside_go(interval: Duration, least: Duration, most: Dur
         setting: "interval",
         value: format!("{interval:?}"),
         limit: Text::from(format!("between {least:?} and {most:?}, which is 5s under the lease")),
-        remedy: Text::from("these are the Go library's bounds; its own choice is 0.75 of the lease"),
+        remedy: Text::from("these are the Go library's bounds; its default is 0.75 of the lease"),
     }
 }
 
-/// Refuses an interval that burdens the store.
+/// Refuses an interval so short that it burdens the store.
 pub(crate) fn interval_too_short(interval: Duration, least: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "interval",
@@ -177,7 +177,7 @@ pub(crate) fn lease_over_age(lease: Duration, age: Duration) -> InvalidSettings 
     }
 }
 
-/// Refuses a lease other than that of all records of the store.
+/// Refuses a lease that differs from the store's maximum age, if records have no TTL of their own.
 pub(crate) fn lease_is_not_age(lease: Duration, age: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -187,7 +187,7 @@ pub(crate) fn lease_is_not_age(lease: Duration, age: Duration) -> InvalidSetting
     }
 }
 
-/// Refuses a lease other than that of the Go library's candidates.
+/// Refuses a lease that differs from the bucket's TTL, which the Go library uses.
 pub(crate) fn lease_is_not_gos(lease: Duration, age: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -197,17 +197,17 @@ pub(crate) fn lease_is_not_gos(lease: Duration, age: Duration) -> InvalidSetting
     }
 }
 
-/// Refuses a lease that the store cannot keep.
+/// Refuses a lease that the store does not support.
 pub(crate) fn lease_outside_store(lease: Duration, least: Duration, most: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("between {least:?} and {most:?}")),
-        remedy: Text::from("the store cannot keep any other"),
+        remedy: Text::from("the store supports no other"),
     }
 }
 
-/// Refuses a lease between two that the store can keep.
+/// Refuses a lease that is no multiple of the store's step.
 pub(crate) fn lease_between_steps(lease: Duration, step: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -217,7 +217,7 @@ pub(crate) fn lease_between_steps(lease: Duration, step: Duration) -> InvalidSet
     }
 }
 
-/// Refuses the preset of another store's buckets.
+/// Refuses the preset for NATS buckets.
 pub(crate) fn preset_in_queue() -> InvalidSettings {
     InvalidSettings {
         setting: "preset",
@@ -237,7 +237,7 @@ pub(crate) fn interval_in_queue(interval: Duration) -> InvalidSettings {
     }
 }
 
-/// Refuses a lease with a part of a second.
+/// Refuses a lease with a fraction of a second.
 pub(crate) fn lease_of_part_seconds(lease: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -247,13 +247,13 @@ pub(crate) fn lease_of_part_seconds(lease: Duration) -> InvalidSettings {
     }
 }
 
-/// Refuses a lease that does not survive an election among the store's servers.
+/// Refuses a lease that does not survive a leader election among the store's servers.
 pub(crate) fn lease_under_election(lease: Duration, least: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("at least {least:?}")),
-        remedy: Text::from("a shorter lease does not survive an election among the store's servers"),
+        remedy: Text::from("a shorter lease does not survive a leader election among the store's servers"),
     }
 }
 
@@ -267,7 +267,7 @@ pub(crate) fn lease_over_checkpoint(lease: Duration, most: Duration) -> InvalidS
     }
 }
 
-/// Refuses any lease while the shortest is not known.
+/// Refuses any lease, while the shortest allowed one is unknown.
 pub(crate) fn lease_without_bounds(lease: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -287,23 +287,23 @@ pub(crate) fn priority(priority: &str) -> InvalidSettings {
     }
 }
 
-/// Refuses a name that no heartbeat can hold.
+/// Refuses a name that a heartbeat cannot contain.
 pub(crate) fn member_name(name: &str) -> InvalidSettings {
     InvalidSettings {
         setting: "name",
         value: format!("{name:?}"),
         limit: Text::from("free of '%'"),
-        remedy: Text::from("in a heartbeat it ends the time before the name; `sanitise` replaces it"),
+        remedy: Text::from("heartbeats separate the time from the name with it; `sanitise` replaces it"),
     }
 }
 
-/// Refuses the preset of another store's buckets.
+/// Refuses the preset for NATS buckets.
 pub(crate) fn preset_in_group() -> InvalidSettings {
     InvalidSettings {
         setting: "preset",
         value: "GoCompatible".into(),
         limit: Text::from("a preset that is not for NATS buckets"),
-        remedy: Text::from("leave it out; ").and(Text::setting("goneli")).and(" of the group is for members that use goNELI"),
+        remedy: Text::from("leave it out; for members that use goNELI, set ").and(Text::setting("goneli")).and(" on the group"),
     }
 }
 
@@ -333,7 +333,7 @@ pub(crate) fn protocol_with_goneli() -> InvalidSettings {
         setting: "protocol",
         value: "consumer".into(),
         limit: Text::from("classic in a group with goNELI's members"),
-        remedy: Text::from("goNELI's clients do not have the consumer protocol; choose the classic one"),
+        remedy: Text::from("goNELI's clients do not support the consumer protocol; use the classic one"),
     }
 }
 
@@ -353,11 +353,11 @@ pub(crate) fn session_under_two_leases(session: Duration, least: Duration) -> In
         setting: "session",
         value: format!("{session:?}"),
         limit: Text::from(format!("at least {least:?}, twice the lease")),
-        remedy: Text::from("a crashed leader's lease is then over when its partition is assigned"),
+        remedy: Text::from("so that a crashed leader's lease is over before its partition is reassigned"),
     }
 }
 
-/// Refuses a session that the brokers cannot count.
+/// Refuses a session too long for the brokers' 32 bits.
 pub(crate) fn session_over_kafka(session: Duration, most: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "session",
@@ -367,7 +367,7 @@ pub(crate) fn session_over_kafka(session: Duration, most: Duration) -> InvalidSe
     }
 }
 
-/// Refuses a drain that the brokers cannot count.
+/// Refuses a drain too long for the brokers' 32 bits.
 pub(crate) fn drain_over_kafka(drain: Duration, most: Duration, session: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "drain",
@@ -377,19 +377,19 @@ pub(crate) fn drain_over_kafka(drain: Duration, most: Duration, session: Duratio
     }
 }
 
-/// Refuses a text with an invisible character.
+/// Refuses text with an invisible character.
 pub(crate) fn unseen(name: &'static str, text: &str, advice: &str) -> InvalidSettings {
     InvalidSettings {
         setting: name,
         value: format!("{text:?}"),
-        limit: Text::from("free of control characters, and of white space at either end"),
+        limit: Text::from("free of control characters and of surrounding white space"),
         remedy: Text::from(advice),
     }
 }
 
 /// Refuses an invisible character.
 pub(crate) fn unseen_advice(unseen: char) -> Text {
-    Text::from(format!("leave out the {unseen:?}: a text with it selects another election, which has its own leader; `echo` ends a file or a Secret with a line end, `printf %s` does not"))
+    Text::from(format!("leave out the {unseen:?}: with it the text selects a different election, which has its own leader; `echo` adds a line end to a file or a Secret, `printf %s` does not"))
 }
 
 // end of refusals

@@ -23,7 +23,7 @@ pub fn remedy(unseen: char) -> String {
     refusals::unseen_advice(unseen).to_string()
 }
 
-/// The first character that a text selecting an election must not have: a control character or a line separator
+/// The first character that is forbidden in a text that selects an election: a control character or a line separator
 /// anywhere, white space or an invisible character at either end.
 pub fn unseen(text: &str) -> Option<char> {
     let at_either_end = [text.chars().next(), text.chars().next_back()];
@@ -31,7 +31,7 @@ pub fn unseen(text: &str) -> Option<char> {
     inside.or_else(|| at_either_end.into_iter().flatten().find(|c| is_blank(*c)))
 }
 
-/// The text inside a pair of quotes, if it has one around it.
+/// The text inside a pair of quotes, if it is enclosed in one.
 pub fn unquoted(text: &str) -> Option<&str> {
     let within = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
     within('"', '"').or_else(|| within('\'', '\'')).or_else(|| within('“', '”')).or_else(|| within('‘', '’'))
@@ -82,9 +82,9 @@ mod tests {
     fn the_error_shows_the_text_escaped_and_says_what_to_do() {
         assert_eq!(
             check("key", "mailer\n").unwrap_err().to_string(),
-            "key is \"mailer\\n\", and must be free of control characters, and of white space at either end: leave \
-             out the '\\n': a text with it selects another election, which has its own leader; `echo` ends a file \
-             or a Secret with a line end, `printf %s` does not"
+            "key is \"mailer\\n\", and must be free of control characters and of surrounding white space: leave \
+             out the '\\n': with it the text selects a different election, which has its own leader; `echo` adds a \
+             line end to a file or a Secret, `printf %s` does not"
         );
     }
 

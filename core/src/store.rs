@@ -1,7 +1,7 @@
 //! The operations that a campaign asks of a store, and the answers.
 //!
 //! Most of a store adapter's work is to classify the store's answers into [`Outcome`]s. The classes differ in what they
-//! *prove*, and every rule of the campaign rests on them. An adapter that is not sure answers [`Outcome::Unknown`].
+//! *prove*, and every rule of the campaign depends on them. An adapter that is not sure answers [`Outcome::Unknown`].
 
 use alloc::string::String;
 use core::fmt;
@@ -14,9 +14,9 @@ use crate::token::{Incarnation, Revision};
 /// The entry that a write expects under the key before it is applied; the store compares and writes in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Expect {
-    /// Nothing is there: no record, no tombstone, no marker.
+    /// The key is absent: no record, no tombstone, no marker.
     Absent,
-    /// Exactly this revision is the newest.
+    /// Exactly this revision is the key's newest.
     Revision(Revision),
 }
 
@@ -53,15 +53,15 @@ pub struct Put {
     /// Its headers.
     pub headers: Headers,
     /// The least time for which the store must keep the record: its `Incumbent-Lease`. Sent to stores that can expire
-    /// single records, rounded up to what the store can keep. Keeping a record longer is always safe; if it vanishes
-    /// sooner, its holder is unknown.
+    /// single records, rounded up to what the store can keep. Keeping a record longer is always safe. If it vanishes
+    /// sooner, its holder becomes unknown.
     pub lease: Duration,
 }
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// It is written, now, by this very attempt.
+    /// It is written, now, by exactly this attempt.
     Applied {
         /// Its revision.
         revision: Revision,
@@ -83,7 +83,7 @@ pub enum Outcome {
     Failed(Fault),
 }
 
-/// The reason why a store cannot do what was asked. A person has to act.
+/// The reason why a store cannot carry out a request. A person has to act.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// The kind of the fault.
@@ -95,7 +95,7 @@ pub struct Fault {
 /// The kinds of [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// Not allowed: a permission is missing, or credentials are no longer good.
+    /// Not allowed: a permission is missing, or credentials are no longer valid.
     Denied,
     /// The store is reachable but cannot serve: it is full, gone, or misconfigured.
     Broken,
@@ -140,17 +140,17 @@ pub struct Capabilities {
     pub shortest: Duration,
     /// See [`shortest`](Self::shortest).
     pub longest: Duration,
-    /// The longest time for which an expired record may still be there.
+    /// The longest time for which an expired record may still be visible.
     pub granularity: Duration,
     /// Expiry is pushed to watchers, as a marker.
     pub expiry_pushed: bool,
-    /// Acknowledgements carry the incarnation, so a campaign need not ask for it.
+    /// Acknowledgements carry the incarnation, so a campaign does not have to ask for it.
     pub incarnation_acked: bool,
     /// A new watch shows every existing entry, then reports that it has shown them all. A candidate that enters at the
     /// same time waits briefly for that, instead of reading its key.
     pub watch_shows_all: bool,
     /// The number of requests that may wait for an answer at once. A session sends fewer if the store is slow.
     pub window: u32,
-    /// The longest time for which a healthy store may lack a leader of its own when one of its servers fails.
+    /// The longest time for which a healthy store may be without its own leader after one of its servers fails.
     pub fail_over: Duration,
 }

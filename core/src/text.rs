@@ -55,10 +55,10 @@ impl Text {
         })
     }
 
-    /// The text, with the names of settings as a language writes them.
+    /// The text, with the names of settings in the spelling of a language.
     pub fn spelled(&self, names: Names) -> String {
         let mut text = self.words.clone();
-        // From the last, so that earlier positions stay valid.
+        // Starts from the last, so that earlier positions stay valid.
         for &(place, name) in self.names.iter().rev() {
             text.insert_str(place, &names.spell(name));
         }
@@ -84,7 +84,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// The form in which a language writes the names of settings.
+/// The form in which a language spells the names of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     /// `win_delay`, as the schema does: Rust, Python and the URL of a store.

@@ -6,9 +6,8 @@ use core::time::Duration;
 
 /// A reading of the caller's monotonic clock, in nanoseconds since an origin of the caller's choice.
 ///
-/// The clock must count the time the machine spends suspended (`CLOCK_BOOTTIME` on Linux,
-/// `mach_continuous_time` on macOS): a lease runs down while a laptop sleeps. All arithmetic
-/// saturates, so the far future is a value like any other.
+/// The clock must count the time the machine spends suspended (`CLOCK_BOOTTIME` on Linux, `mach_continuous_time` on
+/// macOS): a lease runs down while a laptop sleeps. All arithmetic saturates, so the far future needs no special case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 

@@ -15,7 +15,7 @@ pub trait Kind: Copy + 'static {
     const DEADLINE: Self;
     /// When a draining term ends even if its work is not done.
     const DRAIN: Self;
-    /// When to stop waiting for what a close leaves behind.
+    /// When to stop waiting, after a close, for the removal of what the candidate left in the store.
     const CLOSE: Self;
     /// When the splay is over.
     const SPLAY: Self;
@@ -93,7 +93,7 @@ impl<T: Kind> Timers<T> {
         self.set & (1 << timer.place()) != 0
     }
 
-    /// When a timer fires. A timer set to `NEVER` does not fire, even at the end of all time.
+    /// When a timer fires. A timer set to `NEVER` does not fire, even at the end of the clock's range.
     fn fires(&self, timer: T) -> Option<Instant> {
         self.get(timer).filter(|at| *at < Instant::NEVER)
     }

@@ -6,8 +6,8 @@ use core::str::FromStr;
 
 /// Identifies one creation of a store. Revisions count within it.
 ///
-/// A store that is deleted and made again numbers its revisions from the start. Its incarnation tells the two apart,
-/// and grows from one to the next. On NATS it is the creation time of the bucket's stream, in nanoseconds since 1970.
+/// A store that is deleted and recreated numbers its revisions from the start. Its incarnation tells the two apart, and
+/// later incarnations are larger. On NATS it is the creation time of the bucket's stream, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Incarnation(pub u64);
 

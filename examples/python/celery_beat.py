@@ -15,7 +15,8 @@ from celery.signals import after_task_publish
 app = Celery("celery_beat", broker=os.environ.get("BROKER", "memory://"))
 app.conf.beat_schedule = {"every-second": {"task": "celery_beat.bill", "schedule": 1.0}}
 app.conf.beat_max_loop_interval = 1
-# Sends only while this process leads. The loop runs on the main thread: where it dies, the process ends and leads no more.
+# Sends only while this process leads. The loop runs on the main thread, so if it dies, the process ends and no longer
+# leads.
 app.conf.beat_scheduler = "incumbent.celery:Scheduler"
 app.conf.incumbent_store = sys.argv[1] if __name__ == "__main__" and len(sys.argv) > 1 else "memory:"
 

@@ -27,6 +27,6 @@ class Command(LeaderCommand):
         while not is_over:
             count, _ = Session.objects.filter(expire_date__lt=timezone.now()).delete()
             self.stdout.write(f"deleted {count}")
-            # A command that runs for days needs what a request does: no connection that the database has closed.
+            # A command that runs for days must do the same as a request: drop connections that the database has closed.
             is_over = self.wait(term, 1)
         self.stdout.write("finished")

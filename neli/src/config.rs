@@ -18,9 +18,9 @@ use incumbent::{CampaignOptions, Error, ErrorKind, Preset, Result, host};
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The shortest lease in a group; goNELI's limit is 1 ms.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
-/// goNELI's lower limit for both poll settings.
+/// goNELI's minimum for both poll settings.
 pub(super) const SHORTEST_POLL: Duration = Duration::from_millis(1);
-/// The heartbeat timeouts in a session, in goNELI and here.
+/// The number of heartbeat timeouts in a session, in goNELI and here.
 const SESSION: u32 = 3;
 
 /// The configuration of a [`Neli`](super::Neli), with goNELI's names and defaults.
@@ -117,7 +117,7 @@ impl Config {
     }
 
     /// The shortest time between two polls, for [`Neli::deadline`](super::Neli::deadline); 100 ms by default, 1 ms at
-    /// least. It does not delay leadership, because the store follows the group by itself.
+    /// least. It does not delay leadership, because the store follows the group on its own.
     pub fn min_poll_interval(mut self, interval: Duration) -> Self {
         self.pace.min_poll_interval = interval;
         self
@@ -190,7 +190,7 @@ impl Config {
         Ok(Checked { settings, group, options, pace, barrier: self.barrier })
     }
 
-    /// The store's settings, the group, and the pace, which a property may set.
+    /// The store's settings, the group, and the pace of pulses, which a property may set.
     fn settings(&self) -> Result<(KafkaSettings, String, Pace)> {
         let group = self.leader_group.clone().unwrap_or_else(default_group);
         let topic = self.leader_topic.clone().unwrap_or_else(|| format!("{group}.neli"));
@@ -339,8 +339,8 @@ mod tests {
     fn what_goneli_refuses_is_refused_with_the_setting_its_value_and_the_limit() {
         assert_eq!(
             refused(Config::new().name("some%thing")),
-            "`name` is \"some%thing\", and must not contain %, which ends the time in a heartbeat: change it, or use \
-             `sanitise`"
+            "`name` is \"some%thing\", and must not contain %, which separates the time from the name in a heartbeat: \
+             change it, or use `sanitise`"
         );
         assert_eq!(
             refused(Config::new().leader_topic("topic$#")),

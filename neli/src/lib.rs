@@ -77,7 +77,7 @@ use incumbent::{
     Candidate, Clock, Error, ErrorKind, Handlers, LeaveRequest, Store, Term, TermView, panic_message,
 };
 
-/// What the [barrier](Config::barrier) is called for.
+/// The events for which the [barrier](Config::barrier) is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// This process leads, for the first time or again. No [pulse](Neli::pulse) returns true before the barrier has
@@ -90,7 +90,7 @@ pub enum Event {
     Fenced,
 }
 
-/// The life of a [`Neli`].
+/// The stages in the life of a [`Neli`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// It takes part in the election.
@@ -159,7 +159,7 @@ struct Shared {
 
 #[derive(Clone, Default)]
 struct Leadership {
-    /// The term that was acquired, and not revoked or fenced since.
+    /// The term that was acquired and has not been revoked or fenced since.
     term: Option<TermView>,
     /// The barrier has returned for it.
     is_ready: bool,
@@ -230,7 +230,7 @@ impl Neli {
     /// `NotLive` once it was closed; `Refused`.
     pub async fn pulse(&self, timeout: Duration) -> Result<bool, PulseError> {
         let clock = self.inner.pulses.clock();
-        // A polling pulse waits as long as a poll does, even with a shorter timeout.
+        // A polling pulse waits as long as a poll would, even with a shorter timeout.
         let least = if self.deadline().is_expired() {
             self.inner.pulses.pace().poll_duration
         } else {
@@ -240,7 +240,7 @@ impl Neli {
         self.pulse_until(clock.sleep_until(until)).await
     }
 
-    /// The same until `cancelled` is done: goNELI's `PulseCtx`.
+    /// Like [`pulse`](Self::pulse), until `cancelled` completes: goNELI's `PulseCtx`.
     ///
     /// # Errors
     /// Those of [`pulse`](Self::pulse).
@@ -324,7 +324,7 @@ impl Neli {
                 return Err(PulseError::Panicked(panic_message(&*panic).to_owned()));
             }
             drop(term);
-            // Even if the task never waits, the other tasks of the runtime get their turn.
+            // The other tasks of the runtime get their turn even if this task never waits.
             tokio::task::yield_now().await;
         }
     }
@@ -346,8 +346,8 @@ impl Neli {
     }
 
     /// Leaves the group and closes the clients. A leader is revoked first: the barrier and a running task finish, until
-    /// the drain limit is over. Does not hang if Kafka does not answer: a client that has not closed after 10 s is left
-    /// behind, with a warning. Further calls wait for the same close.
+    /// the drain limit is over. Does not hang if Kafka does not answer: a client that has not closed after 10 s is
+    /// abandoned, with a warning. Further calls wait for the same close.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -420,7 +420,7 @@ impl Shared {
     }
 
     async fn acquired(&self, term: TermView) {
-        // A term that was lost meanwhile was never acquired, so it is not fenced.
+        // A term that was lost in the meantime was never acquired, so it is not fenced.
         if !term.is_current() {
             return;
         }
@@ -437,7 +437,7 @@ impl Shared {
     }
 
     async fn call(&self, event: Event) {
-        /// Counts the call as returned even if it panicked.
+        /// Counts the call as returned, even if it panicked.
         struct Returned<'a>(&'a watch::Sender<Leadership>);
         impl Drop for Returned<'_> {
             fn drop(&mut self) {

@@ -48,7 +48,7 @@ struct Script {
     steps: Mutex<Steps>,
 }
 
-/// What was last asked for, and what pulses have carried out.
+/// The last request, and how far pulses have carried it out.
 struct Steps {
     target: Event,
     current: Event,
@@ -85,22 +85,22 @@ impl Mock {
         self.neli.clone()
     }
 
-    /// Leads from the next polling pulse on.
+    /// Makes the member lead from the next polling pulse on.
     pub fn acquire(&self) {
         lock(&self.script.steps).target = Event::Acquired;
     }
 
-    /// Is revoked by the next polling pulse, which waits for the barrier.
+    /// Makes the next polling pulse revoke the member, and wait for the barrier.
     pub fn revoke(&self) {
         lock(&self.script.steps).target = Event::Revoked;
     }
 
-    /// Is fenced by the next polling pulse.
+    /// Makes the next polling pulse fence the member.
     pub fn fence(&self) {
         lock(&self.script.steps).target = Event::Fenced;
     }
 
-    /// The next pulse returns this error, once.
+    /// Makes the next pulse return this error, once.
     pub fn pulse_error(&self, error: Error) {
         self.neli.inner.shared.refuse(error);
     }
@@ -127,7 +127,7 @@ impl fmt::Debug for Mock {
 }
 
 impl Script {
-    /// Carries out what was last asked for, and waits until the barrier has returned.
+    /// Carries out the last request, and waits until the barrier has returned.
     async fn play(self: Arc<Self>, shared: Arc<Shared>) {
         let event = {
             let mut steps = lock(&self.steps);

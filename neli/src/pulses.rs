@@ -122,8 +122,8 @@ struct Seen {
     running: AtomicUsize,
     /// The end of the last pulse, in nanoseconds.
     last: AtomicU64,
-    /// The program has not pulsed for too long. Locked while that is passed on, so that the latest value is passed on
-    /// last.
+    /// Whether the program has not pulsed for too long. Locked while a change is passed on, so that the latest value is
+    /// passed on last.
     is_late: Mutex<bool>,
     returned: Notify,
 }
@@ -160,7 +160,7 @@ impl Pulses {
         &self.deadline
     }
 
-    /// Begins a pulse; `back` is called if it is the first after too long a silence.
+    /// Begins a pulse; `back` is called if it ends too long a silence.
     pub(super) fn begin(&self, back: impl FnOnce()) -> Pulsing<'_> {
         self.seen.running.fetch_add(1, Ordering::AcqRel);
         let mut is_late = self.seen.is_late();

@@ -196,7 +196,7 @@ impl FaultyStore {
 
 fn length(milliseconds: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(milliseconds / 1000.0).map_err(|_| {
-        let message = format!("{milliseconds} is not a length of time: give milliseconds, not negative");
+        let message = format!("{milliseconds} is not a duration: give milliseconds, not negative");
         Error::new(Status::InvalidArg, message)
     })
 }

@@ -77,7 +77,7 @@ test('code that outlives the work of its term still has that term, and sees that
 });
 
 test('what a signal of a term calls works for no term, though a loop over terms was the first to wait', async () => {
-  // A process of its own: the first wait of a process makes what calls back.
+  // In a separate process, because a process's first wait creates the object that calls back.
   const waits = program('context.mjs');
   expect(await waits.expect('in the listener')).toBe('null');
   expect([await waits.ended, waits.errors]).toEqual([0, '']);

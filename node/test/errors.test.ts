@@ -41,11 +41,11 @@ test.each([
   [{ lease: 500 }, 'lease is 500 (500ms), and must be at least 5s'],
   [{ lease: '500ms' }, 'lease is "500ms", and must be at least 5s'],
   [{ lease: 5000, skew: 1000 }, 'values of skew, driftPpm and slack'],
-  [{ name: 7 }, 'name is 7, and must be a text'],
+  [{ name: 7 }, 'name is 7, and must be a string'],
   [{ preset: 'quick' }, 'preset is "quick", and must be "standard", "fast" or "go_compatible"'],
   [{ backoff: [] }, 'backoff is an empty list'],
   [{ backoff: [100, 'soon'] }, 'backoff is "soon"'],
-  [{ metadata: { a: 1 } }, 'metadata["a"] is 1, and must be a text'],
+  [{ metadata: { a: 1 } }, 'metadata["a"] is 1, and must be a string'],
   // A caller's text is not taken for the name of a setting.
   [{ metadata: { 'drain mode': 'x' }, drainTime: 1000 }, 'metadata key is "drain mode", and must be letters'],
   [{ metadata: { drift_ppm: 'x' } }, 'metadata key is "drift_ppm", and must be letters'],
@@ -55,14 +55,14 @@ test.each([
   [{ drainTime: 'soon', drain: () => undefined }, 'drainTime is "soon", and must be a number of milliseconds'],
   [{ drainTime: 1000, drain: 1000 }, 'drain and drainTime both give a length of time: give one of them'],
   [{ errorEndsTerm: 1 }, 'errorEndsTerm is 1, and must be true or false'],
-  [{ metadata: new Date(0) }, 'metadata is a Date, and must be an object of texts'],
+  [{ metadata: new Date(0) }, 'metadata is a Date, and must be an object of strings'],
   [{ lease: null }, 'lease is null: leave it out for its default'],
   [{ name: '\ud800' }, 'and must be Unicode: it has half of a surrogate pair'],
-  [JSON.parse('{"__proto__": 1}'), /^a campaign has no setting "__proto__": known are name, /],
+  [JSON.parse('{"__proto__": 1}'), /^a campaign has no setting "__proto__": choose one of name, /],
   [Object.create({ lease: NaN }), 'lease is NaN'],
-  [new Map([['lease', '9s']]), 'the settings of a campaign are a Map, and must be an object'],
-  [[], 'the settings of a campaign are a list, and must be an object'],
-  ['fast', 'the settings of a campaign are "fast", and must be an object'],
+  [new Map([['lease', '9s']]), 'the settings for a campaign must be an object, not a Map'],
+  [[], 'the settings for a campaign must be an object, not a list'],
+  ['fast', 'the settings for a campaign must be an object, not "fast"'],
 ])('a campaign with %o is refused by name', async (settings, message) => {
   const campaign = store.campaign('jobs', settings as incumbent.CampaignSettings);
   await expect(campaign).rejects.toBeInstanceOf(incumbent.InvalidSettingError);
@@ -70,7 +70,7 @@ test.each([
 });
 
 test.each([
-  [undefined, {}, incumbent.InvalidSettingError, 'url is undefined, and must be a text'],
+  [undefined, {}, incumbent.InvalidSettingError, 'url is undefined, and must be a string'],
   ['memory:', { failFast: 1 }, incumbent.InvalidSettingError, 'failFast is 1, and must be true or false'],
   ['memory:', { creds: 'x' }, incumbent.InvalidSettingError, 'a memory: store has no setting "creds"'],
   ['nats://x/B', { connectTimout: 1 }, incumbent.InvalidSettingError, 'did you mean connectTimeout?'],
@@ -94,8 +94,8 @@ test('an error brings what caused it', async () => {
 });
 
 test('a key or a function that is none is refused by name', async () => {
-  await expect(store.campaign(7 as unknown as string)).rejects.toThrow('election is 7, and must be a text');
-  expect(() => store.observe(null as unknown as string)).toThrow('election is null, and must be a text');
+  await expect(store.campaign(7 as unknown as string)).rejects.toThrow('election is 7, and must be a string');
+  expect(() => store.observe(null as unknown as string)).toThrow('election is null, and must be a string');
   await expect(store.campaign('jobs\udc00')).rejects.toThrow('it has half of a surrogate pair');
   await using candidate = await store.campaign('jobs');
   await expect(candidate.lead(7 as unknown as () => void)).rejects.toThrow('work is 7, and must be a function');

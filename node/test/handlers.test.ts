@@ -62,7 +62,7 @@ test('a drain that begins before the win was read waits for the listeners all th
   });
   candidate.on('lost', (term, reason) => received.push(['lost', term.isCurrent(), reason]));
   election.acquire();
-  // Within one turn of the event loop: the win is not read yet.
+  // This is within one turn of the event loop, so the win is not read yet.
   election.drain('RESIGNED');
   await until('the drain is reported', () => received.length === 1);
   finish();
@@ -204,7 +204,7 @@ test('an unknown event is refused by name', async () => {
   const { candidate } = election;
   const on = (name: string | symbol): unknown => candidate.on(name as 'won', () => undefined);
   expect(() => on('wno')).toThrow(InvalidSettingError);
-  expect(() => on('wno')).toThrow('a candidate has no event "wno": known are won, draining, lost, leaderChanged');
+  expect(() => on('wno')).toThrow('a candidate has no event "wno": choose one of won, draining, lost, leaderChanged');
   expect(() => on('toString')).toThrow('no event "toString"');
   expect(candidate.eventNames()).not.toContain('wno');
   on(Symbol('of some tool'));
@@ -246,7 +246,7 @@ test('listeners that fall behind learn how many events they do not get, before t
     await until('the last loss is reported', () => received.some((one) => (one as string[])[1] === last && (one as string[])[0] === 'lost'));
     return tokens;
   };
-  // Four events in each round, and 1024 of them are kept: 512 wins, and their losses.
+  // Each round has four events, and 1024 events are kept: 512 wins and their losses.
   const kept = (tokens: string[]): unknown[] =>
     tokens.slice(-512).flatMap((token) => [['won', token], ['lost', token, 'USURPED']]);
   const first = await overrun(600);

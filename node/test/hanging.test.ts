@@ -24,7 +24,7 @@ test.each([
 ])('while a loop is blocked for longer than %s another leads and it campaigns again when it turns', async (...[, settings, limit]) => {
   const url = bucket();
   const bound = 1.25 * limit + DRAIN_MS + NATS_LEASE_MS;
-  // Before the win, from which on the loop is asked.
+  // Before the win, because the loop is probed from then on.
   const began = performance.now();
   const worker = program('hangs.mjs', url, String(bound + LATE_MS), JSON.stringify(settings));
   const before = await worker.expect('won');
@@ -36,7 +36,7 @@ test.each([
     expect(term.token > before).toBe(true);
     expect(led - began).toBeGreaterThan(limit);
     expect(led - hung).toBeLessThan(bound + LATE_MS);
-    // It knows in its first line after the hang.
+    // The candidate knows it in its first line after the hang.
     expect(await worker.expect('turns')).toBe('false true UNHEALTHY');
     return term.token;
   });

@@ -38,8 +38,8 @@ test('a bucket is made, and one that differs is an error and changed only when a
 
 test.each([
   ['memory:', {}, 'a store of this kind needs no preparation'],
-  ['sqlite:FILE', { ownLeases: true }, '`ownLeases` is for a bucket of NATS, and this is a file: leave it out'],
-  ['sqlite:FILE', { fresh: true }, 'the preparation of a sqlite: store has no setting "fresh": known are new, lease, replicas, maxBytes, markers, ownLeases'],
+  ['sqlite:FILE', { ownLeases: true }, '`ownLeases` is only for NATS buckets, and this is a file: leave it out'],
+  ['sqlite:FILE', { fresh: true }, 'the preparation of a sqlite: store has no setting "fresh": choose one of new, lease, replicas, maxBytes, markers, ownLeases'],
   ['nats://127.0.0.1:1/B', { new: 1 }, 'new is 1, and must be true or false'],
 ])('what does not fit is refused by the name of the setting: %s %j', async (url, settings, message) => {
   const inside = mkdtempSync(join(folder, 'refused-'));

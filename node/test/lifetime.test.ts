@@ -13,7 +13,7 @@ test.each(['store', 'closed', 'storeClosed', 'observing'])('a process ends by it
 
 test('a campaign keeps its process alive until it is closed', async () => {
   const process = program('lifetime.mjs', 'campaigning', bucket());
-  // It may win before the program is at its end, or after.
+  // It may win before or after the program reaches its end.
   await process.expect('won');
   process.child.kill('SIGTERM');
   expect([await process.ended, process.errors]).toEqual([0, '']);
@@ -41,7 +41,7 @@ test.each([
   const token = await process.expect('won');
   expect(await process.ended).toBe(code);
   await using store = await connect(url);
-  // Released, so that no candidate has to wait for the lease.
+  // The key was released, so no candidate has to wait for the lease.
   expect(await store.leader('jobs')).toBeNull();
   await using candidate = await store.campaign('jobs', NATS);
   expect((await won(candidate)).token > token).toBe(true);

@@ -73,7 +73,7 @@ test.each([
   [() => logTo(undefined as never), 'sink is undefined, and must be null, a function, or a logger'],
   [() => logTo({ info: () => 0 } as never), 'sink is an object, and must be null, a function, or a logger'],
   [() => logTo(console, { level: 'loud' as never }), 'level is "loud", and must be "trace", "debug", "info", "warn" or "error"'],
-  [() => logTo(console, { lvl: 'info' } as never), 'logTo has no option "lvl": known are level'],
+  [() => logTo(console, { lvl: 'info' } as never), 'logTo has no option "lvl": choose one of level'],
 ])('what cannot be meant is refused by name: %o', (act, message) => {
   expect(act).toThrow(InvalidSettingError);
   expect(act).toThrow(message);

@@ -137,5 +137,5 @@ test('an application without the module does not start, and settings that cannot
   const leese = IncumbentModule.register('jobs', { store: 'memory:', leese: 1 } as never);
   await expect(started([leese], [])).rejects.toThrow('leese');
   expect(() => decorate(newsletter(), 'send', LeaderOnly({ otherwise: 'raise' as never }))).toThrow('otherwise is "raise"');
-  expect(() => IncumbentModule.register(7 as never, { store: 'memory:' })).toThrow('election is 7, and must be a text');
+  expect(() => IncumbentModule.register(7 as never, { store: 'memory:' })).toThrow('election is 7, and must be a string');
 });

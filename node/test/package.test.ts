@@ -32,7 +32,7 @@ beforeAll(() => {
     run('npm', ['install', ...options, ...packed, ...others], home);
   };
   install(project, []);
-  // The oldest TypeScript that is supported, and types of Node that it reads.
+  // The oldest supported TypeScript, and Node types that it can read.
   install(older, ['typescript@5.4', '@types/node@20.12']);
 }, 600_000);
 

@@ -75,7 +75,7 @@ test('Node follows the command line, and the command line Node', async () => {
   const supervisor = start();
   const tokens = [await supervisor.expect('token')];
   await second(url, async (candidate) => {
-    // The child has no standard input to wait for, or is killed with its supervisor.
+    // Either the child has no standard input to wait for, or it is killed with its supervisor.
     supervisor.child.kill('SIGTERM');
     tokens.push((await won(candidate)).token);
     const again = start();

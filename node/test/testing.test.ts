@@ -69,10 +69,10 @@ function scripted(clock?: ManualClock): { candidate: ScriptedElection['candidate
 test.each([
   [() => new ScriptedElection({ nme: 'a' } as object), 'a scripted election has no option "nme"'],
   [() => new ScriptedElection({ clock: 7 as never }), 'clock is 7, and must be a ManualClock'],
-  [() => new ScriptedElection(null as never), 'the options of a scripted election are null, and must be an object'],
+  [() => new ScriptedElection(null as never), 'the options for a scripted election must be an object, not null'],
   [() => new ScriptedElection().acquire('5s' as never), 'leaseMs is "5s", and must be a number of milliseconds'],
   [() => new ScriptedElection().acquire(-1), 'leaseMs is -1, and must be a number of milliseconds, not negative'],
-  [() => new ScriptedElection().leader(7 as never), 'name is 7, and must be a text'],
+  [() => new ScriptedElection().leader(7 as never), 'name is 7, and must be a string'],
 ])('what cannot be meant is refused by name: %o', (act, message) => {
   expect(act).toThrow(InvalidSettingError);
   expect(act).toThrow(message);

@@ -53,7 +53,7 @@ function explain(name: string, cause: unknown): Error {
   }
   if (isForbidden(cause)) {
     return new Error(
-      `incumbent may not load its compiled part: ${String(cause)}. Leave out \`--no-addons\`; with \`--permission\`, ` +
+      `incumbent is not permitted to load its compiled part: ${String(cause)}. Leave out \`--no-addons\`; with \`--permission\`, ` +
         'add `--allow-addons` and `--allow-fs-read` for its folder',
       { cause },
     );

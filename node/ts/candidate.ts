@@ -41,7 +41,7 @@ export interface CandidateStatus {
 /** The campaigning candidates: each is kept until it is closed, even if the program drops it. */
 const campaigning = new Set<Candidate>();
 
-// Only the types differ from other emitters.
+// Differs from other emitters only in its types.
 const Emitter = EventEmitter as unknown as new () => CandidateEmitter;
 
 /**
@@ -365,7 +365,8 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
       return Promise.reject(this.#signal.reason as Error);
     }
     const work = new Work();
-    // Before the first `await`: the loop's body runs in the context of the caller of `next`, inside the work.
+    // This is before the first `await`, so the loop's body runs in the context of the caller of `next`, inside the
+    // work.
     work.enter();
     return new Promise((resolve, reject) => {
       // Listens only while there is something to end: the signal may outlast many iterations.
@@ -425,7 +426,7 @@ export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
       this.#listen(false);
     }
     const term = this.#termOf(hold.term);
-    // The work of a term that is over, if the next was requested in advance.
+    // If the next term was requested in advance, this work may be of a term that is over.
     this.#work?.finish();
     this.#work = waiter.work;
     this.#last = hold.term;

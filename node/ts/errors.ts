@@ -22,7 +22,7 @@ export type Code =
   | 'NOT_FOUND'
   /** An election on a store with these settings would be unsafe. */
   | 'UNSAFE_STORE'
-  /** This build, store or server version cannot do what is asked. */
+  /** This build, store or server version does not support the request. */
   | 'UNSUPPORTED'
   /** The candidate or the store is closed. */
   | 'CLOSED'
@@ -103,7 +103,7 @@ export class UnsafeStoreError extends IncumbentError {
   declare readonly code: 'UNSAFE_STORE';
 }
 
-/** This build, store or server version cannot do what is asked. */
+/** This build, store or server version does not support the request. */
 export class UnsupportedError extends IncumbentError {
   declare readonly code: 'UNSUPPORTED';
 }

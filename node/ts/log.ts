@@ -63,7 +63,7 @@ export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, op
     }
   };
   const mine = new addon.LogTap((row) => {
-    // A record that was under way when the tap was closed.
+    // The record was on its way when the tap was closed.
     if (tap !== mine) {
       return;
     }

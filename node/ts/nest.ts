@@ -62,14 +62,14 @@ export function LeaderOnly(
   const place = Symbol.for(String(typeof token === 'string' ? token : 'incumbent candidate'));
   return (target, _, descriptor) => {
     const method = descriptor.value;
-    // Checks what is given where it is written.
+    // Checks the arguments where the decorator is written.
     leaderOnly(() => undefined, method as () => Promise<unknown>, options);
     Inject(token)(target, place);
     const guarded = function (this: { [place]?: Candidate }, ...args: unknown[]): Promise<unknown> {
       return leaderOnly(() => this[place], method as (...args: unknown[]) => Promise<unknown>, options).apply(this, args);
     };
     Object.defineProperty(guarded, 'name', { value: method?.name });
-    // What decorators below this one left, such as the times of a scheduler.
+    // Copies what decorators below this one left, such as a scheduler's times.
     const metadata = Reflect as unknown as Metadata;
     for (const key of metadata.getMetadataKeys(method as object)) {
       metadata.defineMetadata(key, metadata.getMetadata(key, method as object), guarded);

@@ -127,7 +127,7 @@ function stopping(
     isWarned = true;
     const message =
       'runAsLeader in a worker thread: Node gives signals to the main thread only, and none of them ends this run; ' +
-      'pass `signal` and abort it, or `stopOn: []` where the run ends by itself';
+      'pass `signal` and abort it, or `stopOn: []` if the run ends on its own';
     process.emitWarning(message, { type: 'IncumbentWarning', code: 'INCUMBENT_NO_SIGNALS' });
   }
   const controller = new AbortController();

@@ -5,7 +5,7 @@ import type { WaitLimits } from './notifier.js';
 import * as refusals from './refusals.js';
 import type { Term } from './term.js';
 
-/** A length of time: a number of milliseconds, or a text such as `"10s"` or `"500ms"`. */
+/** A length of time: a number of milliseconds, or a string such as `"10s"` or `"500ms"`. */
 export type Length = number | string;
 
 /** The parameters of a store's URL, as settings. */
@@ -29,35 +29,35 @@ export interface UrlSettings {
   /** SQLite: states that only this machine reaches the file on FUSE, and that file locks work there. */
   fuse?: boolean | undefined;
   /**
-   * NATS: the name of a context of the `nats` tool, which has the settings that the URL leaves out; by default none;
-   * without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context. It is in
-   * `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/`.
+   * NATS: a context of the `nats` tool, for settings that the URL leaves out; by default none; without a host
+   * (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context. It is in `$XDG_CONFIG_HOME/nats/context/` or
+   * `~/.config/nats/context/`.
    */
   context?: string | undefined;
   /** NATS: a file with credentials. */
   creds?: string | undefined;
-  /** NATS: a file with the seed of an nkey. */
+  /** NATS: a file with an nkey seed. */
   nkey?: string | undefined;
   /** NATS: a token. */
   token?: string | undefined;
-  /** NATS: whether TLS comes before the server's greeting. */
+  /** NATS: whether TLS starts before the server's greeting. */
   tlsFirst?: boolean | undefined;
-  /** NATS: the prefix of the subjects of answers, if permissions require one; by default `_INBOX`. */
+  /** NATS: the subject prefix for answers, if permissions require one; by default `_INBOX`. */
   inboxPrefix?: string | undefined;
   /** NATS: the JetStream domain. */
   domain?: string | undefined;
-  /** NATS: the prefix of the subjects of the JetStream API; by default `$JS.API`. */
+  /** NATS: the subject prefix of the JetStream API; by default `$JS.API`. */
   apiPrefix?: string | undefined;
   /**
-   * NATS: whether to also use servers of the cluster that the connected server names; by default true; false over
-   * websockets. `false` if they advertise addresses that cannot be reached from here.
+   * NATS: whether to also use other servers of the cluster, as reported by the connected one; by default true; false
+   * over websockets. `false` if they advertise addresses that cannot be reached from here.
    */
   discover?: boolean | undefined;
   /** NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s. */
   pingInterval?: Length | undefined;
   /**
-   * Kafka: the leader topic, in which {group} is replaced by the group; by default {group}.neli. In a URL the braces
-   * are `%7B` and `%7D`.
+   * Kafka: the name of the leader topic; {group} in it is replaced by the group's name; by default {group}.neli. In a
+   * URL the braces are `%7B` and `%7D`.
    */
   topic?: string | undefined;
   /**
@@ -71,8 +71,8 @@ export interface UrlSettings {
    */
   protocol?: string | undefined;
   /**
-   * Kafka: a static id of this process, which keeps its partition if it restarts within its session. Each process needs
-   * its own.
+   * Kafka: a static member id; a process that restarts within its session keeps its partition. Each process needs its
+   * own.
    */
   instanceId?: string | undefined;
   /** Kafka: whether members that use goNELI share the groups. */
@@ -106,12 +106,12 @@ export interface InitSettings extends UrlSettings, WaitLimits {
   /** NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own. */
   lease?: Length | undefined;
   /**
-   * NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing
-   * one keeps its own.
+   * NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one keeps
+   * its own.
    */
   replicas?: number | undefined;
   /**
-   * NATS: the most bytes of the bucket, if the account requires a limit; 65536 at least; by default none for a new
+   * NATS: the bucket's size limit in bytes, if the account requires one; at least 65536; by default none for a new
    * bucket; an existing one keeps its own.
    */
   maxBytes?: number | undefined;
@@ -136,8 +136,8 @@ export type DrainHandler = (term: Term, deadline: number) => unknown;
 export interface CampaignSettings extends WaitLimits {
   // generated: candidate
   /**
-   * The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the
-   * host and the process. Each candidate of an election has a different one.
+   * The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by default
+   * the host and the process. Each candidate of an election has a different one.
    */
   name?: string | undefined;
   /** The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more. */
@@ -232,7 +232,7 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
   }
   const { metadata } = given;
   if (metadata !== undefined && !isRecord(metadata)) {
-    throw refused(metadata, 'metadata', 'an object of texts');
+    throw refused(metadata, 'metadata', 'an object of strings');
   }
   return given;
 }
@@ -271,7 +271,7 @@ export function limitsIn(given: Record<string, unknown>): WaitLimits {
     signal: signalIn({ signal }),
     timeout: timeout === undefined ? undefined : number(timeout, 'timeout', 'milliseconds'),
   };
-  // Before anything has begun that would have to be undone.
+  // Checked before anything begins that would have to be undone.
   limits.signal?.throwIfAborted();
   return limits;
 }

@@ -22,7 +22,7 @@ export function whenAborted(signal: AbortSignal, call: () => void): () => void {
   const { calls, listener } = shared;
   // Adding a listener twice has no effect.
   signal.addEventListener('abort', listener);
-  // An object of its own for each call, as two may pass the same function.
+  // Each call gets its own object, because two calls may pass the same function.
   const mine = (): void => call();
   calls.add(mine);
   return () => {
@@ -45,7 +45,7 @@ export function whenSignalled(names: readonly NodeJS.Signals[], call: Received):
   for (const name of names) {
     const calls = received.get(name) ?? new Set();
     received.set(name, calls.add(mine));
-    // Also where the program removed all listeners meanwhile.
+    // Also works if the program has removed all listeners meanwhile.
     if (!process.listeners(name).includes(deliver)) {
       process.on(name, deliver);
     }

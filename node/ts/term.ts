@@ -179,8 +179,8 @@ export class Term {
       return;
     }
     const message =
-      `the drain of a term of ${JSON.stringify(this.election)} lasted for its whole time: the work of the term calls ` +
-      'term.ended(), and the drain waits for the work; wait for term.draining() or term.drainSignal in it';
+      `the drain of a term of ${JSON.stringify(this.election)} used up its whole time: the work of the term awaits ` +
+      'term.ended(), and the drain waits for the work; await term.draining() or term.drainSignal there instead';
     process.emitWarning(message, { type: 'IncumbentWarning', code: 'INCUMBENT_WORK_AWAITS_END' });
   }
 
@@ -264,7 +264,7 @@ function signalOf(operation: Operation, reason: (isAnswered: boolean) => Error |
   const { signal } = controller;
   // No limit on listeners: any number of requests may use the signal.
   setMaxListeners(0, signal);
-  // Not read from the signal: Deno's `abort` reads `aborted`.
+  // Does not read the signal, because Deno's `abort` reads `aborted`.
   let isAborted = false;
   const check = (isAnswered: boolean): boolean => {
     const error = isAborted ? undefined : reason(isAnswered);
@@ -274,7 +274,7 @@ function signalOf(operation: Operation, reason: (isAnswered: boolean) => Error |
     }
     return isAborted;
   };
-  // The event may be behind other callbacks in the loop's queue; the clock is not.
+  // The event may wait behind other callbacks in the loop's queue, but the clock does not.
   Object.defineProperty(signal, 'aborted', { configurable: true, enumerable: true, get: () => check(false) });
   Object.defineProperty(signal, 'throwIfAborted', {
     configurable: true,

@@ -135,7 +135,7 @@ async def idle() -> None:
     progress("a thousand campaigns")
     settings: Any = {"name": "a", "lease": 3600, "splay": 0}
     async with await incumbent.connect("memory:") as store:
-        # One of each kind first, so that one-time loading is not counted.
+        # Runs one of each kind first, so that one-time loading is not counted.
         async with store.campaign("first", **settings) as first:
             await first.next_term()
 

@@ -58,7 +58,7 @@ impl LoopProbe {
         Self {
             probe: incumbent_ffi::loop_probe(move || {
                 let ask = Arc::clone(&ask);
-                // None: the interpreter is shutting down.
+                // `None` means that the interpreter is shutting down.
                 Box::new(move || {
                     Python::try_attach(|py| call(py, &ask));
                 })

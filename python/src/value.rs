@@ -70,7 +70,7 @@ pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         // An integer too large for a float is outside of every range.
         return Ok(Value::Number(given.extract().unwrap_or(f64::INFINITY)));
     }
-    // A text that is not Unicode is no setting: replacing the bad character would make it another name.
+    // Text that is not Unicode is no setting, because replacing the bad character would change the name.
     if let Some(text) = given.cast::<PyString>().ok().and_then(|text| text.to_str().ok()) {
         return Ok(Value::Text(text.to_owned()));
     }
@@ -105,7 +105,7 @@ pub(crate) fn raised(py: Python<'_>, error: Error) -> PyErr {
         .and_then(|make| make.call1(py, (error.code.text(), error.message(DIALECT), error.causes, reason)));
     match made {
         Ok(exception) => PyErr::from_value(exception.into_bound(py)),
-        // An incomplete package: its own error is more useful.
+        // The package is incomplete, and its own error is more useful.
         Err(error) => error,
     }
 }

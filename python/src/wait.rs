@@ -47,7 +47,7 @@ pub(crate) fn waited(
 /// Makes a wake that calls `callable`; no caller could handle its errors.
 pub(crate) fn wake(callable: Py<PyAny>) -> incumbent_ffi::Wake {
     Box::new(move || {
-        // None: the interpreter is shutting down.
+        // `None` means that the interpreter is shutting down.
         Python::try_attach(|py| {
             call(py, &callable);
             drop(callable);

@@ -51,9 +51,9 @@ async def test_cancelling_leaves_everything_in_order(name, turns):
     outcome = (await soon(asyncio.gather(task, return_exceptions=True)))[0]
     assert outcome is None or not isinstance(outcome, Exception), outcome
     if isinstance(outcome, (incumbent.Candidate, incumbent.Store)):
-        # It was there before the cancellation: the test has it, and closes it.
+        # The result arrived before the cancellation, so the test has it and closes it.
         await soon(outcome.close())
-    # After any request: the store works, or is closed as requested, and the key can be acquired again.
+    # After any such request, the store works, or is closed as requested, and the key can be acquired again.
     if name == "store_close":
         await soon(store.close())
         return
@@ -68,7 +68,7 @@ async def reach(candidate, state):
         if event == incumbent.StateChanged(state):
             return
         if (event, state) == (incumbent.StateChanged(State.LEADING), State.ACQUIRING):
-            # It has passed already, and comes again.
+            # That moment has already passed, and comes again.
             await candidate.resign()
 
 
@@ -117,7 +117,7 @@ async def cut_off(store, faults):
 
 async def leading_or_not(store, faults):
     faults.heal()
-    # It cannot release the key, and its successor waits for the end of the lease.
+    # It cannot release the key, so its successor waits for the end of the lease.
     candidate = await store.campaign("jobs", **RENEWED)
     await soon(candidate.next_term())
     faults.partition()

@@ -99,7 +99,7 @@ def test_a_task_is_not_sent_where_the_term_has_ended_meanwhile(app, scripted_ele
     scheduler._begun = election.candidate.term
     assert scheduler.apply_async(entry).id
     election.revoke()
-    with pytest.raises(SchedulingError, match="often is not sent: this process leads no more"):
+    with pytest.raises(SchedulingError, match="often is not sent: this process no longer leads"):
         scheduler.apply_async(entry)
     # The entry is as it was.
     assert "headers" not in entry.options

@@ -109,7 +109,7 @@ def test_credentials_that_cannot_be_read_are_said_and_not_shown(tmp_path):
         ({"lease": -1}, "lease is -1, and must be a number of seconds or a timedelta"),
         ({"lease": timedelta(seconds=-1)}, "must be a number of seconds or a timedelta"),
         ({"lease": [1]}, "lease is a list"),
-        ({"name": 7}, "name is 7, and must be a text"),
+        ({"name": 7}, "name is 7, and must be a string"),
         ({"preset": "slow"}, "standard"),
         ({"drain_time": "later"}, 'drain_time is "later", and must be a number of seconds'),
         ({"metadata": {"a": 1}}, 'metadata\\["a"\\] is 1'),

@@ -46,8 +46,8 @@ def test_a_bucket_that_differs_is_an_error_and_is_changed_only_when_asked_to(nat
     with pytest.raises(incumbent.UnsafeStoreError) as refused:
         incumbent.sync.init(url, lease=10)
     assert str(refused.value) == (
-        "the bucket is not as asked for: max_age (lease) is 5s, and should be 10s; prepare it with the same settings and "
-        "`update` set to change it"
+        "the bucket differs from the requested settings: max_age (lease) is 5s, and should be 10s; "
+        "to change it, prepare it again with the same settings and `update`"
     )
     changed = incumbent.sync.init(url, lease=10, update=True)
     assert (changed.updated, changed.lease, changed.differences) == (True, 10.0, (("max_age", "5s", "10s"),))
@@ -57,10 +57,10 @@ def test_a_bucket_that_differs_is_an_error_and_is_changed_only_when_asked_to(nat
     ("url", "settings", "message"),
     [
         ("memory:", {}, "a store of this kind needs no preparation"),
-        ("sqlite:FILE", {"own_leases": True}, "`own_leases` is for a bucket of NATS, and this is a file: leave it out"),
-        ("sqlite:FILE", {"lease": 5}, "`lease` is for a bucket of NATS, and this is a file, where each candidate has its own"),
+        ("sqlite:FILE", {"own_leases": True}, "`own_leases` is only for NATS buckets, and this is a file: leave it out"),
+        ("sqlite:FILE", {"lease": 5}, "`lease` is only for NATS buckets, and this is a file, where each candidate has its own"),
         ("sqlite:FILE", {"election": "jobs"}, "\"jobs\" is an election, and this store is prepared as a whole"),
-        ("sqlite:FILE", {"fresh": True}, 'the preparation of a sqlite: store has no setting "fresh": known are new, lease,'),
+        ("sqlite:FILE", {"fresh": True}, 'the preparation of a sqlite: store has no setting "fresh": choose one of new, lease,'),
         ("nats://127.0.0.1:1/B", {"replicas": 2}, "replicas is 2, and must be 1, 3 or 5"),
         ("nats://127.0.0.1:1/B", {"new": "yes"}, 'new is "yes", and must be true or false'),
     ],

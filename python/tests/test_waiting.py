@@ -49,7 +49,7 @@ except incumbent.TimedOutError as error:
     print(error)
 """
     code_, output, errors = python("import incumbent\n" + code).ended()
-    assert (code_, output) == (0, "nothing came within 5 s\n")
+    assert (code_, output) == (0, "nothing arrived within 5 s\n")
     assert "the store cannot be reached, trying again: " in errors
     assert "waiting for the store, which does not answer yet; the setting fail_fast makes that" in errors
 
@@ -57,7 +57,7 @@ except incumbent.TimedOutError as error:
 async def test_opening_a_store_that_is_not_there_takes_no_longer_than_its_timeout():
     url = f"nats://127.0.0.1:{closed_port()}/B"
     begun = time.monotonic()
-    with pytest.raises(incumbent.TimedOutError, match=r"nothing came within 0\.2 s"):
+    with pytest.raises(incumbent.TimedOutError, match=r"nothing arrived within 0\.2 s"):
         await soon(incumbent.connect(url, timeout=0.2))
     with pytest.raises(incumbent.TimedOutError):
         async with incumbent.connect(url, timeout=0.2):

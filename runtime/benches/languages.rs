@@ -15,10 +15,10 @@ use incumbent::testing::ScriptedElection;
 use incumbent::{Candidate, Clock, Event, Leader};
 use incumbent_testkit::figure::{self, Figure, Sample};
 
-/// Calls in a run, and the number of runs. The quickest run counts.
+/// The number of calls in a run, and the number of runs. The quickest run counts.
 const CALLS: u32 = 10_000;
 const RUNS: usize = 100;
-/// Events, and the first ones, which are not counted because code is loaded and compiled meanwhile.
+/// The number of events, and how many of the first are not counted because code is loaded and compiled meanwhile.
 const EVENTS: usize = 2_000;
 const WARM: usize = 500;
 /// The time after which a reader is idle, as a program's reader usually is.

@@ -64,8 +64,8 @@ impl Candidate {
     /// Returns true if this candidate leads *now*.
     ///
     /// Every call compares the proven deadline with the clock: no lock, no I/O, and no trust in a timer. The answer
-    /// turns false by itself if the process was stopped for too long, and is never true in a forked child. It cannot
-    /// stop the clock between the answer and its use: if that matters, send the [token](crate::TermView::token) along.
+    /// turns false by itself if the process was stopped for too long, and is never true in a forked child. Time still
+    /// passes between the answer and its use: if that matters, send the [token](crate::TermView::token) along.
     pub fn is_leader(&self) -> bool {
         self.inner.shared.is_leader()
     }
@@ -75,14 +75,14 @@ impl Candidate {
         self.inner.shared.state()
     }
 
-    /// The present leader, as far as this candidate has seen.
+    /// The current leader, as far as this candidate knows.
     pub fn leader(&self) -> Option<Leader> {
         self.inner.shared.leader()
     }
 
     /// The present term; `None` while this candidate does not lead.
     ///
-    /// Like every [`Term`], it holds up a drain while it is kept.
+    /// Like every [`Term`], it holds up a drain until it is dropped.
     pub fn term(&self) -> Option<Term> {
         self.inner.shared.term()
     }
@@ -111,7 +111,7 @@ impl Candidate {
 
     /// Like [`events`](Self::events), but the term of a `Won` is held from the moment it is emitted, read or not: a
     /// drain waits until the event was read and its term dropped. For code that finishes a term's work when the term
-    /// drains: without this, the leader could leave before the win was read.
+    /// drains. With `events`, the leader could leave before the win was read.
     pub fn holding_events(&self) -> Events {
         self.inner.shared.subscribe(Subscriber::Holding)
     }
@@ -175,15 +175,15 @@ impl Candidate {
         })
     }
 
-    /// Sets whether this candidate is healthy. It begins healthy, [unless its options state
+    /// Sets whether this candidate is healthy. It starts healthy, [unless its options say
     /// otherwise](crate::CampaignOptions::healthy). An unhealthy candidate does not campaign; an unhealthy leader
     /// drains and leaves.
     pub fn set_healthy(&self, is_well: bool) {
         self.send(Command::Health(is_well));
     }
 
-    /// Accepts that tokens may start again after the store was reset, for a candidate that stays out
-    /// because of it ([`Warning::StoreReset`](crate::Warning::StoreReset)).
+    /// Accepts that tokens may start again after the store was reset, for a candidate that stays out because of the
+    /// reset ([`Warning::StoreReset`](crate::Warning::StoreReset)).
     ///
     /// Do this only if no system remembers the earlier tokens.
     pub fn accept_reset(&self) {

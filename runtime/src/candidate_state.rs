@@ -41,13 +41,13 @@ pub(crate) struct CandidateState {
 struct Inner {
     state: State,
     leader: Option<Leader>,
-    /// The present term, briefly preceded by a term whose `Lost` is not emitted yet.
+    /// The current term; briefly also the term before it, while its `Lost` is not emitted yet.
     held: Vec<Held>,
     /// The terms of a dropped candidate whose work may not have ended.
     left: Vec<TermView>,
     early: Vec<Warning>,
     readers: Vec<Reader>,
-    /// The campaign is over, at least for the handles: no more events are emitted.
+    /// The campaign is over, at least for its handles: no more events are emitted.
     over: bool,
 }
 
@@ -56,7 +56,7 @@ struct Reader {
     subscriber: Subscriber,
 }
 
-/// The kind of a reader of events, which decides how it holds terms.
+/// The kind of reader, which decides when it holds terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subscriber {
     /// Holds a term after it has read its `Won`.
@@ -179,7 +179,7 @@ impl CandidateState {
         if inner.over {
             drop(queue.end());
         } else {
-            // A caller that keeps waiting for a term while no event comes leaves no readers behind.
+            // A caller that repeatedly waits for a term while no event comes leaves no readers behind.
             inner.forget_gone_readers();
             // Usually the only one.
             inner.readers.reserve_exact(1);
@@ -191,9 +191,9 @@ impl CandidateState {
     /// Applies the events of one step of the campaign. Returns true if the work of a draining or ended term has ended,
     /// because no handle holds the term.
     ///
-    /// The lease is published *before* any event: a reader of `Won` leads, and a reader of `Lost` does not. The reason of
-    /// a loss is set before that: a reader that sees that the term is over sees the reason too. One lock
-    /// covers the step, so that a new subscriber sees it as a whole.
+    /// The lease is published *before* any event: a reader of `Won` leads, and a reader of `Lost` does not. The reason
+    /// of a loss is set before that, so a reader that sees that the term is over also sees why. One lock covers the
+    /// step, so that a new subscriber sees it as a whole.
     pub(crate) fn update(
         &self,
         lease: Option<Lease>,
@@ -219,8 +219,8 @@ impl CandidateState {
         }
         for event in events {
             if is_over {
-                // A dropped candidate has no readers. Its work has seen that the term is over; the driver waits for the
-                // rest of that work.
+                // A dropped candidate has no readers. Its work can see that the term is over, and the driver waits
+                // until that work has ended.
                 if let campaign::Event::Draining { term, .. } | campaign::Event::Lost { term, .. } = event {
                     let left = inner.left.iter().find(|left| left.token() == term.token);
                     if left.is_none_or(TermView::work_ended) {

@@ -10,7 +10,7 @@ use incumbent_core::campaign;
 use crate::queue::{QueueItem, Subscription};
 use crate::term::Term;
 
-/// An event of a candidate: the campaign's own, with a handle of the term.
+/// An event of a candidate: that of its campaign, with a handle of the term.
 pub type Event<T = Term> = campaign::Event<T>;
 
 /// The events of a candidate, starting when [`Candidate::events`](crate::Candidate::events) is called.
@@ -32,7 +32,7 @@ impl Events {
         StreamExt::next(self).await
     }
 
-    /// The number of events that were removed because this reader did not keep up.
+    /// The number of events that were removed because this reader was too slow.
     pub fn missed(&self) -> u64 {
         self.0.missed()
     }
@@ -44,7 +44,7 @@ impl Stream for Events {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         self.0.poll_next_unpin(cx).map(|event| {
             event.map(|event| match event {
-                // In the queue an event does not hold its term; from now on the reader does.
+                // An event does not hold its term while it is in the queue; from now on the reader does.
                 Event::Won(term) => Event::Won(term.held()),
                 Event::Draining { term, until, reason } => {
                     Event::Draining { term: term.held(), until, reason }

@@ -122,7 +122,7 @@ impl Handlers {
 
     async fn run(mut self, mut events: Events, shared: Arc<CandidateState>) {
         let ends = self.panic_ends_term;
-        // If there is a handler for it, a drain waits until that handler has returned.
+        // If the event has a handler, a drain waits until that handler has returned.
         let mut held: Option<Term> = None;
         while let Some(event) = events.next().await {
             match event {

@@ -37,14 +37,14 @@ pub struct LoopProbe {
 struct Inner {
     ask: Box<dyn Fn() -> bool + Send + Sync>,
     state: Mutex<State>,
-    /// The loop has answered, or has ended.
+    /// Notified when the loop has answered or ended.
     changed: Notify,
 }
 
 struct State {
     /// The number of the loop's answers.
     answers: u64,
-    /// The last probe, and whether it is still unanswered.
+    /// The time of the last probe, and whether it is still unanswered.
     asked: Option<Instant>,
     is_unanswered: bool,
     /// The loop has ended: it can neither respond nor hang.
@@ -76,8 +76,8 @@ impl LoopProbe {
         self.inner.changed.notify_waiters();
     }
 
-    /// Returns when the loop has not answered for `limit`, with the number of its answers until then; never after it has
-    /// ended.
+    /// Returns once the loop has not answered for `limit`, with the number of its answers so far; never after the loop
+    /// has ended.
     async fn hangs(&self, limit: Duration) -> u64 {
         let quarter = limit / QUARTERS;
         loop {
@@ -86,8 +86,8 @@ impl LoopProbe {
                 let answered = state.asked.filter(|_| !state.is_unanswered);
                 (state.answers, answered.map(|asked| asked + quarter))
             };
-            // The loop answered less than a quarter ago, perhaps for another candidate: the next probe is due after
-            // that quarter.
+            // The loop answered less than a quarter of the limit ago, perhaps for another candidate, so the next probe
+            // is due when that quarter is over.
             if let Some(due) = due.filter(|due| *due > Instant::now()) {
                 tokio::time::sleep_until(due).await;
                 continue;
@@ -131,7 +131,7 @@ impl LoopProbe {
         is_there
     }
 
-    /// Returns when a loop that hung after this many answers responds again, or has ended. Any answer since the hang
+    /// Returns once a loop that hung after this many answers responds again or has ended. Any answer since the hang
     /// counts, even before this call: it may be the answer to the last probe.
     async fn responds(&self, hung_at: u64) {
         loop {
@@ -243,7 +243,7 @@ impl HealthCheck {
         let over = shared.over();
         let keep = self.keep_asking(Arc::clone(shared), driver);
         shared.spawn(async move {
-            // The check may never end, but the campaign does.
+            // The check may never return, but the campaign ends.
             over.run_until_cancelled(keep).await;
         });
     }
@@ -309,7 +309,7 @@ mod tests {
             self.asked.load(Ordering::SeqCst)
         }
 
-        /// Answers every probe, for that time.
+        /// Answers every probe during that time.
         async fn answers_for(&self, span: Duration) {
             let end = Instant::now() + span;
             while Instant::now() < end {
@@ -376,7 +376,7 @@ mod tests {
     async fn a_process_that_was_stopped_leaves_the_loop_the_time_it_had() {
         let event_loop = event_loop();
         let mut hangs = Box::pin(event_loop.probe.hangs(LIMIT));
-        // The loop is probed, and then nothing runs for an hour, neither the loop nor this side.
+        // The loop is probed, and then neither the loop nor this side runs for an hour.
         assert!(futures_util::poll!(&mut hangs).is_pending());
         tokio::time::advance(Duration::from_secs(3600)).await;
         assert!(futures_util::poll!(&mut hangs).is_pending(), "an hour is one quarter");
@@ -427,7 +427,7 @@ mod tests {
         let event_loop = event_loop();
         let hung_at = event_loop.probe.hangs(LIMIT).await;
         event_loop.probe.answered();
-        // The last probe is answered, and no other comes.
+        // The last probe is answered, and no further one comes.
         assert_eq!(event_loop.probe.responds(hung_at).now_or_never(), Some(()));
     }
 }

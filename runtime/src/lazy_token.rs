@@ -1,11 +1,11 @@
-//! A cancellation token that is made when a caller asks for it.
+//! A cancellation token that is created when a caller asks for it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use tokio_util::sync::CancellationToken;
 
-/// The token of an event that few callers wait for, though there may be very many terms and candidates: a token takes
+/// The token of an event that few callers wait for, although there may be very many terms and candidates: a token takes
 /// 112 bytes.
 #[derive(Default)]
 pub(crate) struct LazyToken {
@@ -17,8 +17,8 @@ impl LazyToken {
     /// The token, cancelled if [`cancel`](Self::cancel) was called.
     pub(crate) fn get(&self) -> &CancellationToken {
         let token = self.token.get_or_init(CancellationToken::new);
-        // This function and `cancel` each write one of the two values before reading the other one, so at least one of them
-        // cancels the token.
+        // This function and `cancel` each write one value before reading the other, so at least one of them cancels the
+        // token.
         fence(Ordering::SeqCst);
         if self.is_cancelled.load(Ordering::Relaxed) {
             token.cancel();

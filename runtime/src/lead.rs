@@ -1,4 +1,4 @@
-//! Work that is done only while leading.
+//! Work that runs only while this candidate leads.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -99,7 +99,7 @@ impl<E: fmt::Display> WorkResult for std::result::Result<(), E> {
     }
 }
 
-/// Resigns when the work is dropped while its term still runs.
+/// Resigns if the work is dropped while its term still runs.
 struct ResignOnDrop<'a> {
     candidate: &'a Candidate,
     ended: CancellationToken,

@@ -12,7 +12,7 @@ use crate::fork::ForkGuard;
 use crate::{Error, ErrorKind, Result};
 
 tokio::task_local! {
-    /// Set while user code runs that a draining term waits for.
+    /// Set while user code runs for which a draining term waits.
     static INSIDE: ();
 }
 
@@ -29,7 +29,7 @@ fn is_inside() -> bool {
 /// cannot end before that code does.
 pub struct LeaveRequest {
     waiting: Waiting,
-    /// Awaited inside the work that the leave waits for.
+    /// Whether it is awaited inside the work that the leave waits for.
     is_inside: bool,
 }
 
@@ -45,8 +45,8 @@ impl LeaveRequest {
         INSIDE.scope((), work).await
     }
 
-    /// Sends a request to leave to a driver by `send`, unless the process forked. A driver that ends before it answers
-    /// has closed the campaign, which fulfils a request that is `closing`.
+    /// Sends a request to leave to a driver by `send`, unless the process forked. If the driver ends before it answers,
+    /// it has closed the campaign, which fulfils a `closing` request.
     pub(crate) fn ask(closing: bool, fork_guard: ForkGuard, send: impl FnOnce(LeaveReplies)) -> Self {
         if fork_guard.is_forked() {
             return Self { waiting: Waiting::Refused(Some(forked())), is_inside: false };

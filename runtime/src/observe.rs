@@ -26,7 +26,7 @@ pub struct Observation {
     /// The holder, with the revision at which it was first observed and with its metadata; `None` while
     /// the election has no leader.
     pub leader: Option<Leader>,
-    /// The first observation of this state, on the store's clock.
+    /// When this state was first observed, on the store's clock.
     pub since: Instant,
 }
 
@@ -59,7 +59,7 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // In a forked child, the driver's thread may have held the locks of both when the process forked.
+        // The driver's thread may have held the locks of both when the process forked.
         if !self.store.is_forked() {
             self.seen.unsubscribe();
             // A driver that has ended observes nothing.

@@ -90,7 +90,7 @@ impl Store {
         let id = self.shared.next_campaign.fetch_add(1, Ordering::Relaxed);
         let shared = CandidateState::new(election.into(), options.candidate(), self.shared.clock.clone());
         let commands: Arc<dyn CommandSink> = Arc::new(CampaignHandle { id, driver: self.driver.clone() });
-        // Created before the driver knows it: if this future is dropped, the candidate is abandoned.
+        // Created before the driver knows it, so that the candidate is abandoned if this future is dropped.
         let candidate = Candidate::new(Arc::clone(&shared), Arc::clone(&commands));
         let (health, watched) = (options.health.clone(), options.watched.clone());
         let (reply, answer) = oneshot::channel();
@@ -216,7 +216,7 @@ impl Store {
         self.ask(|reply| Request::StoreInfo { reply }).await
     }
 
-    /// The requests of this store's candidates that are under way, and those that wait for other answers. The call
+    /// The requests of this store's candidates that are in flight, and those that wait for other answers. The call
     /// sends nothing to the store.
     ///
     /// # Errors
@@ -247,7 +247,7 @@ impl Store {
     /// Like [`close`](Self::close), but requests it at once, for code that does not wait for it.
     pub fn request_close(&self) -> LeaveRequest {
         LeaveRequest::ask(true, self.driver.fork_guard, |leave| {
-            // A driver that has ended drops the request, and with it the caller's receivers.
+            // A driver that has ended drops the request, and with it the senders for which the caller waits.
             let _ = self.driver.send(Request::Close(leave));
         })
     }
@@ -303,8 +303,8 @@ impl StoreBuilder {
         self
     }
 
-    /// The shortest lease that will be used. The connection's settings follow from it before any campaign: the interval
-    /// of its probes, and the time until it is given up. By default the store's suggestion.
+    /// The shortest lease that will be used. The connection's settings are derived from it before any campaign begins:
+    /// the interval of its probes, and the time until it is given up. By default the store's suggestion.
     pub fn expected_lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self

@@ -80,8 +80,8 @@ impl CampaignOptions {
         }
     }
 
-    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the
-    /// host and the process. Each candidate of an election has a different one.
+    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by
+    /// default the host and the process. Each candidate of an election has a different one.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -136,7 +136,7 @@ impl CampaignOptions {
         self
     }
 
-    /// The time that a leader has to finish its work when it leaves voluntarily; by default 10 s.
+    /// The time that a leader has to finish its work when it leaves on its own; by default 10 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = Some(drain);
         self
@@ -218,7 +218,7 @@ impl CampaignOptions {
         Ok(Forecast::new(self.settings(), store, info)?)
     }
 
-    /// The same on a store whose elections are queues, from what is known of its servers.
+    /// The same on a store whose elections are queues, given what is known of its servers.
     ///
     /// # Errors
     /// As [`forecast`](Self::forecast).

@@ -73,12 +73,12 @@ impl<T: QueueItem> Queue<T> {
 pub(crate) struct Subscription<T: QueueItem>(Arc<Queue<T>>);
 
 impl<T: QueueItem> Subscription<T> {
-    /// The number of items that were removed because the subscriber did not keep up.
+    /// The number of items that were removed because the subscriber was too slow.
     pub(crate) fn missed(&self) -> u64 {
         self.0.lock().missed
     }
 
-    /// Takes no more items, and drops the waiting ones.
+    /// Refuses further items, and drops the waiting ones.
     pub(crate) fn unsubscribe(&self) {
         let mut inner = self.0.lock();
         inner.unsubscribed = true;

@@ -44,7 +44,7 @@ use crate::lazy_token::LazyToken;
 /// ```
 pub struct Term {
     view: TermView,
-    /// True if the release waits for this handle.
+    /// Whether the release waits for this handle.
     holds: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct TermEnded {
 }
 
 impl Term {
-    /// A token that is cancelled the moment the term ends. Cancelling it yourself affects only its own listeners.
+    /// A token that is cancelled when the term ends. Cancelling it yourself affects only its own listeners.
     pub fn cancellation(&self) -> CancellationToken {
         self.view.0.ended.get().child_token()
     }
@@ -110,8 +110,8 @@ impl Drop for Term {
         if !self.holds {
             return;
         }
-        // This and the driver's check of a leaving term each write one of two values before reading the other,
-        // sequentially consistent. So at least one of them sees that no holder is left.
+        // This and the driver's check of a leaving term each write one of two values before reading the other, with
+        // sequential consistency. So at least one of them sees that no holder is left.
         let state = &self.view.0;
         let last = state.holders.fetch_sub(1, Ordering::SeqCst) == 1;
         if last && state.is_leaving.load(Ordering::SeqCst) {
@@ -162,7 +162,7 @@ impl std::error::Error for TermEnded {}
 pub struct TermView(Arc<TermState>);
 
 impl TermView {
-    /// The term for code that works for it: a drain waits for the returned handle.
+    /// A handle of the term for code that works for it: a drain waits for this handle.
     pub fn hold(&self) -> Term {
         self.0.holders.fetch_add(1, Ordering::SeqCst);
         Term { view: self.clone(), holds: true }
@@ -184,13 +184,13 @@ impl TermView {
         self.0.started
     }
 
-    /// The time since the `Won`, whether or not the term is over by now.
+    /// The time since the `Won`, whether or not the term has ended.
     pub fn age(&self) -> Duration {
         self.0.clock.now().since(self.0.started)
     }
 
-    /// The end of the lease as proven so far, on the store's clock; renewals extend it. Once the term has ended, the
-    /// clock's origin.
+    /// The end of the lease as proven so far, on the store's clock; renewals extend it. The clock's origin once the
+    /// term has ended.
     pub fn deadline(&self) -> Instant {
         Instant::from_nanos(self.0.deadline.load(Ordering::Acquire))
     }
@@ -209,7 +209,8 @@ impl TermView {
 
     /// The reason for the end of the term; `None` while it lasts.
     ///
-    /// It can be `None` for a moment after [`is_current`](Self::is_current) turned false by the clock.
+    /// It can be `None` for a moment after [`is_current`](Self::is_current) turned false because the clock passed the
+    /// deadline.
     pub fn reason(&self) -> Option<Reason> {
         self.0.reason.get().copied()
     }
@@ -241,7 +242,7 @@ impl TermView {
     }
 
     /// Reports that the work of the term has ended, even if clones are kept: a draining term ends now, and a term that
-    /// was lost because its drain time was over is released. Otherwise does nothing.
+    /// was lost because its drain time ran out is released. Otherwise does nothing.
     pub fn drained(&self) {
         self.send(Command::Drained(self.token()));
     }
@@ -385,7 +386,7 @@ struct TermState {
     /// In nanoseconds; zero once the term is over.
     deadline: AtomicU64,
     holders: AtomicUsize,
-    /// The term drains, or has ended: the driver waits for the last holder.
+    /// Whether the term drains or has ended, so that the driver waits for the last holder.
     is_leaving: AtomicBool,
     drains_until: OnceLock<Instant>,
     draining: LazyToken,
@@ -395,8 +396,8 @@ struct TermState {
 
 /// Returns true if a deadline is still ahead, in the process that acquired it.
 ///
-/// The deadline is loaded *before* the clock is read, so the answer holds for the moment of the load, however long the
-/// thread is stopped between the two.
+/// The deadline is loaded *before* the clock is read, so the answer is true of the moment of the load, however long the
+/// thread is stopped in between.
 pub(crate) fn leads(deadline: &AtomicU64, clock: &Clock, fork_guard: ForkGuard) -> bool {
     let deadline = deadline.load(Ordering::Acquire);
     clock.now().as_nanos() < deadline && !fork_guard.is_forked()

@@ -24,7 +24,7 @@ fn now<F: Future>(work: F) -> Option<F::Output> {
     work.now_or_never()
 }
 
-/// Asks everything that a child may ask. Each is answered at once, because no thread could answer later. Returns the
+/// Asks everything that a child may ask. Each answer comes at once, because no thread could answer later. Returns the
 /// number of the first wrong answer, or 0.
 fn wrong_answer(store: &Store, candidate: &Candidate, term: &Term) -> i32 {
     let is_forked = |error: &incumbent::Error| error.kind() == ErrorKind::Forked;
@@ -81,7 +81,7 @@ async fn a_forked_child_is_not_the_leader_and_its_parent_still_is() {
     let goal = term.deadline() + LEASE / 2;
     assert_eq!(in_a_child(|| wrong_answer(&store, &candidate, &term)), 0);
     let dropped = in_a_child(|| {
-        // SAFETY: each is dropped once in this process, which leaves by `_exit`.
+        // SAFETY: each is dropped only once in this process, which leaves by `_exit`.
         unsafe {
             drop(std::ptr::read(&raw const term));
             drop(std::ptr::read(&raw const candidate));

@@ -1,6 +1,6 @@
 //! Makes components from core modules, composes them, and lists their imports and exports.
 //!
-//! A crate apart from `xtask`, because its dependencies are large and `xtask` has to build in seconds.
+//! This is a separate crate, because its dependencies are large and `xtask` has to build in seconds.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Checks the WIT: it is complete and documented, and tools keep all of it.
+//! Checks that the WIT is complete and documented, and that tools lose nothing of it.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
@@ -44,7 +44,7 @@ fn items(resolve: &Resolve, package: PackageId) -> Vec<(String, Docs, Option<Sta
             let def = &resolve.types[*id];
             let place = format!("{name}.{type_name}");
             let parts: Vec<(&String, &Docs)> = match &def.kind {
-                // A name used from another interface; it is checked there.
+                // A name from another interface, which is checked there.
                 TypeDefKind::Type(Type::Id(_)) => continue,
                 TypeDefKind::Record(record) => record.fields.iter().map(|f| (&f.name, &f.docs)).collect(),
                 TypeDefKind::Variant(variant) => variant.cases.iter().map(|c| (&c.name, &c.docs)).collect(),

@@ -22,7 +22,7 @@ pub(crate) struct Engine {
     /// The thread of the runtime ends when this is dropped.
     _running: oneshot::Sender<()>,
     pub(crate) wakes: WakeThread,
-    /// A thread of its own: slow logging must not delay an event loop.
+    /// Log records get their own thread, because slow logging must not delay an event loop.
     logs: OnceLock<Option<WakeThread>>,
     /// Records that are not taken yet, for a language that takes them.
     pub(crate) records: Records,
@@ -36,8 +36,8 @@ pub(crate) struct Open {
     pub(crate) candidates: Vec<Weak<ProcessBound<incumbent::Candidate>>>,
 }
 
-/// The engine of this process, or of its parent. Never freed: a forked child cannot know what the parent's threads were
-/// doing with it.
+/// The engine of this process, or of its parent. Never freed, because a forked child cannot know what the parent's
+/// threads were doing with it.
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Engine {
@@ -99,7 +99,7 @@ impl Engine {
         self.logs.get_or_init(|| WakeThread::start("incumbent-log").ok()).as_ref()
     }
 
-    /// Stops calling wakes. After it returns none runs, except a wake that took longer than `limit`.
+    /// Stops calling wakes. After this returns no wake runs, except one that took longer than `limit`.
     pub(crate) fn stop(&self, limit: Duration) {
         self.wakes.stop(limit);
         if let Some(logs) = self.logs.get().and_then(Option::as_ref) {
@@ -153,7 +153,7 @@ pub fn is_running() -> bool {
     Engine::running().is_some()
 }
 
-/// Releases every key that this process holds, and stops calling wakes. The last call of a language before it exits.
+/// Releases every key that this process holds, and stops calling wakes. A language calls this last, before it exits.
 ///
 /// Does not wait for drains, since the code that would finish the work no longer runs. Returns once the keys are
 /// released, or after `limit`; at once if nothing was ever opened, and in a forked child.
@@ -168,7 +168,7 @@ pub fn shut_down(limit: Duration) {
     for candidate in candidates.iter().filter_map(|candidate| candidate.get("candidate").ok()) {
         leave.push(leaving(candidate.request_close(), false));
         if let Some(term) = candidate.term() {
-            // Handled after the close, which has started the drain.
+            // This is handled after the close, which has started the drain.
             term.drained();
         }
     }

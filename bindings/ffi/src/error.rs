@@ -72,7 +72,7 @@ pub struct Error {
     pub text: Text,
     /// The causes, the nearest first.
     pub causes: Vec<String>,
-    /// The reason of a term that ended, if that is the error.
+    /// The reason for which a term ended, if that is the error.
     pub reason: Option<Reason>,
 }
 

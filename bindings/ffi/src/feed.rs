@@ -27,7 +27,7 @@ impl Source for incumbent::Events {
 
 impl Source for incumbent::Observer {}
 
-/// A source whose items are converted for a language.
+/// A source that converts its items for a language.
 trait Converted<T>: Stream<Item = T> + Send + Unpin {
     fn missed(&self) -> u64;
 }
@@ -40,8 +40,8 @@ impl<S: Source, T, F: FnMut(S::Item) -> T + Send> Converted<T> for Map<S, F> {
 
 /// A stream of items, in order; each item goes to one taker.
 ///
-/// The protocol is the same as for an [`Operation`](crate::Operation): take; if there is nothing, wait until it is
-/// [ready](Self::ready), or register a wake there; then repeat.
+/// The protocol is the same as for an [`Operation`](crate::Operation): take an item; if there is none, wait until the
+/// feed is [ready](Self::ready), or register a wake there; then repeat.
 pub struct Feed<T> {
     source: ProcessBound<Mutex<Option<Box<dyn Converted<T>>>>>,
     ready: Arc<Ready>,
@@ -64,7 +64,7 @@ impl<T: 'static> Feed<T> {
         source: S,
         convert: impl FnMut(S::Item) -> T + Send + 'static,
     ) -> Result<Self> {
-        // Ready from the start: the source notifies nothing before the first `take` has polled it.
+        // Ready from the start, because the source notifies nothing before the first `take` has polled it.
         let ready = Ready::new(Engine::get()?);
         ready.wake_by_ref();
         Ok(Self { source: ProcessBound::new(Mutex::new(Some(Box::new(source.map(convert))))), ready })
@@ -85,7 +85,7 @@ impl<T: 'static> Feed<T> {
             Poll::Ready(None) => NextItem::End,
             Poll::Pending => return Ok(NextItem::Pending),
         };
-        // Wakes other waiters, since there may be more: an item that was there already wakes no one else.
+        // Wakes other waiters, since there may be more items, and items that were already there wake no other waiter.
         self.ready.wake_by_ref();
         Ok(taken)
     }
@@ -163,7 +163,7 @@ mod tests {
         assert!(feed.ready().wake_inline(Box::new(|| panic!("on purpose"))));
         assert!(feed.ready().wake_inline(Box::new(move || woke.send(std::thread::current().id()).unwrap())));
         sender.send(1).unwrap();
-        // Already there, so called on this very thread.
+        // The item is already there, so the wake is called on this thread.
         assert_eq!(woken.try_recv(), Ok(std::thread::current().id()));
         assert!(!feed.ready().wake_inline(Box::new(|| ())), "it is there already");
     }

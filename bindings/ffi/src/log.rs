@@ -13,7 +13,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use crate::Result;
 use crate::engine::Engine;
 
-/// The most records that wait to be handed on or taken; further ones are dropped and counted.
+/// The most records that may wait to be handed on or taken; further ones are dropped and counted.
 const BACKLOG: usize = 1024;
 
 /// The level of a record.
@@ -125,7 +125,7 @@ impl Records {
         waiting.records.drain(..).collect()
     }
 
-    /// Keeps nothing more; the records that are there can still be taken.
+    /// Stops keeping records; those already kept can still be taken.
     pub(crate) fn end(&self) {
         self.lock().is_over = true;
         self.came.notify_all();

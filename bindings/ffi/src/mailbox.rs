@@ -39,7 +39,7 @@ impl Mailbox {
             causes: vec![error.to_string()],
             ..Error::new(
                 ErrorKind::Broken,
-                "the operating system refuses a file descriptor; raise the limit of open files",
+                "the operating system has no file descriptor left; raise the limit on open files",
             )
         };
         let (inside, outside) = UnixStream::pair().map_err(refused)?;

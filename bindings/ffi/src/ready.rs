@@ -23,7 +23,7 @@ struct State {
     waiters: Vec<Waiter>,
 }
 
-/// A waiter, by the way in which it is notified.
+/// A waiter, and how it is notified.
 enum Waiter {
     /// By a call, on the wake thread.
     Called(Wake),
@@ -44,17 +44,17 @@ impl Ready {
         Arc::new(Self { engine: None, state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// Returns true if nothing can notify it any more, because the process forked.
+    /// Returns true if nothing can notify this any more, because the process forked.
     pub(crate) fn is_forked(&self) -> bool {
         self.engine.is_some_and(Engine::is_forked)
     }
 
-    /// Forgets that it was woken; the caller then checks.
+    /// Forgets that it was woken; the caller checks next.
     pub(crate) fn reset(&self) {
         self.lock().is_ready = false;
     }
 
-    /// Drops the waiters that were not notified, and what they hold: perhaps this very value.
+    /// Drops the waiters that were not notified, and whatever they own, which may include this value itself.
     pub(crate) fn forget(&self) {
         let waiters = std::mem::take(&mut self.lock().waiters);
         drop(waiters);
@@ -65,7 +65,7 @@ impl Ready {
         if self.is_forked() {
             return true;
         }
-        // A limit beyond the clock's range is none.
+        // A limit beyond the clock's range counts as no limit.
         let until = limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut state = self.lock();
         while !state.is_ready {
@@ -83,8 +83,8 @@ impl Ready {
         true
     }
 
-    /// Calls `wake`, on the wake thread, when there may be something to take. If there may be already, drops `wake` and
-    /// returns false: the caller takes.
+    /// Calls `wake`, on the wake thread, when there may be something to take. If there may already be something, drops
+    /// `wake` and returns false, and the caller takes at once.
     pub fn wake(&self, wake: Wake) -> bool {
         self.add(Waiter::Called(wake))
     }

@@ -54,8 +54,8 @@ impl Store {
         })
     }
 
-    /// Observes the election of that key without taking part. `convert` gets each observation and the time for which it
-    /// has held when it is taken.
+    /// Observes the election of that key without taking part. `convert` gets each observation, and how long it had been
+    /// true when it is taken.
     pub fn observe<T: 'static>(
         &self,
         election: String,
@@ -116,7 +116,7 @@ impl Store {
 }
 
 /// Prepares a store for elections, as `incumbent init` does, with the settings from
-/// [`settings::init`](crate::settings::init). A bucket that is not as asked for is an error.
+/// [`settings::init`](crate::settings::init). A bucket that differs from the requested settings is an error.
 pub fn init(init: Init) -> Operation<InitReport> {
     Operation::start(async move {
         let Init { store, options } = init;
@@ -146,7 +146,7 @@ async fn on_own_thread<T: Send + 'static>(work: impl Future<Output = T> + Send +
     done.await.map_err(|_| Error::new(ErrorKind::Broken, "the thread that prepared the store has ended"))
 }
 
-/// The error for a bucket that is not as asked for.
+/// The error for a bucket that differs from the requested settings.
 fn differs(report: &InitReport) -> Error {
     let shown = |difference: &Difference| {
         let Difference { setting, is, should, .. } = difference;
@@ -155,10 +155,11 @@ fn differs(report: &InitReport) -> Error {
     };
     let differences: Vec<_> = report.differences.iter().map(shown).collect();
     let remedy = if report.is_correctable() {
-        "prepare it with the same settings and `update` set to change it"
+        "to change it, prepare it again with the same settings and `update`"
     } else {
         "NATS does not allow all of these changes: delete the bucket and prepare it again"
     };
-    let message = format!("the bucket is not as asked for: {}; {remedy}", differences.join("; "));
+    let message =
+        format!("the bucket differs from the requested settings: {}; {remedy}", differences.join("; "));
     Error::new(ErrorKind::UnsafeStore, message)
 }

@@ -23,7 +23,7 @@ impl Term {
     /// The reason for which the term ended; `None` while it lasts. A term whose deadline has passed unproven is
     /// `Expired`, even before the event is emitted.
     pub fn reason(&self) -> Option<Reason> {
-        // Read in this order: the reason is set before the term ceases to be current.
+        // Read in this order, because the reason is set before the term stops being current.
         if self.is_current() { None } else { Some(self.0.reason().unwrap_or(Reason::Expired)) }
     }
 
@@ -85,7 +85,7 @@ impl Hold {
         drop(self.held.release());
     }
 
-    /// Returns true if it still holds.
+    /// Returns true if this still holds the term.
     ///
     /// # Errors
     /// `Forked` in a forked child, `Closed` once it was released.

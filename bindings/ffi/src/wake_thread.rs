@@ -30,7 +30,7 @@ pub(crate) struct WakeThread {
     guard: Arc<CallGuard>,
 }
 
-/// A record of the wake that is running, and of a stop after which none may start.
+/// The wake that is running, and whether further wakes were forbidden.
 #[derive(Default)]
 struct CallGuard {
     state: Mutex<State>,
@@ -51,7 +51,7 @@ impl WakeThread {
         std::thread::Builder::new().name(name.into()).spawn(move || {
             for wake in receiver {
                 if !calls.begin() {
-                    // Stopped: nothing is called any more.
+                    // It was stopped, so nothing is called any more.
                     break;
                 }
                 // A wake that panics is a bug of the binding; the wakes after it are still called.
@@ -71,7 +71,7 @@ impl WakeThread {
     /// Calls `wake` on this thread, unless it was [stopped](Self::stop).
     pub(crate) fn call_inline(&self, wake: Wake) {
         if !self.guard.lock().is_stopped {
-            // As on the thread: a bug of the binding must not end a campaign.
+            // As on the thread, a bug of the binding must not end a campaign.
             let _ = catch_unwind(AssertUnwindSafe(wake));
         }
     }
@@ -81,7 +81,7 @@ impl WakeThread {
         let until = Instant::now() + limit;
         let (last, called) = mpsc::channel::<()>();
         self.call(Box::new(move || drop(last)));
-        // Dropping the sender ends this wait, whether the wake was called or not.
+        // Dropping the sender ends this wait, whether or not the wake was called.
         let _ = called.recv_timeout(limit);
         let mut state = self.guard.lock();
         state.is_stopped = true;

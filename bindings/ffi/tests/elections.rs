@@ -25,7 +25,7 @@ fn store() -> Store {
 fn candidate(store: &Store, name: &str) -> Candidate {
     let settings = vec![
         ("name".to_owned(), Value::Text(name.into())),
-        // It does not end just because the machine is busy.
+        // The lease does not end just because the machine is busy.
         ("lease".to_owned(), Value::Number(60.0)),
         ("splay".to_owned(), Value::Number(0.0)),
     ];
@@ -87,7 +87,7 @@ fn a_resignation_from_inside_of_the_work_answers_once_the_drain_has_begun() {
 
 #[test]
 fn a_closing_from_inside_of_the_work_answers_once_the_drain_was_reported() {
-    // Repeated, because the order of the two once depended on chance.
+    // Repeated, because the order of the two used to depend on chance.
     for _ in 0..50 {
         let store = store();
         let candidate = candidate(&store, "a");

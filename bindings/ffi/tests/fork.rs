@@ -1,4 +1,4 @@
-//! A forked child has handles that do not lead, and can have an engine of its own.
+//! A forked child has handles that do not lead, and can start its own engine.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests panic as tests do")]
@@ -31,7 +31,7 @@ struct Parent {
     candidate: Candidate,
     events: Feed<Event<Term>>,
     hold: Hold,
-    /// A call whose answer the child does not get.
+    /// A call whose answer never reaches the child.
     pending: Operation<Option<Hold>>,
 }
 
@@ -108,7 +108,7 @@ fn a_child_is_refused_everything_by_handles_of_its_parent_who_leads_on() {
 fn a_child_may_drop_its_parents_handles_and_shut_down_and_the_parent_keeps_leading() {
     let parent = Parent::leading();
     let code = in_a_child(|| {
-        // SAFETY: dropped once in this process, which leaves by `_exit`.
+        // SAFETY: dropped only once in this process, which leaves by `_exit`.
         drop(unsafe { std::ptr::read(&raw const parent) });
         shut_down(LIMIT);
         0

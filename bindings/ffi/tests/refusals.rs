@@ -35,13 +35,13 @@ mod etcd;
 #[path = "../../../stores/kafka/src/refusals.rs"]
 mod kafka;
 
-/// The way in which a language hands settings over, and spells their names.
+/// How a language hands over settings, and spells their names.
 #[derive(Clone, Copy)]
 struct Language {
     name: &'static str,
     dialect: Dialect,
     names: Names,
-    /// Its values have types, and a parameter of a URL comes in the URL.
+    /// Its values have types, and parameters of a URL are written in the URL.
     is_typed: bool,
 }
 
@@ -62,12 +62,12 @@ const LANGUAGES: [Language; 6] = [
     typed("components", Names::Kebab),
 ];
 
-/// The languages in which something is refused.
+/// The languages that have a refusal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
-    /// In those whose values come without types.
+    /// In languages whose values come without types.
     Bindings,
-    /// In all but the components, which have no such store.
+    /// In all languages except the components, which have no such store.
     Stores,
     Everywhere,
     Components,

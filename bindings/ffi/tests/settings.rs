@@ -42,7 +42,7 @@ fn a_bare_number_counts_what_the_language_counts() {
 #[test]
 fn a_value_that_is_no_length_of_time_is_refused_with_what_is() {
     let accepted =
-        "must be a number of seconds or a timedelta, not negative; or a text such as \"10s\" or \"500ms\"";
+        "must be a number of seconds or a timedelta, not negative; or a string such as \"10s\" or \"500ms\"";
     for (value, shown) in [
         (Value::Number(-1.0), "-1"),
         (Value::Number(f64::NAN), "NaN"),
@@ -61,9 +61,11 @@ fn a_value_that_is_no_length_of_time_is_refused_with_what_is() {
 #[test]
 fn an_unknown_name_is_refused_with_the_one_that_was_meant() {
     let message = refused("leese", Value::Number(1.0));
-    assert!(message.starts_with("a campaign has no setting \"leese\": did you mean lease? known are name, "));
+    assert!(
+        message.starts_with("a campaign has no setting \"leese\": did you mean lease? choose one of name, ")
+    );
     let message = refused("colour", text("red"));
-    assert!(message.starts_with("a campaign has no setting \"colour\": known are name, "), "{message}");
+    assert!(message.starts_with("a campaign has no setting \"colour\": choose one of name, "), "{message}");
 }
 
 #[test]
@@ -90,24 +92,20 @@ fn words_and_numbers_are_read() {
 #[test]
 fn a_value_of_the_wrong_kind_is_refused_with_the_right_one() {
     for (name, value, message) in [
-        ("name", Value::Number(7.0), "name is 7, and must be a text"),
+        ("name", Value::Number(7.0), "name is 7, and must be a string"),
         (
             "preset",
             text("slow"),
             "preset is \"slow\", and must be \"standard\", \"fast\" or \"go_compatible\"",
         ),
         ("drift_ppm", Value::Number(1.5), "drift_ppm is 1.5, and must be a whole number, not negative"),
-        ("metadata", text("x"), "metadata is \"x\", and must be a map of texts"),
+        ("metadata", text("x"), "metadata is \"x\", and must be a map of strings"),
         (
             "metadata",
             Value::Map(vec![("port".into(), Value::Number(1.0))]),
-            "metadata[\"port\"] is 1, and must be a text",
+            "metadata[\"port\"] is 1, and must be a string",
         ),
-        (
-            "backoff",
-            Value::List(Vec::new()),
-            "backoff is an empty list, and must be a list of one wait or more",
-        ),
+        ("backoff", Value::List(Vec::new()), "backoff is an empty list, and must have at least one wait"),
     ] {
         assert_eq!(refused(name, value), message);
     }
@@ -129,7 +127,7 @@ fn an_event_loop_may_hang_for_a_lease_for_a_given_time_or_for_any_time() {
     assert_eq!(
         error.message(PYTHON),
         "watch_loop is 0.05, and must be true for the lease, false for off, or at least 100 ms: a number of \
-         seconds or a timedelta, not negative; or a text such as \"10s\" or \"500ms\""
+         seconds or a timedelta, not negative; or a string such as \"10s\" or \"500ms\""
     );
 }
 
@@ -142,7 +140,7 @@ fn every_parameter_of_a_url_is_a_setting_too() {
     let error = opening("sqlite:e.db", vec![("pol".into(), Value::Number(1.0))], PYTHON).unwrap_err();
     assert_eq!(
         error.message(PYTHON),
-        "a sqlite: store has no setting \"pol\": did you mean poll? known are create, poll, fuse, fail_fast, \
+        "a sqlite: store has no setting \"pol\": did you mean poll? choose one of create, poll, fuse, fail_fast, \
          expected_lease"
     );
     let error = opening("sqlite:e.db", vec![("poll".into(), Value::Number(0.0005))], PYTHON).unwrap_err();

@@ -36,7 +36,7 @@ impl<T: Send + 'static> Pending<T> {
             poll_fn(|cx| if wake(self.operation.ready(), cx) { Poll::Pending } else { Poll::Ready(()) });
         tokio::select! {
             biased;
-            // An error means that `self` is gone, and with it this future.
+            // An error means that `self`, and with it this future, is gone.
             _ = cancelled.wait_for(|is| *is) => Err(Failure::Cancelled),
             () = ready => Ok(()),
         }
@@ -79,7 +79,7 @@ pub(crate) async fn next<T: 'static>(feed: &Feed<T>) -> Result<Option<T>, Failur
 /// Wakes the task when there may be something to take. Returns false if there may be already.
 fn wake(ready: &Ready, cx: &Context<'_>) -> bool {
     let waker = cx.waker().clone();
-    // The language's executor takes locks of its own, so not on the thread that renews leases.
+    // Not on the thread that renews leases, because the language's executor takes its own locks.
     ready.wake(Box::new(move || waker.wake()))
 }
 

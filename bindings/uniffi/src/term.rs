@@ -37,7 +37,7 @@ pub struct TokenParts {
     pub incarnation: u64,
     /// The number of the term in it.
     pub sequence: u64,
-    /// Both as text of 33 characters, which sorts as tokens do.
+    /// The token as text of 33 characters, which sorts as tokens do.
     pub text: String,
 }
 

@@ -129,8 +129,8 @@ impl Bucket {
     }
 }
 
-/// Refuses a write larger than any campaign's: otherwise the store would keep the data of a guest that is no
-/// campaigner.
+/// Refuses a write larger than any campaign's, because otherwise a guest that is no campaigner could keep its data in
+/// the store.
 fn too_long(action: &Action) -> Option<Fault> {
     let (value, headers) = match action {
         Action::Acquire(put) | Action::Renew(put) => (put.value.len(), &put.headers),

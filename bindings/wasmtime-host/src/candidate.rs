@@ -141,7 +141,7 @@ impl Candidate {
     /// `Guest`: the component failed or was stopped. Returned once.
     pub async fn ended(&self) -> Result<()> {
         let mut over = self.over.clone();
-        // Nothing is ever sent: an error means that the task has ended.
+        // Nothing is ever sent on it, so an error means that the task has ended.
         while over.changed().await.is_ok() {}
         lock(&self.shared.failure).take().map_or(Ok(()), Err)
     }

@@ -217,7 +217,7 @@ impl From<stores::Capabilities> for Capabilities {
             granularity: Duration::from_nanos(store.granularity),
             expiry_pushed: store.expiry_pushed,
             incarnation_acked: store.incarnation_acked,
-            // A guest's watch does not report this.
+            // A guest's watch never reports this.
             watch_shows_all: false,
             window: 256,
             fail_over: Duration::from_nanos(store.fail_over),
@@ -237,7 +237,7 @@ impl From<StoreInfo> for stores::StoreInfo {
     }
 }
 
-/// Converts the answer to an inspection that was asked for at `asked_at`.
+/// Converts the answer to an inspection that was requested at `asked_at`.
 pub(crate) fn store_info(info: stores::StoreInfo, asked_at: Instant) -> StoreInfo {
     StoreInfo {
         asked_at,

@@ -102,12 +102,12 @@ pub struct Limits {
     /// default.
     pub call: Duration,
     /// The longest time that the guest may compute between two requests to a store, or until one of its exports
-    /// returns; counted in steps of 10 ms. 1 s by default. A guest that computes for longer is stopped for good.
+    /// returns; counted in steps of 10 ms. 1 s by default. A guest that computes for longer is stopped permanently.
     pub compute: Duration,
     /// The largest memory of the guest, in bytes. 16 MiB by default.
     pub memory: usize,
     /// The number of buckets and watches that the guest may have open at a time; each of its campaigns has one of each.
-    /// 4,096 by default. One more is a trap.
+    /// 4,096 by default. Opening one more traps the guest.
     pub handles: usize,
 }
 

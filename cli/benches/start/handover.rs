@@ -12,13 +12,13 @@ use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::ChildGuard;
 use incumbent_testkit::wait;
 
-/// Hand-overs on each store, in turn, so that both see the same machine.
+/// The number of hand-overs on each store. The stores take turns, so that both see the same machine.
 const ROUNDS: usize = 20;
-/// The first are not counted, because files are read from the disk meanwhile.
+/// The first ones are not counted, because they still read files from the disk.
 const WARM: usize = 3;
-/// How long a candidate has followed when its leader is asked to end (300 ms): it takes part, and is idle.
+/// How long a candidate waits before its leader is asked to end (300 ms): by then it takes part, and is idle.
 const SETTLED: Duration = Duration::from_millis(300);
-/// The command, which prints that it runs, and stays.
+/// The command, which prints that it runs and keeps running.
 const COMMAND: [&str; 3] = ["sh", "-c", "echo runs; exec sleep 600"];
 
 /// A store, and the candidate that leads there.
@@ -33,7 +33,7 @@ struct Side {
 /// A running candidate.
 struct Candidate {
     process: ChildGuard,
-    /// When a line of its command's output was read.
+    /// The time at which a line of its command's output was read.
     lines: Receiver<Instant>,
     reports: Receiver<String>,
 }
@@ -119,7 +119,7 @@ impl Candidate {
         self.lines.recv_timeout(wait::GENEROUS).expect("the command runs")
     }
 
-    /// Returns once it follows the leader.
+    /// Returns once the candidate knows the leader.
     fn follows(&self) {
         let until = Instant::now() + wait::GENEROUS;
         loop {

@@ -11,9 +11,9 @@ use incumbent_testkit::process::ChildGuard;
 use incumbent_testkit::{tools, wait};
 use procfs::process::Process;
 
-/// Starts of each program, in turn, so that all see the same machine.
+/// The number of starts of each program. The programs take turns, so that all see the same machine.
 const ROUNDS: usize = 20;
-/// The first are not counted, because files are read from the disk meanwhile.
+/// The first ones are not counted, because they still read files from the disk.
 const WARM: usize = 3;
 /// The goal for the start of our own commands.
 const GOAL: f64 = 10.0;

@@ -91,7 +91,7 @@ impl Choice {
         match faults.iter().find(|fault| !possible(fault)) {
             None => Ok(faults),
             Some(fault) => Err(Failure::usage(format!(
-                "--faults {} needs candidates that are processes; leave it or --in-process out",
+                "--faults {} needs candidates in separate processes; remove it or --in-process",
                 fault.name()
             ))),
         }

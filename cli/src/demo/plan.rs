@@ -63,8 +63,8 @@ impl Demo {
             None => format!("incumbent-demo-{:06x}", fastrand::u32(..0x0100_0000)),
         };
         let names = names(args.workers.into());
-        // Refuses now what every candidate would be refused for. This candidate closes during its splay, so it never
-        // writes.
+        // Reports now whatever every candidate would be refused for. This candidate closes during its splay, so it
+        // never writes.
         let options = CampaignOptions::new().name(&names[0]).preset(preset).lease(lease);
         store.campaign(&key, options.splay(Duration::from_secs(3600))).await?.close().await?;
         let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?.into();
@@ -96,8 +96,8 @@ fn command() -> std::io::Result<Command> {
     Ok(command)
 }
 
-/// Makes a folder that is removed at the end. It is in memory if the system offers that and `$TMPDIR` is not set
-/// otherwise: each write to an SQLite store waits for the disk, and a busy disk would end terms.
+/// Makes a folder that is removed at the end. It is in memory if the system offers that and `$TMPDIR` is not set: each
+/// write to an SQLite store waits for the disk, and a busy disk would end terms.
 fn folder() -> std::io::Result<TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("incumbent-");
@@ -137,7 +137,7 @@ async fn open(
         (Err(failure), StoreSettings::Nats(bucket)) if failure.is(ErrorKind::NotFound) => {
             make(bucket, lease.unwrap_or(LEASE)).await?;
             notes.push(format!(
-                "made the bucket {} with a TTL of {}; it stays when the demo ends",
+                "created the bucket {} with a TTL of {}; it remains after the demo",
                 bucket.bucket(),
                 crate::output::span(lease.unwrap_or(LEASE))
             ));
@@ -147,7 +147,7 @@ async fn open(
     }
 }
 
-/// Has the server report expiry to watchers if it can, for a fail-over without a poll.
+/// Makes the server report expiry to watchers if it can, for a fail-over without a poll.
 async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
     let options = InitOptions::new(lease).never_used(true);
     match init(bucket, &options.clone().markers(true)).await {

@@ -47,7 +47,7 @@ impl Renderer {
         Ok(Self { format, log: VecDeque::new(), warnings: HashSet::new(), is_gone: false })
     }
 
-    /// Returns true if the reader has gone: `incumbent demo | head`.
+    /// Returns true if the reader is gone, as in `incumbent demo | head`.
     pub(super) fn is_gone(&self) -> bool {
         self.is_gone
     }
@@ -151,15 +151,15 @@ impl Renderer {
     }
 }
 
-/// A plain sentence and its tone; none if a person already knows.
+/// A plain sentence and its tone; none if the viewer already knows.
 fn sentence(event: &Event) -> Option<(Style, String)> {
     Some(match event {
         Event::Won { candidate, vacancy: None, .. } => {
-            (tone::GOOD, format!("{candidate} leads, the first of all"))
+            (tone::GOOD, format!("{candidate} is the first leader"))
         }
         Event::Won { candidate, vacancy: Some(vacancy), expected, .. } => {
             let instead = match expected {
-                Some(expected) if expected != candidate => format!(", not {expected} who was named"),
+                Some(expected) if expected != candidate => format!(", not the named {expected}"),
                 _ => String::new(),
             };
             (tone::GOOD, format!("{candidate} leads{instead}, after a vacancy of {}", span(*vacancy)))
@@ -189,10 +189,10 @@ fn sentence(event: &Event) -> Option<(Style, String)> {
         Event::Repaired { victim, .. } => (tone::PLAIN, format!("{victim} is started again")),
         Event::Missed { fault, message } => (tone::PLAIN, format!("no {}: {message}", fault.name())),
         Event::Vacant { after, .. } => {
-            (tone::BAD, format!("no candidate leads, {} after that", span(*after)))
+            (tone::BAD, format!("no candidate leads, {} after the fault", span(*after)))
         }
         Event::Warning { candidate, message } => (tone::BAD, format!("{candidate}: {message}")),
-        Event::Gone { candidate } => (tone::BAD, format!("{candidate}'s process has ended by itself")),
+        Event::Gone { candidate } => (tone::BAD, format!("{candidate}'s process exited unexpectedly")),
         Event::Overlap(overlap) => {
             let (one, other) = (&overlap.one.candidate, &overlap.other.candidate);
             let lasts = span(overlap.duration());

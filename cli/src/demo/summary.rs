@@ -21,7 +21,7 @@ pub(super) struct Summary {
     /// Terms that were reported won.
     pub(super) terms: u64,
     pub(super) overlaps: usize,
-    /// Terms whose token was not above all earlier ones.
+    /// The number of terms whose token did not exceed all earlier ones.
     pub(super) token_regressions: usize,
     pub(super) faults: BTreeMap<Fault, u64>,
     /// Sorted.
@@ -58,7 +58,7 @@ impl Summary {
         }
     }
 
-    /// Adds what the whole history proves.
+    /// Adds the numbers that only the whole history shows.
     pub(super) fn judge(&mut self, history: &History) {
         self.overlaps = history.overlaps().len();
         self.token_regressions = history.token_regressions().len();
@@ -109,12 +109,12 @@ impl Summary {
         }
         lines.push(match (self.terms, self.overlaps) {
             (0, _) => "no candidate ever led".into(),
-            (_, 0) => "at no time were there two leaders".into(),
+            (_, 0) => "there were never two leaders at once".into(),
             (_, 1) => "THERE WERE TWO LEADERS AT ONCE, once".into(),
             (_, n) => format!("THERE WERE TWO LEADERS AT ONCE, {n} times"),
         });
         if self.token_regressions > 0 {
-            lines.push(format!("{} TERMS HAD A TOKEN THAT DID NOT GROW", self.token_regressions));
+            lines.push(format!("{} TERMS HAD A TOKEN NO LARGER THAN THE LAST", self.token_regressions));
         }
         lines
     }
@@ -127,7 +127,8 @@ pub(super) fn sorted_vacancies(history: &History) -> Vec<Duration> {
     vacancies
 }
 
-/// The smallest value that at least this part of all values does not exceed (nearest rank); none of an empty slice.
+/// The smallest value such that at least this fraction of all values is not larger (nearest rank); none for an empty
+/// slice.
 pub(super) fn percentile(sorted: &[Duration], part: f64) -> Option<Duration> {
     let rank = (part * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()
@@ -177,7 +178,7 @@ mod tests {
             [
                 "12 terms in 30.00 s; 2 kill, 1 hand-over (seed 7)",
                 "vacant between two terms for 50 ms (p50), 99 ms (p99), 100 ms (longest)",
-                "at no time were there two leaders",
+                "there were never two leaders at once",
             ]
         );
     }

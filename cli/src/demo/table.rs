@@ -50,9 +50,9 @@ pub(super) struct Row {
 const BAR: u16 = 12;
 /// The widths of all columns but the last. Some begin with an extra space.
 const COLUMNS: [u16; 6] = [11, 7, 11, 6, 1 + BAR + 9, 5];
-/// Lines that are neither candidates nor the log.
+/// The number of lines besides the candidates and the log.
 const FRAME: usize = 7;
-/// Lines of the log that are shown even if some candidates must be left out.
+/// The number of log lines that are shown even if some candidates must be left out.
 const SHORTEST_LOG: usize = 5;
 
 impl Widget for &View {

@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// Checks what holds for every store: this machine's clock.
+    /// Checks what every store depends on: this machine's clock.
     fn judge_this_machine(&mut self) {
         let counts = Clock::system().counts_suspend();
         let text = if counts {
@@ -92,8 +92,8 @@ impl Report {
         self.examined.set("local_clock", text, json!({ "counts_suspend": counts }));
         if !counts {
             self.findings.push(Finding::broken(
-                "this machine's clock stops while the machine sleeps, so a leader wakes up believing in an expired \
-                 lease",
+                "this machine's clock stops while the machine sleeps, so a leader that wakes up still believes in \
+                 its expired lease",
                 "run no candidates on machines that sleep",
             ));
         }
@@ -125,12 +125,12 @@ impl Report {
             lines.push(row("elections", &format!("{total}, {led} with a leader")));
         }
         if let Some(forecast) = &self.forecast {
-            lines.extend([String::new(), "what candidates can count on".into()]);
+            lines.extend([String::new(), "what candidates can expect".into()]);
             let numbers = self.numbers(forecast).into_iter();
             lines.extend(numbers.map(|(what, number)| format!("{what:<40}  {number}")));
             if let Some(Elections { led, .. }) = self.elections.filter(|_| !self.is_queue()) {
                 let all = forecast.writes_a_day() * led;
-                lines.push(format!("{:<40}  {all}", "  … by those that lead here now"));
+                lines.push(format!("{:<40}  {all}", "  … by all present leaders"));
             }
         }
         lines.push(String::new());
@@ -170,7 +170,7 @@ impl Report {
         let fail_over = match forecast.store_fail_over {
             Duration::ZERO => "there is no server that could fail".into(),
             _ if self.examined.is_on_one_server => {
-                "it is on a single server: no candidate leads until that is back".into()
+                "it is on a single server: no candidate leads until the server is back".into()
             }
             away if forecast.survives_a_server() => format!("{}; a term survives it", span(away)),
             away => format!("{}; a term does not survive it", span(away)),
@@ -178,11 +178,11 @@ impl Report {
         vec![
             ("lease", span(forecast.lease)),
             ("renewed every", span(forecast.renew_every)),
-            ("leader stops before its lease ends by", span(forecast.margin)),
+            ("leader stops early by", span(forecast.margin)),
             ("worst vacancy after a crash", span(forecast.after_a_crash)),
             ("worst vacancy after an eviction", span(forecast.after_a_deletion)),
-            ("a silent store is survived for", span(forecast.survives)),
-            ("failure of one server of the store", fail_over),
+            ("survives a silent store for", span(forecast.survives)),
+            ("failure of one store server", fail_over),
             match self.is_queue() {
                 false => ("writes a day, per leader", forecast.writes_a_day().to_string()),
                 true => {

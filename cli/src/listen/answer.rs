@@ -28,7 +28,7 @@ pub(super) struct Subject {
     pub(super) store: Store,
     pub(super) candidate: Candidate,
     pub(super) metrics: Metrics,
-    /// Only these answers ask the candidate's work to end.
+    /// True if only these answers ask the candidate's work to end.
     pub(super) alone: bool,
 }
 
@@ -71,7 +71,7 @@ impl Subject {
                 "remaining_ms": millis(term.remaining()),
             }),
         );
-        // A token is text that fits into a header.
+        // A token's text is always valid in a header.
         if let Ok(value) = HeaderValue::try_from(token.to_string()) {
             leads.headers_mut().insert(HeaderName::from_static("incumbent-token"), value);
         }

@@ -18,14 +18,14 @@ use prometheus_client::registry::{Registry, Unit};
 const ACTIONS: [&str; 3] = ["acquire", "renew", "release"];
 const OUTCOMES: [&str; 6] = ["applied", "refused", "busy", "not_sent", "unknown", "failed"];
 
-/// The buckets of a latency, in seconds: from a store on the same machine to a store that hardly answers.
+/// The buckets of a latency, in seconds: from a store on the same machine to a store that barely answers.
 const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
 
 /// One label, and two.
 type Of = [(&'static str, String); 1];
 type OfBoth = [(&'static str, &'static str); 2];
 
-/// The counts so far. A clone counts in the same place.
+/// The counts so far. Clones share the counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     terms: Counter,
@@ -37,7 +37,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// All counts at zero, so that a rate is known from the first event.
+    /// All counts at zero, so that rates are correct from the first event.
     pub(super) fn new() -> Self {
         let metrics = Self {
             terms: Counter::default(),
@@ -67,7 +67,7 @@ impl Metrics {
             Event::Warning(_) => {
                 self.warnings.inc();
             }
-            // The election may not know the reason: `lost` counts it.
+            // The election may not know the reason, so `lost` counts it.
             Event::Lost { .. } => {}
             Event::Draining { .. } | Event::LeaderChanged(_) | Event::StateChanged(_) => {}
         }
@@ -154,7 +154,7 @@ fn of_action(action: &str) -> Of {
     [("action", action.to_owned())]
 }
 
-/// Reads the term of a candidate at each scrape: a deadline passes without an event.
+/// Reads the term of a candidate at each scrape, because a deadline passes without an event.
 struct Leadership(Candidate);
 
 impl fmt::Debug for Leadership {

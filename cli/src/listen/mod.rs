@@ -33,7 +33,7 @@ pub(crate) use metrics::Metrics;
 const AT_ONCE: usize = 64;
 /// The longest time that a client may take for the request and the answer.
 const LIMIT: Duration = Duration::from_secs(5);
-/// The longest head of a request, in bytes: the least that hyper works with.
+/// The longest head of a request, in bytes: the smallest limit that hyper supports.
 const LONGEST: usize = 8 * 1024;
 /// The pause after a failed accept.
 const BREATH: Duration = Duration::from_millis(20);
@@ -73,8 +73,8 @@ impl Listener {
         builder.on_write(move |wrote| metrics.wrote(wrote))
     }
 
-    /// Answers for that candidate until the listener is dropped. A candidate `alone` does not report that it leads
-    /// while it drains, because nothing else asks its work to end.
+    /// Answers for that candidate until the listener is dropped. A candidate that is `alone` does not report that it
+    /// leads while it drains, because nothing else asks its work to end.
     pub(crate) fn serve(&mut self, store: &Store, candidate: &Candidate, alone: bool) {
         let Some(socket) = self.socket.take() else { return };
         let (store, candidate, metrics) = (store.clone(), candidate.clone(), self.metrics.clone());
@@ -110,6 +110,6 @@ async fn serve(stream: TcpStream, subject: Arc<Subject>) {
     let mut server = http1::Builder::new();
     // A client that sends its request and then closes its half of the connection still gets the answer.
     server.keep_alive(false).half_close(true).title_case_headers(true).max_buf_size(LONGEST);
-    // A client that leaves or is too slow misses its answer.
+    // A client that disconnects or is too slow misses its answer.
     let _ = timeout(LIMIT, server.serve_connection(TokioIo::new(stream), answer)).await;
 }

@@ -77,7 +77,7 @@ async fn accept(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Resu
             line(nothing)?;
         } else {
             line(format_args!(
-                "{key}: there is nothing to accept: the store's next token, {next}, is larger"
+                "{key}: there is nothing to accept: the store's next token, {next}, is larger already"
             ))?;
         }
         return Ok(());

@@ -74,7 +74,7 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     };
     let wait = Wait::after(&entry, bench.store.store_info().await?.max_age, bench.is_queue);
     bench.confirm(question(key, &leader, wait), args.yes).await?;
-    // Begins before the eviction, to observe a lease that is taken right after it.
+    // Starts to observe before the eviction, so as not to miss a lease that is taken right after it.
     let observer = match args.duration {
         Some(_) => Some(bench.store.observe(key).await?),
         None => None,
@@ -83,7 +83,7 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     report(key, &leader, wait, as_json)?;
     let (Some(limit), Some(observer)) = (args.duration, observer) else { return Ok(()) };
     tokio::select! {
-        // The end of the time is not a failure.
+        // Running out of time is not a failure.
         kept = timeout(limit, keep_out(bench, key, &leader, observer, as_json)) => kept.unwrap_or(Ok(())),
         ended = tokio::signal::ctrl_c() => Ok(ended?),
     }
@@ -100,7 +100,7 @@ async fn keep_out(
     while let Some(seen) = observer.next().await {
         let Some(holder) = seen.leader.filter(|holder| holder.name == evicted.name) else { continue };
         let entry = bench.store.entry(key).await?;
-        // The observed lease may be over by now.
+        // The observed lease may have run out by now.
         if !entry.live().map(Leader::of).is_some_and(|now| is_same(&now, &holder)) {
             continue;
         }
@@ -129,7 +129,7 @@ fn report(key: &str, leader: &Leader, wait: Wait, as_json: bool) -> Result<(), F
                     span(wait)
                 )
             }
-            Wait::OwnLease => "the next leader waits for a lease of its own".into(),
+            Wait::OwnLease => "the next leader waits as long as its own lease".into(),
             Wait::Nothing => {
                 format!(
                     "the next leader does not wait: {name} runs other software, and may continue until it notices"
@@ -148,8 +148,8 @@ pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
         Wait::AtMost(wait) => {
             format!("The next leader waits until it has stopped, for {} at most.", span(wait))
         }
-        Wait::OwnLease => "The next leader waits for a lease of its own.".into(),
-        Wait::Nothing => "It runs other software, and may continue next to the next leader.".into(),
+        Wait::OwnLease => "The next leader waits as long as its own lease.".into(),
+        Wait::Nothing => "It runs other software, and may keep working while the next leader does.".into(),
     };
     format!("Evict {name} from {key}? {consequence}")
 }
@@ -159,7 +159,7 @@ pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
 pub(crate) enum Wait {
     /// It waits exactly this long: the holder's lease, or the longest lease possible in the store, whichever is longer.
     Exactly(Duration),
-    /// It waits until the holder has removed its companion, at most for the holder's lease.
+    /// It waits until the holder has removed its companion, but at most for the holder's lease.
     AtMost(Duration),
     /// The holder's record states no lease.
     OwnLease,

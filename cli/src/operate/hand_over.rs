@@ -57,9 +57,9 @@ Examples:
       Candidates of incumbent ahead of it in the queue step behind it. Other
       software does not, and then the leader keeps leading.";
 
-/// The pause between two looks at what is left of the leader's lease: a leader that lives renews it at every third.
+/// The interval between two checks of the rest of the leader's lease: a live leader renews it every third.
 const LOOK: Duration = Duration::from_millis(250);
-/// The longest wait for the withdrawal of a request that is overdue.
+/// The longest wait for the withdrawal of a request whose time is up.
 const WITHDRAWING: Duration = Duration::from_secs(2);
 
 /// `incumbent hand-over`.
@@ -123,7 +123,7 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
     let next = match next {
         Ok(Some(next)) => next,
         Ok(None) => return Err(overdue(bench, args, limit, &leader, &to, left).await),
-        // A request without an answer may have been written.
+        // A request without an answer may have been written anyway.
         Err(failure) => {
             let _ = timeout(WITHDRAWING, HandOver::withdraw(&*bench.operator, key)).await;
             return Err(failure);
@@ -166,7 +166,7 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
         };
         return first.map(|one| one.name.clone()).ok_or_else(|| {
             Failure::failed(format!(
-                "no other candidate of {key} answers, so {} was not asked: no candidate would lead after it",
+                "no other candidate of {key} answers, so {} was not asked: it would have no successor",
                 leader.name
             ))
         });
@@ -180,7 +180,7 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
         false => format!("{} would", names.join(", ")),
     };
     Err(Failure::failed(format!(
-        "{to} does not answer as a candidate of {key}, so {} was not asked; {who}. With --force it is asked all the same",
+        "{to} does not answer as a candidate of {key}, so {} was not asked; {who}. To ask anyway, use --force",
         leader.name
     )))
 }
@@ -188,18 +188,18 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
 /// How a leader left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// It has not, as far as is known.
+    /// It has not left, as far as is known.
     Not,
-    /// With time left of its lease, so it gave that up.
+    /// With time left on its lease, so it gave up the lease.
     InTime,
-    /// Not before its lease was over: it was stopped, or cut off.
+    /// Only when its lease had run out: it was stopped, or cut off.
     RanOut,
-    /// Nothing showed how much was left.
+    /// It is unknown how much was left.
     Somehow,
 }
 
 impl Left {
-    /// The beginning of a sentence about what became of it.
+    /// The beginning of a sentence about what happened to it.
     fn of(self, leader: &Leader, key: &str) -> String {
         let name = &leader.name;
         match self {
@@ -210,7 +210,7 @@ impl Left {
     }
 }
 
-/// The term of the leader that was asked, and what was left of its lease when that was last looked at.
+/// The term of the leader that was asked, and the rest of its lease at the last check.
 struct LastTerm<'a> {
     bench: &'a Bench,
     key: &'a str,
@@ -220,7 +220,7 @@ struct LastTerm<'a> {
 }
 
 impl LastTerm<'_> {
-    /// Looks at what is left. Another leader's lease, and a store that does not answer, leave it as it was.
+    /// Checks the rest of the lease. Another leader's lease, or a store that does not answer, changes nothing.
     async fn look(&mut self) {
         let at = Instant::now();
         if let Ok(Some(left)) = self.bench.lease_left(self.key, self.leader).await {
@@ -263,7 +263,7 @@ impl LastTerm<'_> {
     }
 }
 
-/// Withdraws the request, and says what became of it.
+/// Withdraws the request, and reports what happened.
 async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: &str, left: Left) -> Failure {
     let (key, waited) = (&args.key, span(args.timeout));
     let seen = timeout(WITHDRAWING, async {
@@ -282,7 +282,7 @@ async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: 
     Failure::failed(match now {
         Some(now) if is_same(&now, leader) && before.is_some() => format!(
             "{} still holds {key} after {waited}, and the request was withdrawn: {} is ahead of {to} in the queue, \
-             and as other software it does not step behind",
+             and, being other software, does not step behind",
             leader.name,
             before.unwrap_or_default()
         ),

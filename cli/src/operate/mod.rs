@@ -19,8 +19,8 @@ use crate::store::{Answered, ConnectionReports, Limit, OnceArgs, StoreArgs, is_k
 /// The longest wait for a second connection to a store that answers on the first (10 s).
 const LOOKING: Duration = Duration::from_secs(10);
 
-/// The tries to evict a leader that renews its lease between the read of its record and the deletion. It renews three
-/// times per lease.
+/// How often to try to evict a leader that renews its lease between the read of its record and the deletion. A leader
+/// renews three times per lease.
 const TRIES: usize = 5;
 
 /// The store, for reads and for an operator's writes.
@@ -36,7 +36,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Opens the store within that limit, and within the time that a command waits for a store.
+    /// Opens the store within that limit, and within the time for which a command waits for a store.
     async fn open(args: &OnceArgs, settings: StoreSettings, limit: Limit) -> Result<Self, Failure> {
         let Answered { store, late } = args.open(settings.clone(), limit).await?;
         Self::of(settings, store, late, limit).await
@@ -93,19 +93,19 @@ impl Bench {
         Ok(Err(Failure::failed(why)))
     }
 
-    /// The leader; none where there is a vacancy.
+    /// The leader; none during a vacancy.
     async fn leader(&self, key: &str) -> Result<Option<Leader>, Failure> {
         Ok(self.store.leader(key).await?)
     }
 
-    /// What is left of the lease of that leader; none where it is not known, or another leads.
+    /// The rest of that leader's lease; none if it is unknown, or if another candidate leads.
     async fn lease_left(&self, key: &str, leader: &Leader) -> Result<Option<Duration>, Failure> {
         let left = match self.is_queue {
             true => self.operator.lease_left(key).await?,
             false => None,
         };
         let written = self.store.written(key).await?;
-        // Asked for last: the candidate that holds it now held it before.
+        // Queried last, so the candidate that holds it now also held it before.
         let entry = self.store.entry(key).await?;
         let Some(record) = entry.live().filter(|record| is_same(&Leader::of(record), leader)) else {
             return Ok(None);
@@ -122,7 +122,7 @@ impl Bench {
         }
     }
 
-    /// Asks the person at the terminal, unless `yes` is set. A `yes` answers to what the operator saw, which is nothing
+    /// Asks the person at the terminal, unless `yes` is set. A `yes` refers to what the operator saw, which is nothing
     /// if the store did not answer.
     ///
     /// # Errors
@@ -151,10 +151,9 @@ impl Bench {
     }
 }
 
-/// The settings of the store, for an order to that election's leader.
+/// The settings of the store, for a request to that election's leader.
 ///
-/// # Errors
-/// The key or the store allows no such order; found before waiting for the store.
+/// # Errors The key or the store allows no such request; reported without waiting for the store.
 fn settings_for_order(args: &OnceArgs, key: &str) -> Result<StoreSettings, Failure> {
     let settings = args.store.settings_of(key)?;
     check_company(&settings)?;
@@ -178,7 +177,7 @@ fn no_orders() -> Failure {
     Error::new(ErrorKind::Unsupported, why).into()
 }
 
-/// The failure because `asked`, the leader that the operator was asked about, no longer leads.
+/// The failure if `asked`, the leader about which the operator was asked, no longer leads.
 fn gone(key: &str, leader: Option<Leader>, asked: &Leader) -> Failure {
     let was = &asked.name;
     Failure::failed(match leader {
@@ -199,7 +198,7 @@ async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let why = match is_json() {
-        true => "With --json no question is asked",
+        true => "--json does not ask",
         false if !io::stdin().is_terminal() => "The standard input is not a terminal",
         false => "",
     };

@@ -174,12 +174,12 @@ pub(crate) enum OnExit {
 }
 
 impl Args {
-    /// Returns true if a person types the messages, and there is no election.
+    /// Returns true if there is no election, and a person types the messages.
     pub(super) fn is_console(&self) -> bool {
         self.store.url().as_deref() == Some(CONSOLE)
     }
 
-    /// Returns true if this process begins and ends no work.
+    /// Returns true if this process neither begins nor ends any work.
     pub(super) fn is_sidecar(&self) -> bool {
         self.command.is_empty() && self.handlers.on_won.is_none() && self.handlers.on_lost.is_none()
     }
@@ -321,7 +321,7 @@ pub(crate) struct ExecArgs {
 /// The hidden command of the guard.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuardArgs {
-    /// The orders that it starts with, as it reads them
+    /// The orders that it starts with, in the form in which it reads them
     #[arg(long = "order")]
     pub(super) orders: Vec<String>,
     /// A folder to remove when the supervisor is gone
@@ -376,8 +376,8 @@ pub(super) struct ElectorArgs {
 }
 
 impl ElectorArgs {
-    /// The first option that is given, and its name here. With a command none of them is allowed, because elector ran
-    /// no command.
+    /// The first given option, and its name here. None of them is allowed with a command, because elector ran no
+    /// command.
     pub(super) fn first(&self) -> Option<(&'static str, &'static str)> {
         let given = [
             (&self.backend, "--backend", "--store URL"),

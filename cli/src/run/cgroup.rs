@@ -1,7 +1,7 @@
 //! A control group (version 2) for the command: a process that leaves the process group stays in the control group.
 //!
 //! It is used if possible: on Linux 5.14 or newer, with a control group of our own that we may write to. Elsewhere the
-//! process group must do.
+//! process group has to suffice.
 
 use std::fs;
 use std::io;
@@ -19,18 +19,18 @@ const DYING: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,
-    /// A thread is killing the processes in it.
+    /// Whether a thread is killing the processes in it.
     killing: Arc<AtomicBool>,
     /// Marks it as in use.
     _lock: Lock,
 }
 
 impl Cgroup {
-    /// Makes a new one below this process's own control group.
+    /// Makes a new control group below this process's own.
     pub(super) fn new() -> io::Result<Self> {
         let path = own_path()?.join(format!("{}{}", stale::GROUPS, std::process::id()));
         let make = || match fs::create_dir(&path) {
-            // Left behind by a process with the same number.
+            // It was left behind by a process with the same number.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(path.clone()),
             made => made.map(|()| path.clone()),
         };
@@ -39,8 +39,8 @@ impl Cgroup {
         if !cgroup.path.join("cgroup.kill").exists() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel has no cgroup.kill"));
         }
-        // Only an attempt shows whether a process may enter it. A sleeping child would do, but opening the file for
-        // writing fails in the same cases, except in a group of another type.
+        // Only an attempt shows whether a process may enter the group. A sleeping child could try, but opening the file
+        // for writing fails in the same cases, except in a group of another type.
         let kind = fs::read_to_string(cgroup.path.join("cgroup.type"))?;
         if kind.trim() != "domain" {
             let what = format!("the control group would be of the type {:?}", kind.trim());
@@ -54,7 +54,7 @@ impl Cgroup {
         &self.path
     }
 
-    /// Returns true if a process in it is alive.
+    /// Returns true if a process in the group is alive.
     pub(super) fn is_populated(&self) -> bool {
         is_populated(&self.path)
     }
@@ -138,7 +138,7 @@ fn own(memberships: &str, mounts: &str) -> Option<PathBuf> {
         let mut place = place.split(' ').skip(3);
         kind.starts_with("cgroup2 ").then(|| Some((place.next()?, place.next()?)))?
     })?;
-    // In a container the mount may show only a part of the tree.
+    // In a container the mount may show only part of the tree.
     let below = Path::new(path).strip_prefix(root).or_else(|_| Path::new(path).strip_prefix("/")).ok()?;
     Some(Path::new(mountpoint).join(below))
 }

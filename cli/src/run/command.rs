@@ -25,7 +25,7 @@ use crate::stderr::{is_json, no_process};
 /// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
 
-/// The time in which killed processes are usually gone (100 ms).
+/// How long killed processes usually take to disappear (100 ms).
 const LEAVING: Duration = Duration::from_millis(100);
 
 /// The environment variables of a command or a handler.
@@ -54,7 +54,7 @@ pub(super) fn set_term(command: &mut Command, token: Token) {
     command.env("INCUMBENT_TOKEN", token.to_string()).env("INCUMBENT_SEQUENCE", token.sequence.0.to_string());
 }
 
-/// The command's process, leader of its own process group: it waits for its term, or is the running command. It is
+/// The command's process, which leads its own process group: it waits for its term, or is the running command. It is
 /// killed when this is dropped.
 pub(super) struct Group {
     child: Child,
@@ -62,12 +62,12 @@ pub(super) struct Group {
     /// Readable once the process has ended; none if the system has no such descriptor, and only a signal reports the
     /// end.
     end: Option<AsyncFd<OwnedFd>>,
-    /// The process reads the message that lets it begin from the other end; none once that was sent.
+    /// From the other end, the process reads the message that lets it begin; none once that was sent.
     begin: Option<UnixStream>,
     started: Instant,
     /// Its exit status, and when it was reaped.
     ended: Option<(ExitStatus, Instant)>,
-    /// The last check that only dead processes are left of the group.
+    /// When it was last checked whether only dead processes of the group are left.
     looked: Option<Instant>,
 }
 
@@ -75,7 +75,8 @@ impl Group {
     /// Makes the command's process. It begins as this program, asks the kernel to be killed with its parent, enters the
     /// control group if there is one, and waits. [`begin`](Self::begin) makes it the command.
     ///
-    /// To be called by a thread that lives as long as this process: the kernel takes the thread's end for the parent's.
+    /// Must be called by a thread that lives as long as this process, because the kernel takes the thread's end for the
+    /// parent's.
     pub(super) fn prepare(
         command: &[OsString],
         environment: &Environment<'_>,
@@ -109,7 +110,7 @@ impl Group {
         self.started = Instant::now();
         let stdin = io::stdin();
         let sent = match stdin.is_terminal() {
-            // A process outside the terminal's foreground group would be stopped at its first read.
+            // Otherwise a process outside the terminal's foreground group would be stopped at its first read.
             true => waiting::send(&begin, token, File::open("/dev/null")?.as_fd()),
             false => waiting::send(&begin, token, stdin.as_fd()),
         };
@@ -129,13 +130,13 @@ impl Group {
     /// if it was reaped. Cancel-safe.
     pub(super) async fn end(&self) {
         match self.end.as_ref().filter(|_| self.ended.is_none()) {
-            // An error of the wait shows again at the check.
+            // An error of the wait will show again at the check.
             Some(end) => drop(end.readable().await),
             None => std::future::pending().await,
         }
     }
 
-    /// Returns true if the command has just ended, and the processes that it leaves behind are about to.
+    /// Returns true if the command has just ended, and the processes that it left behind are about to end.
     pub(super) fn has_just_ended(&self) -> bool {
         self.ended.is_some_and(|(_, at)| at.elapsed() < LEAVING)
     }
@@ -166,8 +167,8 @@ impl Group {
         }
     }
 
-    /// Returns the command's exit status, once no process of its group, or started by it `within`, is left. Kills the
-    /// processes that it leaves behind.
+    /// Returns the command's exit status once no process is left in its group or among those started `within`. Kills
+    /// the processes that it left behind.
     pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
         let status = match self.ended {
             Some((status, _)) => status,
@@ -212,7 +213,7 @@ impl Group {
 /// A descriptor that is readable once the process has ended.
 #[expect(
     deprecated,
-    reason = "its successor is unsafe, for types that may close their descriptor; this type owns it"
+    reason = "its successor is unsafe because some types may close their descriptor; this type owns its own"
 )]
 fn end_of(pid: Pid) -> Option<AsyncFd<OwnedFd>> {
     #[cfg(target_os = "linux")]

@@ -33,7 +33,7 @@ pub(super) struct DeadlineFile {
     lines: Sender<Line>,
 }
 
-/// A line to write, and the caller that waits until that is done.
+/// A line to write, and the caller that waits for that.
 struct Line {
     text: String,
     written: Option<oneshot::Sender<()>>,
@@ -52,7 +52,7 @@ impl DeadlineFile {
         Ok(Self { path, folder, said: None, lines })
     }
 
-    /// Its folder, to be removed if this process cannot do so.
+    /// Its folder, which another process must remove if this one cannot.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(TempDir::path)
     }
@@ -61,13 +61,13 @@ impl DeadlineFile {
         &self.path
     }
 
-    /// Has a deadline written if it differs from the last one. Until then the file holds an earlier deadline, which
-    /// does no harm.
+    /// Orders a deadline to be written if it differs from the last one. Until then the file holds an earlier deadline,
+    /// which does no harm.
     pub(super) fn say(&mut self, deadline: Instant, token: Token, clock: &Clock) {
         self.send(deadline, token, clock, None);
     }
 
-    /// Does the same, and waits until the deadline is written or the write has failed: the term's work begins in either
+    /// Does the same, and waits until the deadline is written or the write has failed; the term's work begins in either
     /// case. Reports a writer that takes too long.
     pub(super) async fn write(&mut self, deadline: Instant, token: Token, clock: &Clock) {
         let (written, is_written) = oneshot::channel();
@@ -83,7 +83,7 @@ impl DeadlineFile {
             return;
         }
         let text = line(deadline, token, clock);
-        // If the thread is gone no answer comes, and the waiting caller notices that.
+        // If the thread is gone, no answer comes, which the waiting caller notices.
         let _ = self.lines.send(Line { text, written });
         self.said = Some((deadline, token));
     }

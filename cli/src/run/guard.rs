@@ -23,10 +23,10 @@ use crate::stderr::warn;
 /// not.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Its priority, if permitted: above the usual 0.
+/// Its priority, if permitted; the usual one is 0.
 const PRIORITY: i32 = -10;
 
-/// The time in which killed processes are gone, on a busy machine too.
+/// How long killed processes take to disappear, even on a busy machine.
 const DYING: Duration = Duration::from_secs(1);
 
 /// A message to the guard.
@@ -41,7 +41,7 @@ pub(super) enum Order {
     Watch(Watch),
     /// Send the SIGTERM now, unless it has been sent.
     Terminate,
-    /// There is nothing left to end.
+    /// Nothing is left to end.
     Rest,
 }
 
@@ -74,7 +74,7 @@ impl Watch {
         Self { group: 0, terminate_at: u64::MAX, kill_at, deadline: deadline.as_nanos() }
     }
 
-    /// The latest time at which the group is dead, or the file removed.
+    /// The time by which the group is dead, or the file removed.
     pub(super) fn until(self) -> Instant {
         Instant::from_nanos(self.kill_at)
     }
@@ -94,15 +94,15 @@ impl Watch {
         now.as_nanos() >= self.kill_at
     }
 
-    /// Reports a process of the killed group that stays alive for longer than killed processes do.
+    /// Reports a process of the killed group that lives longer than killed processes do.
     async fn report_survivors(self) {
         let Some(group) = Pid::from_raw(self.group).filter(|_| cfg!(target_os = "linux")) else { return };
         let begun = tokio::time::Instant::now();
-        // If that cannot be found out, nothing is reported.
+        // If this cannot be determined, nothing is reported.
         while has_live_members(group).unwrap_or(false) {
             if begun.elapsed() > DYING {
                 warn(
-                    "the command cannot be killed, and may keep running next to the next leader's: it runs as another \
+                    "the command cannot be killed, and may keep running while the next leader's does: it runs as another \
                      user, or hangs in the kernel",
                 );
                 return;
@@ -124,7 +124,7 @@ impl Watch {
 
 /// The times of the SIGTERM and the SIGKILL for work that must be dead by `deadline`.
 pub(super) fn times(deadline: Instant, longest: Duration, grace: Duration) -> (Instant, Instant) {
-    // Enough for the kernel to kill and remove a process on a busy machine.
+    // Long enough for the kernel to kill and remove a process on a busy machine.
     let kill_at =
         deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
     // By then, renewals have failed for two thirds of a lease, with a retry or two.
@@ -145,7 +145,7 @@ impl Duty {
             Order::Within(_) | Order::Remove(_) => {}
             Order::Rest => *self = Self::default(),
             Order::Terminate => self.is_wanted = true,
-            // A later deadline does not take a SIGTERM back.
+            // A later deadline does not undo a SIGTERM.
             Order::Watch(watch) if self.watch.is_some_and(|before| before.group == watch.group) => {
                 self.watch = Some(watch);
             }
@@ -181,7 +181,7 @@ impl Duty {
 /// # Errors
 /// The signals that the guard must ignore cannot be caught.
 pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
-    // First of all, because this catches signals, and the guard is the last process that keeps the promise.
+    // This comes first, because it catches signals, and the guard is the last process that keeps the promise.
     let mut orders = Orders::new(c"run-guard")?;
     // If permitted, it gets processor time before the work that it must end in time.
     let _ = setpriority_process(None, PRIORITY);
@@ -226,7 +226,7 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     if let Some(file) = file {
         file.remove();
     }
-    // A supervisor that ended normally has removed it already.
+    // A supervisor that ended normally has already removed it.
     if let Some(within) = within.filter(|within| within.exists()) {
         cgroup::remove(&within);
     }
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
         duty.take(Order::Terminate);
         assert_eq!(signals(&mut duty, 7_601), None);
-        // Another command: a renewal at that moment does not spare it.
+        // Another command: a renewal at that moment does not save it.
         duty.take(Order::Rest);
         duty.take(Order::Watch(watch(20_000)));
         duty.take(Order::Terminate);

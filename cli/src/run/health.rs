@@ -14,13 +14,13 @@ use tokio::sync::watch;
 use super::args::Args;
 use crate::stderr::{notice, warn};
 
-/// The most bytes that are kept of what a failed check wrote to its standard error.
+/// The most bytes of a failed check's standard error that are kept.
 const SAID: usize = 4096;
 
 /// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {
     checked: watch::Receiver<bool>,
-    /// Keeps it out of the election, whatever the check's result.
+    /// Keeps the candidate out of the election, whatever the check's result.
     pub(super) stays_out: bool,
     applied: bool,
 }
@@ -69,7 +69,7 @@ impl Health {
     }
 }
 
-/// Runs the command; an error is the reason why it counts as failed. The processes in its group end with it.
+/// Runs the command; the error says why it counts as failed. The processes in its group end with it.
 async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).process_group(0);
@@ -82,7 +82,7 @@ async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     let mut over = pin!(tokio::time::sleep(limit));
     let ended = loop {
         tokio::select! {
-            // First reads what it wrote before its end.
+            // First reads what the command wrote before its end.
             biased;
             () = &mut over => break None,
             read = read(&mut stderr, &mut part), if stderr.is_some() => {
@@ -117,7 +117,7 @@ async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     })
 }
 
-/// Reads a part of what the command writes to its standard error; nothing if that is closed.
+/// Reads some of the command's standard error; nothing if that is closed.
 async fn read(stderr: &mut Option<ChildStderr>, part: &mut [u8]) -> usize {
     match stderr {
         Some(stderr) => stderr.read(part).await.unwrap_or_default(),

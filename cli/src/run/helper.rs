@@ -31,11 +31,11 @@ const CONFIRMING: Duration = Duration::from_secs(2);
 /// A message on its way to the helper.
 enum Message<T> {
     Order(T),
-    /// All earlier orders are in the helper's pipe: it will read them even if this process dies.
+    /// Confirms that all earlier orders are in the helper's pipe: it will read them even if this process dies.
     Confirm(oneshot::Sender<()>),
 }
 
-/// The helper, as seen by the process that started it.
+/// The helper, as seen from the process that started it.
 pub(super) struct Helper<T> {
     messages: mpsc::UnboundedSender<Message<T>>,
     process: Child,
@@ -49,13 +49,13 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         arguments: impl IntoIterator<Item = String>,
     ) -> io::Result<Self> {
         let mut command = Command::new(this_program()?);
-        // Not our own process name, so that killing by name does not kill both.
+        // The helper does not get our own process name, so that killing by name does not kill both.
         command.arg0(name).arg(name).args(arguments);
         if let Some(folder) = folder {
             command.arg("--folder").arg(folder);
         }
         command.args(is_json().then_some("--json"));
-        // In a process group of its own: signals to the terminal's group do not reach it.
+        // It gets its own process group, so that signals to the terminal's group do not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut process =
             command.spawn().map_err(|error| no_process("the process that guards this one", error))?;
@@ -89,12 +89,12 @@ impl<T: Serialize + Send + 'static> Helper<T> {
     /// [gone](Self::gone).
     pub(super) async fn has_received(&mut self) -> bool {
         let (confirmed, confirmation) = oneshot::channel();
-        // If it cannot be sent, no answer comes either.
+        // If the order cannot be sent, no answer comes either.
         let _ = self.messages.send(Message::Confirm(confirmed));
         if timeout(CONFIRMING, confirmation).await.is_ok_and(|confirmed| confirmed.is_ok()) {
             return true;
         }
-        // A helper that has ended by itself need not be killed.
+        // A helper that has already ended need not be killed.
         let _ = self.process.start_kill();
         false
     }
@@ -113,9 +113,10 @@ impl<T: Serialize + Send + 'static> Helper<T> {
     }
 }
 
-/// The running program, to be started again: its file may have been replaced by another version, or removed.
+/// The running program, from which another process is started: its file may have been replaced by another version, or
+/// removed.
 pub(super) fn this_program() -> io::Result<PathBuf> {
-    // The kernel's link to the running program, which a child of ours resolves to the same file.
+    // This is the kernel's link to the running program, which a child of ours resolves to the same file.
     let running = PathBuf::from("/proc/self/exe");
     match cfg!(target_os = "linux") && fs::metadata(&running).is_ok() {
         true => Ok(running),
@@ -123,7 +124,7 @@ pub(super) fn this_program() -> io::Result<PathBuf> {
     }
 }
 
-/// An order as a line; empty if it cannot be written as text, such as a path that is not UTF-8.
+/// An order as a line; empty if it cannot be written as text, for instance a path that is not UTF-8.
 pub(super) fn line(order: &impl Serialize) -> String {
     serde_json::to_string(order).unwrap_or_default()
 }
@@ -136,7 +137,7 @@ pub(super) struct Orders {
 
 /// The standard input.
 enum Input {
-    /// A pipe is read without a thread, which could be refused.
+    /// A pipe needs no thread, which the system might refuse.
     Pipe(pipe::Receiver),
     Other(Stdin),
 }
@@ -170,7 +171,7 @@ impl Orders {
     pub(super) fn new(name: &CStr) -> io::Result<Self> {
         let signals = Signals::new()?;
         // The name that `ps`, `pkill` and `killall` use. On systems other than Linux the first word of the command line
-        // must do.
+        // has to suffice.
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_name(name);
         #[cfg(not(target_os = "linux"))]

@@ -25,7 +25,7 @@ const LONGEST: u64 = 256;
 /// The longest wait for the disk at the end (2 s).
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// The file of one term, as its guard knows it.
+/// The file of one term, as its guard sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TermFile {
     path: String,
@@ -80,22 +80,21 @@ pub(super) struct LeaderFile {
     orders: Sender<Order>,
     /// Its thread has ended.
     ended: oneshot::Receiver<()>,
-    /// What another candidate left there, perhaps one that still leads.
+    /// A file that another candidate left there, perhaps one that still leads.
     found: Option<Line>,
 }
 
 enum Order {
     Write {
         text: String,
-        /// The time at which the file must be gone.
+        /// The time by which the file must be gone.
         until: Instant,
     },
     Remove(TermFile),
 }
 
 impl LeaderFile {
-    /// # Errors
-    /// The path holds something else, or cannot be written to.
+    /// # Errors Something else exists at the path, or the path cannot be written.
     pub(super) fn new(path: &str, clock: &Clock) -> Result<Self, Failure> {
         let refused = |why: String| Failure::usage(format!("--file {path} {why}; name another place"));
         let place = std::path::absolute(path).map_err(|error| refused(format!("is not a path: {error}")))?;
@@ -129,7 +128,7 @@ impl LeaderFile {
     /// Has the file written, or removed if the write comes too late.
     pub(super) fn write(&mut self, deadline: Instant, until: Instant, token: Token, clock: &Clock) {
         self.found = None;
-        // Without the thread there is no file, which harms no promise.
+        // Without the thread there is no file, which is always safe.
         let _ = self.orders.send(Order::Write { text: deadline::line(deadline, token, clock), until });
     }
 
@@ -144,16 +143,16 @@ impl LeaderFile {
         let _ = timeout(CLOSING, self.ended).await;
     }
 
-    /// Returns true if an earlier candidate's file may be there.
+    /// Returns true if an earlier candidate's file may exist.
     pub(super) fn has_leftover(&self) -> bool {
         self.found.is_some()
     }
 
-    /// Has an earlier candidate's file removed once its lease is over.
+    /// Orders the removal of an earlier candidate's file once its lease has run out.
     pub(super) fn sweep(&mut self, now: Instant) {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if self.found.is_some_and(|line| line.is_over(now, unix)) {
-            // A living candidate has written it again since then.
+            // A living candidate has written the file again since then.
             self.found = Line::read(Path::new(&self.path)).ok();
             if let Some(over) = self.found.take_if(|line| line.is_over(now, unix)) {
                 self.remove(over.token);
@@ -189,7 +188,7 @@ fn work(path: &Path, orders: &Receiver<Order>, clock: &Clock) {
     }
 }
 
-/// The path for the next line, before it replaces the last one as a whole.
+/// The path to which the next line is written before it replaces the last file as a whole.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.next"))

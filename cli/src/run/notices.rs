@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use crate::stderr::notice;
 
-/// A wait that no other line explains is reported after this time: an acquire and the random wait before it take less.
+/// A wait that no other line explains is reported after this time. An acquire and the random wait before it take less.
 const UNEXPLAINED: Duration = Duration::from_secs(3);
 
 /// The lines of one candidate.
 pub(super) struct Notices {
     candidate: Option<Candidate>,
-    /// The leader in the last line.
+    /// The leader that the last line named.
     leader: Option<String>,
     /// The time at which an unexplained wait is reported.
     due: Option<Instant>,
@@ -87,7 +87,7 @@ impl Notices {
                 "waiting for {election}: no candidate leads until the previous lease is certainly over and the store \
                  answers"
             )),
-            // It stays out, which the health check reports; or it has just begun, or leaves.
+            // It stays out, which the health check reports; or it has just begun, or is leaving.
             State::Idle
             | State::Splaying
             | State::Leading

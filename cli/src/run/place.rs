@@ -1,8 +1,8 @@
-//! A place for a small file that another process reads: in a folder of its own, or in memory if no folder can be made.
+//! A place for a small file that another process reads: in its own folder, or in memory if no folder can be made.
 //!
-//! A folder for temporary files may be read-only, full, or cleaned while a candidate waits for weeks. So a folder that
-//! is gone is made again, under its name and only if nothing else has that name by now. Its files are reached through
-//! an open descriptor, so no other file can be put in their place.
+//! A folder for temporary files may be read-only, full, or cleaned while a candidate waits for weeks. So a missing
+//! folder is made again under its name, unless something else has that name by now. Its files are reached through an
+//! open descriptor, so no other file can be put in their place.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::stale::{self, Lock};
 
-/// A folder may be read by all: the command may run as another user, and the file holds no secret.
+/// Everyone may read the folder: the command may run as another user, and the file holds no secret.
 const OPEN_TO_READ: u32 = 0o755;
 /// The file.
 const NAME: &str = "deadline";
@@ -59,7 +59,7 @@ impl Place {
         builder.prefix(stale::FOLDERS).permissions(Permissions::from_mode(OPEN_TO_READ));
         let (made, lock) = stale::locked(|| builder.tempdir_in(folder), TempDir::path)?;
         let mut place = Self::Folder { path: made.path().to_owned(), lock };
-        // A full file system still takes a folder.
+        // A folder can be made even on a full file system.
         place.write("\n")?;
         place.remove();
         Ok((place, made))
@@ -83,7 +83,7 @@ impl Place {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        // A remaining file may take up the space.
+        // A remaining file may be taking up the space.
         self.remove();
         let again = match (first.kind(), &*self) {
             (io::ErrorKind::NotFound, Self::Folder { path, .. }) => make_again(path).map(|made| *self = made),
@@ -207,7 +207,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_removed() {
         let (_within, mut place, folder) = place();
         place.write("one\n").unwrap();
-        // No file can take its place.
+        // Nothing can replace such a file.
         fs::create_dir(folder.path().join("next")).unwrap();
         assert_eq!(place.write("two\n").unwrap_err().kind(), io::ErrorKind::IsADirectory);
         assert!(!folder.path().join("deadline").exists());

@@ -1,4 +1,4 @@
-//! Processes of the command that signals do not reach because they run as another user, as with sudo or su.
+//! Finds processes of the command that our signals do not reach because they run as another user, as with sudo or su.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-/// The times after the command's beginning at which all of its processes are checked: a script may do something else
-/// first.
+/// When, counted from the command's beginning, all of its processes are checked. There is more than one check, because
+/// a script may do something else first.
 const LOOKS: [Duration; 3] = [Duration::from_millis(100), Duration::from_secs(1), Duration::from_secs(10)];
 
 /// The checks of a command.
@@ -19,7 +19,7 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// The user of a process that signals do not reach, at the check that finds one; later checks return none.
+    /// The user of a process that signals do not reach, at the first check that finds one; later checks return none.
     pub(super) fn lost(&mut self, group: Pid, ran: Duration) -> Option<String> {
         if self.is_lost {
             return None;

@@ -38,7 +38,7 @@ pub(super) trait Form {
 
     fn runner(&mut self) -> &mut Runner;
 
-    /// Returns true if the loop ends.
+    /// Returns true if the loop is to end.
     fn is_done(&self) -> bool;
 
     /// Returns true if this process was asked to end, or ends for another reason.
@@ -52,7 +52,7 @@ pub(super) trait Form {
     /// Waits for the form's own processes and timers. Cancel-safe.
     async fn wait(&mut self) -> Self::Wake;
 
-    /// Reads the clock, and ends what must have ended by now.
+    /// Reads the clock, and ends whatever must have ended by now.
     fn look(&mut self) -> Result<(), Failure>;
 
     async fn take(&mut self, event: Event) -> Result<(), Failure>;
@@ -145,7 +145,7 @@ enum Next<W> {
     Signal(Asked),
     Wake(W),
     TimedOut,
-    /// A wait continues that no line has explained.
+    /// No line has yet explained a continuing wait.
     Unexplained,
     /// The store may not have answered for this time.
     Silent(Limit),
@@ -183,7 +183,7 @@ impl Opened {
                 check_name(name).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
             }
         }
-        // Before any wait: a signal meanwhile ends this process.
+        // Done before any wait, so that a signal during one ends this process.
         let mut signals = Signals::new()?;
         // Removes the leftovers of an earlier supervisor first.
         sweep().await;
@@ -241,7 +241,7 @@ async fn campaign(
     };
     let store = args.store.open_reporting(listener.meter(builder), args.store.settings()?, reports).await?;
     let candidate = store.campaign(key, args.options(drain)).await?;
-    // The first reader has the warnings that came before it: nothing else may be one.
+    // The first reader receives the warnings that came before it, so nothing else may read first.
     let events = candidate.events();
     listener.serve(&store, &candidate, args.is_sidecar());
     Ok(Source::Store { store, candidate, events })
@@ -268,7 +268,7 @@ pub(super) struct Runner {
     silence: Option<(Limit, String)>,
 }
 
-/// A term whose work was ended because its lease was not renewed in time.
+/// The term whose work was ended because its lease was not renewed in time.
 pub(super) struct Overdue {
     term: TermView,
     /// The deadline at that time.
@@ -282,8 +282,8 @@ impl Overdue {
 }
 
 impl Runner {
-    /// Resigns from a term whose work was ended for its lease, if the lease was renewed after all, so that a healthy
-    /// candidate may lead. A term that is not renewed runs out.
+    /// Resigns from a term whose work was ended because of its lease, if the lease was renewed after all, so that a
+    /// healthy candidate may lead. A term that is not renewed runs out.
     pub(super) fn resign_if_renewed(&self, overdue: &mut Option<Overdue>) {
         let Some(Overdue { term, deadline }) = overdue else { return };
         let is_led = term.is_current() && term.drains_until().is_none();
@@ -393,7 +393,7 @@ impl Runner {
         }
     }
 
-    /// Leaves the election for good. The event `Draining` follows if there is something to drain.
+    /// Leaves the election permanently. The event `Draining` follows if there is something to drain.
     pub(super) fn leave(&self) {
         if let Some(candidate) = &self.candidate {
             drop(candidate.request_close());
@@ -450,7 +450,7 @@ impl Runner {
 /// The time after which a permission that is still missing is reported again (10 min).
 const RARELY: Duration = Duration::from_secs(600);
 
-/// A wait without end, in practice (100 years).
+/// A practically endless wait (100 years).
 const UNLIMITED: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The time limit for an election (`--wait`), counted from the start of the program, whatever it waits for.

@@ -1,7 +1,7 @@
 //! A candidate without a command: other processes check whether it leads, by a [file](super::leader_file) or over HTTP.
 //!
-//! It cannot end their work. So it first reports that it no longer leads, keeps the lease for the time of the drain,
-//! and then gives it up.
+//! The candidate cannot end their work. So it first reports that it no longer leads, keeps the lease for the time of
+//! the drain, and then gives it up.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ struct Sidecar {
     result: Option<Exit>,
 }
 
-/// The file, and the process that removes it if this one cannot.
+/// The file, and the process that removes it if this process cannot.
 struct Guarded {
     file: LeaderFile,
     guard: Helper<Order>,
@@ -205,8 +205,8 @@ impl Sidecar {
             return;
         }
         if let Some(Guarded { file, guard, .. }) = &mut self.file {
-            // The guard first: from then on the file is removed in time, whatever happens to this process. A guard that
-            // takes too long is replaced.
+            // The guard comes first: from then on the file is removed in time, whatever happens to this process. A
+            // guard that takes too long is replaced.
             guard.send(Order::Remove(file.of(term.token())));
             guard.has_received().await;
         }

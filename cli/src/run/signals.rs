@@ -16,9 +16,9 @@ const ONE: Duration = Duration::from_secs(1);
 /// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// Asks the supervisor to end; the command gets the same signal.
+    /// The signal asks the supervisor to end, and the command gets it too.
     End(Signal),
-    /// Is passed on to the command.
+    /// The signal is passed on to the command.
     PassOn(Signal),
 }
 
@@ -77,7 +77,7 @@ impl Signals {
         })
     }
 
-    /// Returns at a signal that ends a process that has nothing to do yet.
+    /// Returns at a signal that should end a process which has no work yet.
     pub(super) async fn end(&mut self) {
         while !matches!(self.next().await, Some(Asked::End(_) | Asked::PassOn(Signal::HUP))) {}
     }

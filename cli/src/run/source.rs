@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::stderr::{is_json, no_thread, warn};
 
-/// The store name that means no store.
+/// The store name that means that there is none.
 pub(super) const CONSOLE: &str = "console:";
 
 /// The source of messages.
@@ -64,7 +64,7 @@ impl Source {
         }
     }
 
-    /// Whether it may produce an event: a typed message is read when the previous handler has returned.
+    /// Whether it may produce an event. A typed message is read once the previous handler has returned.
     pub(super) fn is_ready(&self, is_running: bool) -> bool {
         matches!(self, Self::Store { .. }) || !is_running
     }
@@ -86,7 +86,7 @@ impl Console {
         let (typed, lines) = mpsc::unbounded_channel();
         let read = move || {
             for line in io::stdin().lock().lines().map_while(Result::ok) {
-                // After the end of the election nothing is read.
+                // After the election has ended, nothing is read.
                 if typed.send(line).is_err() {
                     break;
                 }

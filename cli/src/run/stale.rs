@@ -16,10 +16,10 @@ use super::{cgroup, place};
 
 /// The prefix of our folders' names, in the folder for temporary files.
 pub(super) const FOLDERS: &str = "incumbent-run-";
-/// The prefix of our control groups' names, in the group that this process is in.
+/// The prefix of our control groups' names, inside this process's group.
 pub(super) const GROUPS: &str = "incumbent-run-";
 
-/// The most attempts to make a folder that another supervisor took for stale before it was locked.
+/// How often to make a folder again if another supervisor took it for stale before it was locked.
 const TRIES: u32 = 8;
 
 /// A lock on a folder, held until this is dropped.
@@ -67,7 +67,7 @@ pub(super) fn locked<T>(
 pub(super) fn sweep() {
     for within in place::folders() {
         each(&within, FOLDERS, |folder| {
-            // Only the files that we make, so that nothing else can be removed by its name.
+            // Removes only the files that we make, so that nothing else can be removed by its name.
             for name in ["deadline", "next"] {
                 let _ = fs::remove_file(folder.join(name));
             }

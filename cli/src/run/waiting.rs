@@ -29,7 +29,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::stderr::warn;
 
-/// The space for one descriptor in a message.
+/// The space that one descriptor takes in a message.
 const ONE: usize = rustix::cmsg_space!(ScmRights(1));
 
 /// The bytes of a whole message: a token as text, and a line end.
@@ -49,7 +49,7 @@ pub(super) fn send(to: &UnixStream, token: Token, stdin: BorrowedFd<'_>) -> io::
     if sent == WHOLE { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// A message as far as it arrived.
+/// A message, as far as it has arrived.
 #[derive(Debug, Default)]
 struct Received {
     text: Vec<u8>,
@@ -85,8 +85,8 @@ impl Received {
     }
 }
 
-/// The hidden command that waits, and becomes the user's. It returns only if that fails: 1 if no whole message came,
-/// and as in shells 127 if there is no such command and 126 if it cannot be run.
+/// The hidden command that waits, and becomes the user's. It returns only if that fails: 1 if no complete message came;
+/// as in shells, 127 if there is no such command and 126 if it cannot be run.
 pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     die_with_parent(args.parent)?;
     #[cfg(target_os = "linux")]
@@ -101,7 +101,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     let is_over = received.text.is_empty();
     let Some((token, stdin)) = received.whole() else {
         if !is_over {
-            warn("the message that lets the command begin is not whole, so it is not run");
+            warn("the message that starts the command is incomplete, so the command is not run");
         }
         return Ok(Exit::Failure as u8);
     };
@@ -117,8 +117,8 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// The variables in which a service manager names a process by its number. If they name the supervisor, they get this
-/// process's number instead: the sockets and the watchdog are the command's.
+/// The variables in which a service manager names a process by its number. If they name the supervisor, they are set to
+/// this process's number, because the sockets and the watchdog are the command's.
 fn meant_for(
     supervisor: u32,
     value: impl Fn(&str) -> Option<String>,
@@ -130,7 +130,7 @@ fn meant_for(
         .map(|name| (name, std::process::id().to_string()))
 }
 
-/// Without its control group the command still has its process group, so it runs anyway.
+/// Without its control group the command still has its process group, so it is run anyway.
 fn enter(within: &Path) {
     if let Err(error) = cgroup::enter(within) {
         tracing::warn!(%error, "the command could not be put into its own control group");

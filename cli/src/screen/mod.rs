@@ -30,8 +30,8 @@ pub(crate) use text::{bar, columns, fitting, title};
 /// A terminal while something is drawn on it. Its earlier content comes back when this is dropped, and if the program
 /// panics.
 pub(crate) struct Screen {
-    /// Never dropped: it would complain on standard error about a terminal that is gone, and panic if standard error is
-    /// gone too.
+    /// Never dropped, because its drop would complain on standard error about a terminal that is gone, and panic if
+    /// standard error is gone too.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     area: Rect,
     /// The time at which every cell was last written.
@@ -39,8 +39,8 @@ pub(crate) struct Screen {
     has_colours: bool,
 }
 
-/// The interval at which every cell is written, changed or not (1 s): unread keys are echoed, and other programs write
-/// to the terminal.
+/// The interval at which every cell is written, changed or not (1 s), because unread keys are echoed, and other
+/// programs write to the terminal.
 const WHOLE: Duration = Duration::from_secs(1);
 
 /// True if we draw on the terminal now.
@@ -128,7 +128,7 @@ pub(crate) fn can_draw() -> bool {
 /// Restores the terminal.
 fn restore() {
     if SHOWN.swap(false, Ordering::Relaxed) {
-        // A terminal that is gone needs no restoring. Raw mode is left only if it was entered.
+        // A terminal that is gone need not be restored. Raw mode is left only if it was entered.
         let _ = terminal::disable_raw_mode();
         let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
     }

@@ -1,4 +1,4 @@
-//! Text that fits, with a sign where it was cut; and bars.
+//! Text cut to fit, with a mark where it was cut; and bars.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ pub(crate) fn title<'a>(name: &'a str, place: &str, right: Span<'a>, width: u16)
     Line::from(vec![Span::styled(name, tone::STRONG), Span::styled(place, tone::DIM), right])
 }
 
-/// The columns of a table with that space between them. Columns that reach beyond the screen's width are cut there; by
-/// itself, a table would narrow any of them.
+/// The columns of a table with that space between them. Columns beyond the screen's width are cut off there; on its
+/// own, a table would narrow any of them.
 pub(crate) fn columns(widths: &[u16], spacing: u16, screen: u16) -> Vec<Constraint> {
     let mut left = screen;
     let column = |width: &u16| {
@@ -41,7 +41,7 @@ pub(crate) fn fitting(text: &str, width: u16) -> String {
     format!("{kept}…")
 }
 
-/// The text, or the longest suffix that fits: the end of a path tells more than its beginning.
+/// The text, or the longest suffix that fits, because the end of a path says more than its beginning.
 fn shortened(text: &str, space: usize) -> String {
     if text.width() <= space {
         return text.to_owned();
@@ -50,7 +50,7 @@ fn shortened(text: &str, space: usize) -> String {
     format!("  …{kept}").unicode_truncate(space).0.to_owned()
 }
 
-/// A bar of `cells` cells, drawn in eighths of a cell. A `Gauge` cannot be a cell of a `Table`, and always has a label.
+/// A bar of `cells` cells, drawn in eighths of a cell. (`Gauge` cannot be a cell of a `Table`, and always has a label.)
 pub(crate) fn bar(left: Duration, lease: Duration, cells: u16) -> String {
     const EIGHTHS: [&str; 8] = [
         "",

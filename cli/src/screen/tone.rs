@@ -1,4 +1,4 @@
-//! The styles of what is drawn. With `NO_COLOR`, the screen leaves out their colours.
+//! The styles used for drawing. With `NO_COLOR`, the screen leaves out their colours.
 
 use ratatui::style::{Color, Modifier, Style};
 

@@ -89,7 +89,7 @@ impl Config {
         let Some(values) = values else {
             let name = name.get_ref();
             return Err(Failure::usage(format!(
-                "{place}: {name} must be a text, a number, true, false, or a list of these"
+                "{place}: {name} must be a string, a number, true, false, or a list of these"
             )));
         };
         let long = name.get_ref().replace('_', "-");

@@ -26,7 +26,7 @@ const ACTS: [&str; 9] =
 /// The names of the keys that a command takes by position.
 const KEYS: [&str; 3] = ["key", "keys", "election"];
 
-/// Parses the command line. The environment and a file supply what it leaves open.
+/// Parses the command line. The environment and a file supply options that it lacks.
 ///
 /// # Errors
 /// A file that cannot be read, or an invalid value in the file or the environment, with its place. An error on the
@@ -61,7 +61,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     Ok((cli, sources))
 }
 
-/// The values that can replace the one that clap refuses, if clap lists them.
+/// The values that clap would accept instead of the refused one, if it lists them.
 fn possible(error: &clap::Error) -> String {
     match error.get(ContextKind::ValidValue) {
         Some(ContextValue::Strings(values)) if !values.is_empty() => {
@@ -85,7 +85,7 @@ fn not_utf8(arguments: &[OsString]) -> String {
     format!("{what} is not UTF-8")
 }
 
-/// An error on the command line, as JSON if that is asked for. Otherwise ends the process, as clap does; also for help
+/// An error on the command line, as JSON if that is requested. Otherwise ends the process, as clap does; also for help
 /// and the version, which are not errors.
 fn of_command_line(error: &clap::Error) -> Failure {
     if error.use_stderr() && is_json() { Failure::usage(one_line(error)) } else { error.exit() }

@@ -21,7 +21,7 @@ pub(super) fn variable(long: &str) -> String {
 pub(crate) struct Sources {
     /// The places of settings that do not come from the command line.
     places: BTreeMap<String, String>,
-    /// The lengths of time and the preset as they were given, from whatever source.
+    /// The durations and the preset as they were given, from whatever source.
     given: BTreeMap<String, String>,
 }
 

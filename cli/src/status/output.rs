@@ -94,7 +94,7 @@ fn candidates(seen: &Seen) -> Vec<String> {
         let here = match one.nonce {
             Some(_) => format!("here for {}", span(one.standing_for)),
             None if seen.is_group => "a member of the group".into(),
-            None => "of other software".into(),
+            None => "runs other software".into(),
         };
         lines.push(say(what, format!("{:<width$}  {does}, {here}", one.name)));
     }
@@ -131,8 +131,8 @@ pub(super) fn row(seen: &Seen) -> [String; 8] {
 /// The columns that a table has in the narrowest terminal.
 const LEAST: usize = 3;
 
-/// The lines of a table. The last columns that do not fit into a terminal of that width are left out, down to [`LEAST`]
-/// columns, whose cells are wrapped.
+/// The lines of a table. Columns that do not fit into a terminal of that width are left out, from the last, down to
+/// [`LEAST`] columns, whose cells are wrapped.
 pub(super) fn table<const N: usize>(rows: &[[String; N]], width: Option<u16>) -> Vec<String> {
     let fits = |columns: &usize| {
         let widest = draw(rows, *columns, None).iter().map(|line| line.width()).max();

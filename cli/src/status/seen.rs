@@ -11,7 +11,7 @@ use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 
-/// The most reads of an entry that keeps being renewed between its read and the query of its age.
+/// How often to read an entry that keeps being renewed between its read and the query of its age.
 const TRIES: usize = 3;
 
 /// One election, as the store reports it.
@@ -19,9 +19,9 @@ const TRIES: usize = 3;
 pub(super) struct Seen {
     pub(super) key: String,
     pub(super) entry: Entry,
-    /// It is a queue: a candidate writes nothing when it wins, or keeps its lease alive.
+    /// Whether it is a queue, in which a candidate writes nothing when it wins or keeps its lease alive.
     pub(super) is_queue: bool,
-    /// It is a consumer group, which knows its members by name only.
+    /// Whether it is a consumer group, which knows its members only by name.
     pub(super) is_group: bool,
     /// The age of a live record, if the store reports it.
     pub(super) ago: Option<Duration>,
@@ -29,15 +29,15 @@ pub(super) struct Seen {
     pub(super) candidates: Option<Vec<CandidateInfo>>,
 }
 
-/// The time for which the holder has led.
+/// How long the holder has led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Led {
     For(Duration),
-    /// A lower bound, from the holder's last report: the store does not return that report's age.
+    /// A lower bound, from the holder's last report, whose age the store does not return.
     AtLeast(Duration),
     /// The age of its win, if the store reports it; it has not renewed since.
     SinceItsWin(Option<Duration>),
-    /// It holds the key, and waits until no other candidate can still believe that it leads itself.
+    /// It holds the key, and waits until no other candidate can still believe that it leads.
     NotYet,
 }
 
@@ -71,7 +71,7 @@ impl Seen {
         Some(self.entry.live()?.term_info?.token)
     }
 
-    /// The time that the holder has led; none for other software, which does not report it, and in a queue.
+    /// How long the holder has led; none for other software, which does not report it, and none in a queue.
     pub(super) fn led(&self) -> Option<Led> {
         let record = self.entry.live().filter(|_| !self.is_queue)?;
         let term_info = record.term_info?;

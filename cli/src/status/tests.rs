@@ -201,7 +201,7 @@ fn a_queue_shows_its_candidates_in_order_and_no_age_of_a_win() {
         "metadata    address = 10.0.0.7:8080",
         "revision    12",
         "candidates  worker-7  holds the lease, here for 1 min 30 s",
-        "            go-1      waits, of other software",
+        "            go-1      waits, runs other software",
     ];
     assert_eq!(text_of(&seen), expected);
     assert_eq!(json_of(&seen)["candidates"][1]["standing_ms"], json!(null));

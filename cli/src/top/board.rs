@@ -9,7 +9,7 @@ use incumbent::{Instant, Leader};
 
 use crate::status::is_of;
 
-/// The beginning of a state, as far as known.
+/// The beginning of a state, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Since {
     pub(super) at: Instant,
@@ -38,7 +38,7 @@ pub(super) struct Row {
     pub(super) held: Since,
     /// The time at which the current entry was written.
     written: Since,
-    /// The number of leaders that have come.
+    /// The number of leaders so far.
     pub(super) changes: u64,
     /// The holder at the last observation.
     observed: Option<Holder>,
@@ -152,7 +152,7 @@ impl Board {
             row.believe();
             self.rows.insert(key, row);
         }
-        // An election whose record is gone is vacant, and its line stays.
+        // An election whose record is gone is vacant, and its line remains.
         for (key, row) in before {
             self.rows.insert(key, Row { entry: Entry::Vacant, ..row });
         }
@@ -165,7 +165,7 @@ impl Board {
         let Some(row) = self.rows.get_mut(key) else { return };
         let holder: Holder = leader.map(|leader| (leader.name.clone(), leader.nonce));
         let before = row.observed.replace(holder.clone());
-        // The first observation repeats the entry read already, unless it has changed since.
+        // The first observation repeats the entry that was already read, unless it has changed since.
         let before = before.unwrap_or_else(|| holder_of(&row.entry));
         if before != holder {
             row.held = Since::seen(now, true);

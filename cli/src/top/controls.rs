@@ -71,7 +71,7 @@ pub(super) enum Mode {
     Look,
     /// A filter is being typed.
     Filter,
-    /// A question whether to evict that leader.
+    /// The question whether to evict that leader.
     Confirm { key: String, leader: Leader, question: String },
 }
 
@@ -105,7 +105,7 @@ impl Controls {
         let rows = board.rows.iter().map(|(key, row)| (key.as_str(), row));
         let mut shown: Vec<_> =
             rows.filter(|(key, row)| fits(key) || row.leader().is_some_and(fits)).collect();
-        // They are in the order of their keys, which a stable sort keeps among equals.
+        // They are ordered by key, an order that a stable sort keeps among equals.
         shown.sort_by(|(_, one), (_, other)| self.sort.compare(one, other, now));
         if self.is_reversed {
             shown.reverse();

@@ -68,7 +68,7 @@ Keys:
 
 /// The interval at which the screen is redrawn, so that times move (250 ms).
 const FRAME: Duration = Duration::from_millis(250);
-/// The shortest pause between two reads: other clients need the store too.
+/// The shortest pause between two reads, because other clients need the store too.
 const SHORTEST: Duration = Duration::from_millis(50);
 
 /// The shortest pause between two calls for candidates, because every candidate answers each.

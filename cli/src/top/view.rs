@@ -40,11 +40,11 @@ const CHANGES: u16 = 8;
 const WAITING: u16 = 8;
 /// The space between two columns.
 const BETWEEN: u16 = 2;
-/// Elections and their leaders have so much together before another column is shown.
+/// The width that elections and their leaders have together before another column is shown.
 const NAMES: u16 = 20;
 
 impl Widths {
-    /// As many columns as leave space for names. The bar is dropped first, and what is left of a lease last.
+    /// As many columns as leave space for names. The bar is dropped first, and the rest of the lease last.
     fn of(width: u16) -> Self {
         // The first column begins with a space.
         let names = |others: &[(Sort, u16)]| {
@@ -77,7 +77,7 @@ impl Widths {
     }
 }
 
-/// The heights of what surrounds the lines of elections. In what is too low for all, what a person who looks misses least is
+/// The heights of the parts around the lines of elections. If the screen is too low for all parts, the least useful is
 /// dropped first, and a question last.
 struct Heights {
     title: u16,
@@ -88,13 +88,13 @@ struct Heights {
     footer: u16,
 }
 
-/// So many elections are shown before lines that only help to read.
+/// At least this many elections are shown before lines that only help to read.
 const ELECTIONS: u16 = 3;
 
 impl Heights {
     fn of(height: u16, asks: bool) -> Self {
         let from = |least| u16::from(height >= least);
-        // The four others have a line each.
+        // The four other parts have a line each.
         let (hidden, space) = (from(ELECTIONS + 5), from(ELECTIONS + 6));
         let word = if asks { from(1) } else { from(2) };
         Self { title: from(3), space, headings: from(5), hidden, word, footer: from(4) }
@@ -227,8 +227,7 @@ impl View<'_> {
         }
     }
 
-    /// The question or the result, or the store's warning; otherwise the candidates that wait for the chosen
-    /// election.
+    /// The question, the result or the store's warning; otherwise the candidates that wait for the chosen election.
     fn word(&self, chosen: Option<(&str, &Row)>) -> Span<'static> {
         let controls = self.controls;
         let silent = self.now.since(self.board.answered.unwrap_or(self.board.began));

@@ -19,7 +19,7 @@ fn refused(arguments: &[&str], code: i32, message: &[&str]) -> Ended {
     ended
 }
 
-/// A bucket created without elections in mind.
+/// A bucket that was not created for elections.
 fn make_bucket(server: &NatsServer, config: kv::Config) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let client = async_nats::connect(server.url()).await.unwrap();
@@ -262,7 +262,7 @@ fn an_error_of_the_command_line_is_json_where_that_is_asked_for() {
         assert_eq!((&error["code"], &error["exit"]), (&"USAGE".into(), &2.into()), "{refused:?}");
         assert!(error["message"].as_str().unwrap().contains(part), "{refused:?}");
     }
-    // There it is the command's own option.
+    // After `--` it is the user's command's own option.
     let plain = ended(&["run", "--bogus", "--", "x", "--json"]);
     assert!(plain.stderr.starts_with("error: unexpected argument"), "{plain:?}");
     let help = ended(&["status", "--json", "--help"]);

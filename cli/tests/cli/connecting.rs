@@ -207,7 +207,7 @@ fn what_kafka_cannot_be_reached_for_is_said() {
     ]);
 }
 
-/// The brokers answer at the address of the URL, and name another for all further questions.
+/// The brokers answer at the URL's address, and name another address for all further queries.
 #[cfg(feature = "kafka")]
 #[test]
 fn an_address_that_a_broker_advertises_and_that_does_not_resolve_is_named_with_the_cause() {

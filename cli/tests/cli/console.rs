@@ -20,7 +20,7 @@ fn what_is_typed_runs_the_handlers_in_its_order() {
     let options = [&HANDLERS[..], &["--error-timeout", "0s"]].concat();
     let ended = typed(&options, "LEADER\nLEADER\nNOTLEADER\nERROR\nLEADER\nERROR\n");
     let reported: Vec<&str> = ended.stderr.lines().collect();
-    let resumes = "incumbent: the candidacy resumes; messages dropped meanwhile: 0";
+    let resumes = "incumbent: the candidacy resumes; messages dropped in between: 0";
     let expected = [
         "on-won: begins",
         "on-lost: ends",

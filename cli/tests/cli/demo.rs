@@ -28,8 +28,8 @@ fn played(arguments: &[&str], faults: &[&str]) -> Ended {
         let fault = faults.iter().find(|fault| reported["fault"] == **fault);
         match (reported["event"].as_str(), fault) {
             (Some("fault"), Some(fault)) => awaited.remove(fault),
-            // It could not be made, for instance a hand over by a leader whose lease has just ended; its turn comes
-            // again.
+            // The fault could not be made, for instance a hand-over by a leader whose lease has just ended; its turn
+            // comes again.
             (Some("missed"), Some(fault)) => awaited.insert(fault),
             _ => false,
         };
@@ -111,7 +111,7 @@ fn tasks_of_one_process_do_without_kill_and_stop() {
 
 #[test]
 fn without_faults_the_first_leader_leads_to_the_end() {
-    // A few renewals of a lease that does not end merely because the machine is busy.
+    // A few renewals of a lease long enough not to end merely because the machine is busy.
     let words = ["demo", "--for", "15s", "--lease", "10s", "--faults", "none", "--workers", "3"];
     let demo = ended(&[&words[..], &["--no-splay", "--json"]].concat());
     check(&demo, &[]);
@@ -134,7 +134,7 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
         "{first}"
     );
     for said in
-        ["leads, the first of all", "the leader, to hand over to", "at no time were there two leaders\n"]
+        ["leads, the first of all", "the leader, to hand over to", "there were never two leaders at once\n"]
     {
         assert!(demo.stdout.contains(said), "{said:?} in {}", demo.stdout);
     }
@@ -143,7 +143,7 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
 
 #[test]
 fn a_demo_that_is_killed_leaves_no_process_not_even_a_stopped_one() {
-    // The test removes files that the demo no longer can.
+    // The test removes the files that the demo can no longer remove.
     let litter = tempfile::tempdir().unwrap();
     let mut demo = incumbent(&["demo", "--for", "80s", "--faults", "stop", "--json"]);
     demo.env("TMPDIR", litter.path());

@@ -103,7 +103,10 @@ fn a_lease_that_does_not_outlast_a_server_is_weak_and_one_that_cannot_be_is_refu
     assert_eq!(report["forecast"]["survives_a_server"], false);
     assert!(found(&report, "weak")[0].starts_with("a term is lost when the server is down for "), "{report}");
     let text = ended(&["doctor", "--preset", "fast", "--store", &store]).stdout;
-    assert!(text.contains("  it is on a single server: no candidate leads until that is back\n"), "{text}");
+    assert!(
+        text.contains("  it is on a single server: no candidate leads until the server is back\n"),
+        "{text}"
+    );
     let report = examined(&store, &[], 4);
     assert_eq!((found(&report, "broken").len(), &report["safe"]), (0, &json!(true)), "{report}");
     assert!(found(&report, "refused")[0].starts_with("--lease is 2s, and must be at least 5s"), "{report}");
@@ -123,7 +126,7 @@ fn a_bucket_that_cannot_hold_a_record_is_broken() {
     assert!(broken.contains(&"it cannot hold a leader's record (max_bytes is 300 bytes)".into()), "{report}");
 }
 
-/// As created by a client that uses TTLs for single records.
+/// A bucket as created by a client that uses TTLs for single records.
 #[test]
 fn a_candidate_beside_the_go_library_takes_its_lease_from_a_bucket_that_has_leases_of_their_own() {
     let server = NatsServer::start(Options::new());

@@ -1,6 +1,6 @@
-//! Each form of `incumbent run`, in each environment in which candidates live, through what happens to them at night: the program is
-//! upgraded in place, every signal that means no end arrives, and the store is away for longer than a lease. The stores that a
-//! candidate finds full or forbidden are in `refused`.
+//! Each form of `incumbent run`, in each environment in which candidates live, through a bad night: the program is
+//! upgraded in place, every signal arrives that does not ask for the end, and the store is away for longer than a
+//! lease. Stores that are full or forbidden are in `refused`.
 //!
 //! With `--json`, every line of the standard error fits the schema.
 
@@ -80,7 +80,7 @@ const USER: &str = "47325";
 struct Limit(PathBuf);
 
 impl Limit {
-    /// None where there is no such group.
+    /// None if there is no such group.
     fn new() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let mounts = fs::read_to_string("/proc/mounts").ok()?;
@@ -104,7 +104,7 @@ impl Limit {
 
 impl Drop for Limit {
     fn drop(&mut self) {
-        // Processes that were killed leave it a moment later.
+        // Killed processes leave the group a moment later.
         let begun = Instant::now();
         while fs::remove_dir(&self.0).is_err() && self.0.exists() && begun.elapsed() < Duration::from_secs(5)
         {
@@ -197,7 +197,7 @@ impl Installed {
             self.limits.borrow_mut().push(limit);
             return command;
         }
-        // The limit of a user binds no root, but for one of a namespace of another user.
+        // A user's limit does not bind root, except the root of another user's namespace.
         let mut command = Command::new("setpriv");
         command.args([
             "--reuid",
@@ -261,7 +261,7 @@ impl Candidate {
     fn wins(&mut self) {
         self.writes("the win", |line| json(line)["event"] == "won");
         if self.form == Form::Command {
-            // It ignores signals from here on.
+            // The process ignores signals from here on.
             self.run.until("the command", |line| (line == "works").then_some(()));
         }
     }
@@ -298,7 +298,7 @@ fn schemas() -> [Validator; 2] {
     [definition("event"), definition("error")]
 }
 
-/// Makes each form in each place live through a night, while these functions take the store away and bring it back.
+/// Takes each form in each place through a bad night, while these functions take the store away and bring it back.
 #[track_caller]
 fn outlives_the_night(store: &str, more: &[&str], leave: impl FnOnce(), come_back: impl FnOnce()) {
     let installed = Installed::new();
@@ -375,7 +375,7 @@ fn each_form_outlives_the_night_on_a_file_wherever_it_runs() {
     outlives_the_night(&store, &lease(), || moved(&folder, &away), || moved(&away, &folder));
 }
 
-/// Lets any user write there: a container may be another's.
+/// Lets any user write there, because a container may run as another user.
 fn let_all_write(folder: &Path) {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
     for file in fs::read_dir(folder).unwrap() {

@@ -103,7 +103,7 @@ fn a_prefix_is_prepared_once() {
     refused(
         &["init", "--store", &store, "--markers"],
         2,
-        &["`--markers` is for a bucket of NATS, and this is etcd"],
+        &["`--markers` is only for NATS buckets, and this is etcd"],
     );
 }
 
@@ -227,7 +227,7 @@ fn a_leader_of_other_software_is_shown_and_evicted_and_hands_over_to_no_candidat
     assert_eq!((&seen["leader"]["name"], &seen["leader"]["nonce"]), (&json!("go-1"), &Value::Null));
     assert_eq!((&seen["token"], &seen["candidates"][0]["standing_ms"]), (&Value::Null, &Value::Null));
     let text = ended(&["status", "jobs", "--store", &store]).stdout;
-    assert!(text.contains("go-1  holds the lease, of other software"), "{text}");
+    assert!(text.contains("go-1  holds the lease, runs other software"), "{text}");
     let observed = ended(&["observe", "jobs", "--count", "1", "--store", &store]);
     assert!(observed.stdout.contains(" jobs: go-1 leads since revision "), "{observed:?}");
     let hand_over = ["hand-over", "jobs", "--to", "ben", "--yes", "--store", &store];

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support::{Running, Scratch, ended, incumbent, json};
 
-/// Of eight at the same time, one prints that it made the store, and seven that they found it.
+/// Of eight calls at the same time, one prints that it created the store, and seven that they found it.
 #[track_caller]
 pub(crate) fn one_of_eight_makes_it(words: &[&str], made: &str, found: &str) {
     let all: Vec<_> = (0..8).map(|_| Running::start(incumbent(&[&["init"], words].concat()))).collect();
@@ -140,7 +140,7 @@ fn what_only_a_bucket_can_have_is_refused_for_a_file() {
         let refused = ended(&[&["init", "--store", &scratch.url], words].concat());
         assert_eq!(refused.code, Some(2), "{refused:?}");
         let reported =
-            format!("incumbent: `{option}` is for a bucket of NATS, and this is a file: leave it out\n");
+            format!("incumbent: `{option}` is only for NATS buckets, and this is a file: leave it out\n");
         assert_eq!(refused.stderr, reported);
     }
     assert_eq!(std::fs::read_dir(scratch.folder.path()).unwrap().count(), 0);

@@ -172,5 +172,5 @@ fn no_question_is_asked_with_json() {
     let ended = Running::start(command).wait();
     assert_eq!(ended.code, Some(2), "{ended:?}");
     let said = parsed(&ended.stderr)["error"]["message"].as_str().unwrap().to_owned();
-    assert!(said.ends_with("With --json no question is asked: confirm with --yes"), "{said}");
+    assert!(said.ends_with("--json does not ask: confirm with --yes"), "{said}");
 }

@@ -107,7 +107,7 @@ fn a_leader_topic_is_created_once_and_only_for_an_election() {
 #[test]
 fn a_command_runs_while_it_leads_and_another_takes_over_when_it_is_killed() {
     let (_broker, store) = store("run");
-    // Two leases, the least: the test waits for it.
+    // Two leases, the shortest allowed, because the test waits for it.
     let store = format!("{store}?session=24s");
     let mut ada = campaigning(&store, "ada");
     let first = sequence(&mut ada);

@@ -80,7 +80,7 @@ fn a_leader_on_a_server_is_evicted_and_the_wait_of_the_next_one_is_printed() {
     evicts_in(&store);
 }
 
-/// The server loses more acknowledged writes than candidates make up for by themselves. The candidate that remembers
+/// The server loses more acknowledged writes than candidates make up for on their own. The candidate that remembers
 /// them reports the token for which it stays out, and leads once the operator accepts.
 #[test]
 fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
@@ -171,7 +171,7 @@ fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
     let refused = ended(&[&arguments[..], &["--store", &scratch.url]].concat());
     assert_eq!(refused.code, Some(1), "{refused:?}");
     let reported = "incumbent: zoe does not answer as a candidate of jobs, so ada was not asked; no other candidate \
-                    does. With --force it is asked all the same\n";
+                    does. To ask anyway, use --force\n";
     assert_eq!(refused.stderr, reported);
     let failed = ended(&[&arguments[..], &["--store", &scratch.url, "--force"]].concat());
     assert_eq!(failed.code, Some(1), "{failed:?}");

@@ -36,7 +36,7 @@ fn session(store: &str, lease: &str) -> String {
     session.say(&format!("init{lease}"));
     session.say("status jobs");
     session.say("status --all");
-    // Not renewed during the session: a renewal would change the output.
+    // The lease is not renewed during the session, because a renewal would change the output.
     let words =
         ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "5m", "--", "sh", "-c"];
     let script = "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000";
@@ -46,7 +46,7 @@ fn session(store: &str, lease: &str) -> String {
         session.say(line);
         session.say(&format!("{line} --json"));
     }
-    // It does not learn of its eviction, so it does not campaign again.
+    // The leader does not learn of its eviction, so it does not campaign again.
     process::pause(ada.pid());
     session.say("evict jobs --yes");
     for line in ["evict jobs --yes", "hand-over jobs --to ben", "observe jobs --count 1", "status jobs"] {

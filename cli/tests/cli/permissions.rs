@@ -65,7 +65,7 @@ fn every_role_can_do_what_it_must(version: NatsVersion) {
     hand_over(&operator, "ben");
     let first = sequence(&mut ben);
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &operator]).code, Some(0));
-    // It waits the lease out; a later release is permitted too.
+    // It waits out the lease; a later release is permitted too.
     observe.until("the vacancy", |line| (line.ends_with(" jobs: vacant")).then_some(()));
     ada.signal(rustix::process::Signal::TERM);
     assert_eq!(ada.wait().code, Some(0));
@@ -112,7 +112,7 @@ fn a_missing_permission_is_said_once_and_ends_a_candidate_that_shall_not_wait() 
     let missing =
         |line: &&str| line.contains("a permission is missing") && line.contains("$KV.ELECTIONS.notes");
     assert_eq!(waited.stderr.lines().filter(missing).count(), 1, "{waited:?}");
-    // The connection reports it, and so does the candidate.
+    // Both the connection and the candidate report it.
     assert!(
         waited.stderr.lines().filter(|line| line.contains("$KV.ELECTIONS.notes")).count() <= 2,
         "{waited:?}"
@@ -144,7 +144,7 @@ async fn hostile(server: &NatsServer, user: &str) {
         let refused = client.request(format!("$JS.API.{request}"), payload.to_string().into()).await;
         assert!(refused.is_err(), "{request}: {refused:?}");
     }
-    // Nor do candidates write to the key for a caller that gives it as its reply subject.
+    // Candidates do not write to the key either if a caller gives it as its reply subject.
     client.publish_with_reply("_incumbent.roll.ELECTIONS", key, "".into()).await.unwrap();
     // A consumer may be created, but not one that delivers to the key.
     let payload = json!({

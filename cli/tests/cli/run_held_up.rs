@@ -20,7 +20,7 @@ const STUBBORN: &str = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
 fn candidate(scratch: &Scratch, name: &str, options: &[&str], script: &str) -> Running {
     let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--splay", "0s"];
     let mut run = incumbent(&[&words, options, &["--", "sh", "-c", script]].concat());
-    // The supervisors of other tests must not find what a killed supervisor left there.
+    // Other tests' supervisors must not find what a killed supervisor left there.
     run.env("TMPDIR", scratch.folder.path());
     Running::start(run)
 }

@@ -1,4 +1,4 @@
-//! Commands where no more threads or processes may be made.
+//! Commands that may start no more threads or processes.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -21,14 +21,14 @@ const LONE_USER: u32 = 47400;
 /// The largest limit that is tried.
 const MOST: u32 = 12;
 
-/// The program where any user may run it, and a file where any may campaign.
+/// The program in a place where any user may run it, and a file in which any user may campaign.
 struct Place {
     scratch: Scratch,
     program: PathBuf,
 }
 
 impl Place {
-    /// None where no other user can be had: no limit binds root.
+    /// None if no other user is available, because limits do not bind root.
     fn new() -> Option<Self> {
         let scratch = Scratch::made();
         let program = scratch.folder.path().join("incumbent");
@@ -48,7 +48,7 @@ impl Place {
         can_be.then_some(place)
     }
 
-    /// The program by that user, who may have so many processes and threads.
+    /// The program, run by that user, who may have this many processes and threads.
     fn limited(&self, user: u32, most: u32, words: &[&str]) -> Command {
         let (user, most) = (user.to_string(), format!("--nproc={most}"));
         let mut run = Command::new("setpriv");
@@ -58,8 +58,8 @@ impl Place {
         run
     }
 
-    /// Tries each command of these stores at each limit, all at the same time, and checks how each ends. So many processes and
-    /// threads are enough for each.
+    /// Tries each command on these stores at each limit, all at the same time, and checks how each ends. The largest
+    /// limit is enough for every command.
     #[track_caller]
     fn each(&self, stores: &[&str], works_with: u32) {
         let mut users = LONE_USER..;
@@ -100,7 +100,7 @@ fn says_so(ended: &Ended) -> bool {
     ended.stderr.lines().any(|line| is_it(line) && line.contains("raise the limit"))
 }
 
-/// A store at an address that is looked up.
+/// A store whose address must be looked up.
 fn by_name(scheme: &str, address: &str, path: &str) -> String {
     format!("{scheme}://{}/{path}", address.replace("127.0.0.1", "localhost"))
 }
@@ -145,7 +145,7 @@ fn at_any_limit_of_processes_a_screen_opens_or_says_so_and_fails() {
 
 /// The lease of leaders, which outlasts the restart of a server.
 const LEASE: Duration = Duration::from_secs(10);
-/// A thread without work ends after so long by default.
+/// The default after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(11);
 
 #[test]
@@ -160,7 +160,7 @@ fn a_leader_whose_command_uses_up_the_limit_connects_again_by_name_and_keeps_its
     let leaders = [&nats_store, &etcd_store].map(|store| {
         let words =
             ["run", "--key", "jobs", "--name", "ada", "--splay", "0s", "--lease", "10s", "--store", store];
-        // The shell that can start no more ends.
+        // A shell that can start no more processes ends.
         let script = "(while :; do sleep 1000 & done) 2> /dev/null; echo full; exec sleep 1000";
         let words = [&words[..], &["--", "sh", "-c", script]].concat();
         let mut leader = Running::start(place.limited(users.next().unwrap(), 40, &words));
@@ -186,6 +186,6 @@ fn a_leader_whose_command_uses_up_the_limit_connects_again_by_name_and_keeps_its
 fn at_any_limit_of_processes_each_command_works_or_says_so_and_fails_on_kafka() {
     let Some(place) = Place::new() else { return };
     let broker = incumbent_testkit::kafka::Kafka::start_with(incumbent_testkit::kafka::Options::new());
-    // The threads of librdkafka alone are more.
+    // librdkafka alone has more threads.
     place.each(&[&format!("kafka://{}/app", broker.address())], MOST + 1);
 }

@@ -25,7 +25,7 @@ struct Place {
 }
 
 impl Place {
-    /// None if no other user is available, or no program becomes root.
+    /// None if no other user is available, or no program can become root.
     fn new() -> Option<Self> {
         let (scratch, programs) = (Scratch::made(), tempfile::tempdir().unwrap());
         let place = Self { scratch, programs };
@@ -68,7 +68,7 @@ impl Place {
         let command = ["--", "sh", "-c", script, become_root.to_str().unwrap()];
         let words = [&run[..], &["--name", "ada", "--lease", "30s", "--splay", "0s"], &command].concat();
         let Some(within) = within else { return Running::start(self.as_user(&words)) };
-        // Into the group first, because only root may choose it.
+        // Enters the group first, because only root may choose it.
         let user = self.as_user(&words);
         let mut entering = Command::new("sh");
         entering.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(within.join("cgroup.procs"));
@@ -135,7 +135,7 @@ fn a_command_that_becomes_another_users_is_reported_at_once_and_again_where_it_o
     ada.until_reported("that it is out of reach", is_out_of_reach);
     ada.kill();
     ada.until_reported("that it cannot be killed", |line| {
-        line.contains("the command cannot be killed, and may keep running next to the next leader's")
+        line.contains("the command cannot be killed, and may keep running while the next leader's does")
     });
     assert!(is_running(command));
     kill(command);

@@ -16,8 +16,8 @@ use crate::support::{Ended, LIMIT, Running, Scratch, children, incumbent, takes_
 
 const TOKEN: &str = "0000000000000007-0000000000000003";
 
-/// Makes a program ignore all signals that can be ignored and that a terminal, a shell, a service manager or the kernel
-/// sends. A program that replaces a shell ignores what the shell ignored.
+/// Makes a program ignore all ignorable signals that a terminal, a shell, a service manager or the kernel sends. A
+/// program that replaces a shell ignores the same signals as the shell.
 const IGNORING: &str = "trap '' HUP INT QUIT TERM USR1 USR2 ALRM TSTP TTIN TTOU; exec \"$0\" \"$@\"";
 
 /// The program with these arguments, which ignores the signals that it does not handle.
@@ -91,7 +91,7 @@ fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), signal).unwrap();
 }
 
-/// A candidate with a long lease, whose command prints its number and stays.
+/// A candidate with a long lease, whose command prints its number and keeps running.
 fn candidate<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--lease", "30s", "-v"];
     [&words[..], &["--splay", "0s", "--", "sh", "-c", "echo $$; exec sleep 1000"]].concat()
@@ -142,7 +142,7 @@ fn no_signal_lets_a_waiting_process_begin() {
 
 #[test]
 fn a_message_that_is_not_whole_lets_nothing_begin() {
-    let said = "incumbent: the message that lets the command begin is not whole, so it is not run\n";
+    let said = "incumbent: the message that starts the command is incomplete, so the command is not run\n";
     for text in [&TOKEN[..20], TOKEN, &format!("{}\n", TOKEN.replace('-', " "))] {
         let waiting = Waiting::start();
         waiting.send(text);

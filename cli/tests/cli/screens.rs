@@ -1,5 +1,5 @@
-//! `incumbent top` and `incumbent demo` as a terminal shows them. The views' own tests check their exact content; here
-//! are keys, sizes, signals, and the terminal afterwards.
+//! `incumbent top` and `incumbent demo` as a terminal shows them. The views' own tests check their exact content; this
+//! file checks keys, sizes, signals, and the terminal afterwards.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -112,7 +112,7 @@ fn shows_all_of_the_demo(terminal: &mut Terminal, columns: usize, rows: usize) {
 fn has_a_summary(said: &[String]) {
     assert_eq!(said.len(), 2, "{said:#?}");
     assert!(said[0].starts_with("1 term in ") && said[0].contains("; no faults (seed "), "{said:#?}");
-    assert_eq!(said[1], "at no time were there two leaders");
+    assert_eq!(said[1], "there were never two leaders at once");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_terminal_that_cannot_be_drawn_on_gets_plain_lines_from_the_demo_and_nothing
         said
     };
     let demo = said(&QUIET, 0, Some(" leads, the first of all"));
-    assert!(demo.contains("at no time were there two leaders"), "{demo}");
+    assert!(demo.contains("there were never two leaders at once"), "{demo}");
     let top = said(&[&["top"][..], &store].concat(), 2, None);
     assert!(top.contains("TERM is dumb") && top.contains("incumbent status --all"), "{top}");
 }

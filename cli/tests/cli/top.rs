@@ -43,7 +43,7 @@ fn a_leader_is_evicted_after_a_question() {
     top.until_line("Evict ada from jobs? The next leader waits 30.00 s. [y/N]");
     top.press("n");
     top.until_line("nothing was done");
-    // A stopped leader does not learn of it, so another candidate wins.
+    // A stopped leader does not notice, so another candidate wins.
     process::pause(ada.pid());
     let _ben = campaigning_for_long(&scratch.url, "jobs", "ben");
     top.press("e");

@@ -61,8 +61,8 @@ async fn campaign(url: &str, key: &str, name: &str) {
                 }
                 Some(Event::Draining { term, .. }) => term.drained(),
                 Some(Event::Lost { term, .. }) => {
-                    // Not the present, but the last time at which it led, because the event may have taken a while to
-                    // arrive.
+                    // This is the last time at which it led rather than now, because the event may have taken a while
+                    // to arrive.
                     let seen = leading.take().filter(|leading| leading.term == term).unwrap().seen;
                     println!("{}", line(name, "lost", seen, &term));
                 }

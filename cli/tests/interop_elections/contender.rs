@@ -39,7 +39,7 @@ pub(crate) struct Contender {
 }
 
 impl Contender {
-    /// By the rules of the Go library, with the bucket's TTL, which is `lease`.
+    /// Starts one with the Go library's rules and the bucket's TTL, which is `lease`.
     pub(crate) fn go(server: &NatsServer, key: &str, name: &str, lease: Duration) -> Self {
         let program = go::candidate(&server.url(), BUCKET, key, name, None);
         Self::new(Side::Go, name, program, lease)
@@ -50,7 +50,7 @@ impl Contender {
         Self::new(Side::Ours, name, candidate::start(&store_url(server), key, name), lease)
     }
 
-    /// Ours, by `incumbent run` with the preset for such elections.
+    /// Starts one of ours: `incumbent run` with the preset for such elections.
     pub(crate) fn run(server: &NatsServer, key: &str, name: &str, lease: Duration) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
         command.args(["run", "--json", "--preset", "go-compatible", "--store", &store_url(server)]);

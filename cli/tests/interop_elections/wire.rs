@@ -206,7 +206,7 @@ async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) 
     let mut warnings = Vec::new();
     loop {
         match within(events.next()).await.unwrap() {
-            // Expected, because the tests' leases are this short.
+            // This warning is expected, because the tests' leases are so short.
             Event::Warning(Warning::ShortLease { .. }) => {}
             Event::Warning(warning) => warnings.push(warning),
             Event::Won(term) => {

@@ -1,4 +1,4 @@
-//! The writes that a campaign has sent, in flight or answered, and what each would mean if it were applied.
+//! The writes that a campaign has sent, in flight or answered, and what follows if each was applied.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -9,12 +9,12 @@ use crate::store::{Expect, Outcome};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// The number of attempts that are remembered. If an older one turns out to have been applied, its record counts as
-/// ours from an unknown attempt: safe, only slower.
+/// The number of attempts that are remembered. If an older attempt turns out to have been applied, its record still
+/// counts as ours, from an unknown attempt: safe, only slower.
 const REMEMBERED: usize = 128;
 /// The number of answered attempts that are kept after a newer acknowledged write has overtaken them. Their times serve
-/// a watch that lags behind, for up to a lease. None of them is the present record. A copy of one that expected no key
-/// may be applied after the key was deleted: it then counts as foreign, which is safe, only slower.
+/// a watch that lags behind, for up to a lease. None of them is the present record. If the server applies a second copy
+/// of a write that expected no key, after the key was deleted, that record counts as foreign: safe, only slower.
 const OVERTAKEN: usize = 2;
 
 /// The purpose of a write.
@@ -44,7 +44,7 @@ pub(super) struct Sent {
     pub(super) counts_before: Instant,
     /// The incarnation it was meant for.
     pub(super) incarnation: Incarnation,
-    /// Whether its outcome is still open, even if its answer is no longer awaited.
+    /// Whether its outcome is still open, even if the campaign no longer waits for the answer.
     pub(super) open: bool,
     /// The store's answer to this very write.
     pub(super) answered: Answered,
@@ -63,7 +63,7 @@ impl Sent {
 /// The store's answer to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answered {
-    /// Nothing yet that tells whether it was applied.
+    /// No answer yet shows whether it was applied.
     Open {
         /// After this instant an answer would prove nothing. `NEVER` until a later acknowledged attempt overtakes it.
         until: Instant,
@@ -80,7 +80,7 @@ pub(super) struct Attempts {
     last: Attempt,
     awaited: Option<Attempt>,
     sent: VecDeque<Sent>,
-    /// The newest attempt that was forgotten before it was overtaken.
+    /// The newest attempt that was forgotten before a later one overtook it.
     lost: Attempt,
 }
 
@@ -105,7 +105,7 @@ impl Attempts {
             self.lost = oldest.attempt;
         }
         self.awaited = Some(sent.attempt);
-        // If all are answered, a leader remembers these, its newest one, and the one it is sending.
+        // If all are answered, a leader remembers these, its newest attempt, and the attempt it is sending.
         match self.sent.len() {
             0 => self.sent.reserve_exact(1),
             1 => self.sent.reserve_exact(OVERTAKEN + 1),
@@ -173,11 +173,11 @@ impl Attempts {
         };
     }
 
-    /// Forgets what the attempt `acknowledged`, applied as `revision` and observed at `now`, has overtaken. Keeps the
-    /// newest of the answered attempts.
+    /// Forgets the attempts that `acknowledged`, applied as `revision` and observed at `now`, has overtaken, but keeps
+    /// the newest answered ones.
     ///
     /// An unanswered attempt is kept for a `lease`: its late acknowledgement, below what was known when it was sent, is
-    /// the only sign that the store went back. After a lease, every lease that was undone is over.
+    /// the only sign that the store went back. A lease later, every lease that the store undid is over.
     pub(super) fn forget_overtaken(
         &mut self,
         acknowledged: Attempt,
@@ -245,8 +245,8 @@ impl Attempts {
         self.sent.iter().rev().find(|sent| sent.open && sent.purpose != Purpose::Release).copied()
     }
 
-    /// Closes every write that expected a revision older than `revision`, which is now known to exist: its compare can
-    /// never succeed again.
+    /// Closes every write that expected a revision older than `revision`. Now that `revision` is known to exist, their
+    /// compares can no longer succeed.
     pub(super) fn close_outdated(&mut self, revision: Revision) {
         for sent in &mut self.sent {
             if sent.expected() < revision && Some(sent.attempt) != self.awaited {
@@ -392,7 +392,7 @@ mod tests {
         send(&mut attempts, Purpose::Renew, Expect::Revision(Revision(90)));
         attempts.stop_waiting();
         (11..=14).for_each(|present| renew(&mut attempts, present));
-        assert_eq!(remembered(&attempts), [11, 13, 14, 15], "one that may still be applied stays");
+        assert_eq!(remembered(&attempts), [11, 13, 14, 15], "an attempt that may still be applied is kept");
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         (1..=3).for_each(|present| renew(&mut attempts, present));
         assert_eq!(remembered(&attempts), [1, 2, 3, 4], "overtaken at 10 s");
         renew(&mut attempts, 4);
-        assert_eq!(remembered(&attempts), [3, 4, 5], "a lease later its answer says nothing");
+        assert_eq!(remembered(&attempts), [3, 4, 5], "a lease later its answer proves nothing");
     }
 
     #[test]

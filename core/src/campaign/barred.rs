@@ -1,4 +1,4 @@
-//! Tokens only grow: what a candidate does if its next token would not be above every token observed.
+//! Tokens only grow: what a candidate does if its next token would not exceed every observed token.
 //!
 //! A store that was restored, or that lost acknowledged writes, reuses revision numbers. A term won there could repeat
 //! a token. If few numbers are missing, the candidate uses them up: it acquires, reports nothing, and releases, until
@@ -14,7 +14,7 @@ use crate::record::Entry;
 use crate::token::{Revision, Token};
 
 /// The largest gap that acquires use up: as many writes as an election makes in two minutes at three renewals a second.
-/// A NATS server leaves writes unsynced for at most two minutes by default, so a larger gap is no power cut.
+/// A NATS server syncs its writes every two minutes by default, so a power cut cannot explain a larger gap.
 const SMALL_GAP: u64 = 2 * 60 * 3;
 
 impl Candidacy<KeyLease> {
@@ -51,7 +51,7 @@ impl Candidacy<KeyLease> {
         self.own.store.missing_revisions() != Some(0)
     }
 
-    /// Whether it is barred and can only wait.
+    /// Whether this candidate is barred and can only wait.
     pub(super) fn stays_out(&self) -> bool {
         let small = |missing: u64| missing <= SMALL_GAP;
         self.is_barred()
@@ -59,7 +59,7 @@ impl Candidacy<KeyLease> {
                 && self.own.setbacks.tokens_used_up() < SMALL_GAP)
     }
 
-    /// Gives up a win without reporting it, because its token is not above every token observed.
+    /// Gives up a win without reporting it, because its token does not exceed every observed token.
     pub(super) fn give_up_small_token(&mut self, token: Token) {
         self.used_up();
         self.own.store.assigned(token.sequence);
@@ -69,7 +69,7 @@ impl Candidacy<KeyLease> {
         self.give_up(None, false);
     }
 
-    /// An acquire that leads to no term was applied. Several candidates may do this in turns, each after another's
+    /// An acquire was applied that leads to no term. Several candidates may take turns at this, each after another's
     /// release.
     pub(super) fn used_up(&mut self) {
         self.own.setbacks.token_used_up();
@@ -84,8 +84,8 @@ impl Candidacy<KeyLease> {
         self.warn(Warning::StoreReset { seen, next, barred });
     }
 
-    /// An operator accepts that tokens start again. Ignored unless tokens keep this candidate out: a request that comes
-    /// late or twice must not apply to another reset.
+    /// An operator accepts that tokens start again. Ignored unless tokens keep this candidate out: a late or repeated
+    /// request must not apply to another reset.
     pub(super) fn accept(&mut self) {
         if self.is_barred() {
             self.own.store.forget_tokens();

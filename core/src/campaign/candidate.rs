@@ -19,16 +19,16 @@ use crate::record::{Entry, Release};
 use crate::store::Expect;
 use crate::time::Instant;
 
-/// What went wrong before, and how long that holds this candidate back.
+/// What went wrong before, and how long this candidate holds back because of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Setbacks {
     /// The candidate does nothing before this, because something failed.
     not_before: Instant,
-    /// Acquires in a row that led to no term because their tokens were too small.
+    /// The number of acquires in a row that led to no term because their tokens were too small.
     tokens_used_up: u64,
     /// The number of races lost in excess of those won.
     races_lost: u32,
-    /// The vacancy for which the jitter was drawn, and the jitter.
+    /// The jitter, and the vacancy for which it was drawn.
     jitter: Option<(Instant, Duration)>,
 }
 
@@ -88,7 +88,7 @@ impl Setbacks {
 }
 
 impl Candidacy<KeyLease> {
-    /// Warns if a term does not outlast an election of the store's own leader.
+    /// Warns if a term cannot outlast the election of a new leader among the store's servers.
     pub(super) fn warn_of_a_short_lease(&mut self) {
         let survives = self.rules.survives();
         let fail_over = self.rules.own.store.fail_over;
@@ -131,7 +131,7 @@ impl Candidacy<KeyLease> {
                 },
                 Some(Entry::Live(_)) => (Timer::Poll, self.next_poll()),
                 Some(Entry::Released(release)) if self.holds_back(release) => {
-                    // Using up a number leads to no term, so other candidates need not go first.
+                    // Using up a token leads to no term, so other candidates need not go first.
                     let uses_up = self.is_our_release(release) && self.is_barred();
                     let back = if uses_up { FIRST } else { pace::hold_back(self.lease) };
                     (Timer::Acquire, self.own.key.first_observed() + back + self.jitter())
@@ -142,14 +142,14 @@ impl Candidacy<KeyLease> {
             }
         };
         if self.own_record_observed().is_some() {
-            // The failure may have been counted before the record was observed.
+            // The candidate may have counted the failure before it observed the record.
             self.own.setbacks.wait_at_most_until(self.now + LONGEST);
         }
         let (timer, at) = next;
         self.timers.set(timer, at.max(self.now).max(self.earliest(timer)));
     }
 
-    /// Whether other candidates should go first: the release names one of them, or is our own.
+    /// Whether other candidates should go first: the release names another candidate, or is our own.
     fn holds_back(&self, release: &Release) -> bool {
         match &release.successor {
             Some(successor) => *successor != self.rules.name,
@@ -167,7 +167,7 @@ impl Candidacy<KeyLease> {
         self.own.setbacks.jitter(self.own.key.first_observed(), self.lease, &mut self.rng)
     }
 
-    /// When to read the key if the watch stays silent: when the last observed record should be gone.
+    /// When to read the key if the watch stays silent: when the last observed record should have expired.
     fn next_poll(&self) -> Instant {
         let due = self.own.key.first_observed()
             + self.own.key.entry_lease(self.lease)
@@ -239,14 +239,14 @@ impl Candidacy<KeyLease> {
         self.longest_lease().max(self.least_delay())
     }
 
-    /// The wait after retaking our own live record outside a term, and the time before which the retake must be
-    /// sent. `None` if that time is over or unknown: the store's marker may be on its way.
+    /// The wait after retaking our own live record outside a term, and the time before which the retake must be sent.
+    /// `None` if that time has passed or is unknown: the store's marker may be on its way.
     fn retake(&self) -> Option<(Wait, Instant)> {
         let record = self.own.key.record()?;
         let sent = self.sent_as(record);
         let wait = self.wait_of(sent, self.own.key.first_observed());
         let before = if self.rules.own.store.expiry_pushed {
-            // The same limit applies to an orphan that is itself a retake.
+            // The same limit applies if the orphan is itself a retake.
             sent.map(|sent| self.lease_end(sent.at).min(sent.counts_before))?
         } else {
             Instant::NEVER
@@ -257,15 +257,15 @@ impl Candidacy<KeyLease> {
     /// The wait owed for a record of ours. If its attempt is unknown: a whole lease from its first observation, or the
     /// settings' delay if that is longer.
     ///
-    /// While an attempt was under way for long, another candidate may have held the key and vanished before the attempt
-    /// was applied. So what was observed since the attempt was sent counts too.
+    /// While an attempt was in flight for a long time, another candidate may have held the key and vanished before the
+    /// attempt was applied. So everything observed since the attempt was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_observed: Instant) -> Wait {
         sent.map_or(Wait::new(first_observed + self.unknown_wait(), true), |sent| {
             sent.wait.and(self.own.key.wait())
         })
     }
 
-    /// Whether this release is our own. The candidate then holds back; nothing else depends on it.
+    /// Whether this release is our own, which only makes the candidate hold back.
     fn is_our_release(&self, release: &Release) -> bool {
         let write_id = release.write_id.filter(|write_id| write_id.nonce == self.nonce);
         let sent = write_id.and_then(|write_id| self.own.attempts.find(write_id.attempt));

@@ -1,8 +1,8 @@
 //! A campaign's nonce and seed, made from what its caller drew.
 //!
 //! Two campaigns with the same nonce count each other's records as their own, as far as names and attempts allow. So
-//! three numbers that cannot be random are refused, and everything else that tells two campaigns apart is mixed in: a
-//! cloned machine, a restored snapshot or a stub may repeat its random numbers, but hardly its clock as well.
+//! numbers that cannot be random are refused, and everything else that tells two campaigns apart is mixed in: a cloned
+//! machine, a restored snapshot or a stub may repeat its random numbers, but rarely its clock too.
 
 use alloc::format;
 
@@ -54,7 +54,7 @@ impl Identity<'_> {
     }
 }
 
-/// One step of SplitMix64 that mixes a word in: G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number
+/// One step of SplitMix64, which mixes in a word: G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014; the constants are from its published code.
 fn absorb(state: u64, word: u64) -> u64 {
     let state = (state ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -35,7 +35,7 @@ pub enum Event<T = Term> {
         /// Why.
         reason: Reason,
     },
-    /// The known leader changed, or there is none now.
+    /// The known leader changed, or no leader is known now.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
     StateChanged(State),
@@ -274,12 +274,12 @@ pub enum Warning {
     StoreReset {
         /// The largest token observed before; `None` if there was none.
         seen: Option<Token>,
-        /// The smallest token that the next write could have; `None` if unknown. No term can be won while it is not
-        /// above `seen`.
+        /// The smallest token that the next write could have; `None` if unknown. No term can be won until it exceeds
+        /// `seen`.
         next: Option<Token>,
         /// This candidate stays out until a larger token is possible, or an operator accepts
-        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. If false, it uses up the missing numbers,
-        /// if there are any, with acquires that lead to no term.
+        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. If false, it uses up any missing tokens
+        /// with acquires that lead to no term.
         barred: bool,
     },
     /// A record outlived its lease: the store does not remove it, so no candidate can be elected.
@@ -289,8 +289,8 @@ pub enum Warning {
         /// The time for which it has not changed.
         unchanged: Duration,
     },
-    /// The election's key holds an entry that is longer than a candidate's record; candidates wait for it as for any
-    /// foreign record.
+    /// The election's key holds an entry longer than any candidate's record; candidates wait for it as for any foreign
+    /// record.
     NotARecord {
         /// Its revision.
         revision: Revision,
@@ -321,20 +321,19 @@ pub enum Warning {
         /// The present value. `None`: records never expire, so no candidate can succeed a leader that crashes.
         to: Option<Duration>,
     },
-    /// Software that takes expiry markers for live records shares an election in a store that writes them.
+    /// Other software in this election takes the store's expiry markers for live records.
     MarkersMislead,
     /// This candidate held its claim for a lease but could not prove it. It leaves the election to others and rests,
     /// making no claim meanwhile.
     GaveWay {
         /// The steps of the proof that failed.
         failing: Steps,
-        /// The last fault that one of them was answered with; `None` if none was answered.
+        /// The last fault in an answer to one of them; `None` if none was answered.
         fault: Option<Fault>,
-        /// The length of its rest, unless these steps succeed first, or no other candidate claims the election.
+        /// The length of its rest. It ends early if these steps succeed, or if no other candidate claims the election.
         rest: Duration,
     },
-    /// A text that selects the election is in quotes, which are part of it: without them it would select another
-    /// election.
+    /// A setting that selects the election has quotes around it; without them it would select another election.
     ///
     /// Reported by the session, once for each campaign.
     Quoted {
@@ -343,18 +342,17 @@ pub enum Warning {
         /// The text, with its quotes.
         text: String,
     },
-    /// This candidate holds the election but does not lead yet: the store is new, or replaces another, in which an
-    /// unknown previous leader may still lead.
+    /// This candidate holds the election but does not lead yet: the store is new or was replaced, so an unknown
+    /// previous leader may still lead.
     YoungStore {
         /// The wait before this candidate leads.
         left: Duration,
         /// `init --new` can state that no election was ever held there, which skips the wait.
         can_be_stated: bool,
     },
-    /// Requests wait for longer than a third of their lease, because the store or this process is too slow for all its
-    /// elections.
+    /// Requests wait longer than a third of their lease: the store or this process is too slow for its elections.
     ///
-    /// Reported by the session to candidates whose requests wait: once, until no request waits any more.
+    /// Reported by the session to candidates whose requests wait: once, and again only after no request was waiting.
     Overloaded {
         /// The number of requests that wait.
         waiting: u64,
@@ -367,7 +365,7 @@ pub enum Warning {
     ///
     /// Reported once, until a leader is seen.
     NoLeader {
-        /// The time for which this candidate has been in the race without seeing a leader.
+        /// How long this candidate has been in the race without seeing a leader.
         lasted: Duration,
         /// What this candidate waits for.
         because: Obstacle,
@@ -423,7 +421,7 @@ impl fmt::Display for Warning {
                          tokens, `incumbent accept-reset` lets them start again; otherwise use a new bucket, whose tokens \
                          are larger"
                     }
-                    (false, Some(_)) => "; this candidate first uses up the numbers in between",
+                    (false, Some(_)) => "; this candidate first uses up the tokens in between",
                     (false, None) => "",
                 })
             }
@@ -449,7 +447,7 @@ impl fmt::Display for Warning {
                 f,
                 "a record of {name:?} has this candidate's nonce, but this candidate did not write it: either two \
                  processes draw the same random numbers (a clone, a stub, a fixed seed), or the store applied a write \
-                 that it had refused; restart one of them with random numbers from the operating system"
+                 after refusing it; restart one of them with random numbers from the operating system"
             ),
             Self::ShortLease { survives, fail_over } => write!(
                 f,

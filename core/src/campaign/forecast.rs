@@ -27,8 +27,8 @@ pub struct Forecast {
     /// The longest vacancy after the leader crashes, if a candidate waits and the store answers each attempt in time.
     /// In the worst case the leader crashed just after a renewal.
     pub after_a_crash: Duration,
-    /// The longest vacancy after an operator's deletion, under the same conditions. A leader that does not hear of the
-    /// deletion leads until its deadline, so the next one waits for the longest possible lease.
+    /// The longest vacancy after an operator's deletion, under the same conditions. A leader that does not notice the
+    /// deletion leads until its deadline, so the next leader waits for the longest possible lease.
     pub after_a_deletion: Duration,
 }
 
@@ -77,11 +77,11 @@ pub(super) struct Vacant {
 }
 
 impl Vacant {
-    /// If no leader has a lease longer than `longest`.
+    /// Assumes that no leader has a lease longer than `longest`.
     pub(super) fn at_most(rules: &Rules, longest: Duration) -> Self {
         let (lease, store) = (rules.lease, rules.own.store);
         let attempt = pace::attempt_limit(lease);
-        // If the store does not push an expiry, the read that would find it may come just too early.
+        // If the store does not report an expiry, the read meant to find it may come just too early.
         let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
         Self {
             after_a_crash: lease + store.granularity + looking + attempt,

@@ -21,14 +21,14 @@ pub struct Holder {
     /// When the newest write that is known applied was sent.
     pub(super) proven: Instant,
     pub(super) wait: Wait,
-    /// Whether a renewal later than the acknowledgement of the acquire was acknowledged.
+    /// Whether a renewal sent after the acquire's acknowledgement was acknowledged too.
     pub(super) renewed: bool,
     /// The revision of the acquire: the token of the term.
     sequence: Revision,
     incarnation: Incarnation,
     /// When the acquire was acknowledged.
     pub(super) acknowledged: Instant,
-    /// The attempt that was the acquire.
+    /// The number of the acquire's attempt.
     attempt: Attempt,
     /// Whether a read has to explain a refusal before the next write.
     confirmed: bool,
@@ -73,13 +73,13 @@ impl Holder {
         self.confirmed |= (attempt, revision) == (self.attempt, self.sequence);
     }
 
-    /// Whether `sent` expected our newest known record: an attempt of this term, sent when that record was known, that
-    /// `expected` it.
+    /// Whether `sent` expected our newest known record: it belongs to this term, and `expected` that record when it was
+    /// sent.
     pub(super) fn knew(&self, sent: &Sent, expected: Revision) -> bool {
         sent.attempt > self.attempt && sent.incarnation == self.incarnation && expected >= self.revision
     }
 
-    /// Whether the acquire is known to belong to the known incarnation: the watch showed it there, or an inspection
+    /// Whether the acquire certainly belongs to the known incarnation: the watch showed it there, or an inspection
     /// showed that incarnation after the acquire was acknowledged.
     pub(super) fn is_confirmed(&self, verified_at: Instant) -> bool {
         self.confirmed || verified_at >= self.acknowledged
@@ -92,7 +92,8 @@ impl Candidacy<KeyLease> {
         (sent + self.lease).before(self.rules.margin.of(self.lease))
     }
 
-    /// The deadline `D`. For a reported term, the store must also have been shown to be of the term's incarnation.
+    /// The deadline `D`. For a reported term, it also counts from the last proof that the store is still of the term's
+    /// incarnation.
     pub(super) fn deadline_of(&self, holder: &Holder) -> Instant {
         let proven =
             if self.term.is_some() { holder.proven.min(self.own.store.verified_at()) } else { holder.proven };
@@ -159,14 +160,14 @@ impl Candidacy<KeyLease> {
         let confirmed =
             self.rules.own.store.incarnation_acked || holder.is_confirmed(self.own.store.verified_at());
         let renewed = holder.renewed || !wait.renewal;
-        // Once reported, the deadline also counts from when the store was last shown to be the same.
+        // Once the win is reported, the deadline also counts from the last proof that the store is the same.
         let lasts = self.lease_end(holder.proven.min(self.own.store.verified_at())) > self.now;
         let at = wait.until.max(self.own.store.trusted_at());
         if at > self.now {
             return self.timers.set(Timer::Win, at);
         }
         if !confirmed || !renewed || !lasts {
-            // A later answer shows it. If none comes, this candidate gives way.
+            // A later answer may show it. If none does, this candidate gives way.
             return;
         }
         self.own.store.observe_token(token);

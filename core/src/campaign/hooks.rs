@@ -169,15 +169,12 @@ impl Rule for KeyLease {
     }
 
     fn check_bounds(campaign: &Campaign) {
-        debug_assert!(
-            campaign.own.attempts.is_bounded(),
-            "bound: the attempts that are remembered have a bound"
-        );
+        debug_assert!(campaign.own.attempts.is_bounded(), "bound: remembered attempts are bounded");
         // A candidate that waits for a record with an endless lease relies on the watch alone.
         debug_assert!(
             !matches!(campaign.stage, Stage::Racing(Race::Holder(_)) | Stage::Releasing(_))
                 || campaign.has_something_to_come(),
-            "I15: a holder, and a candidate with a record to release, has something to come"
+            "I15: a holder, or a candidate with a record to release, awaits an answer or a timer"
         );
     }
 
@@ -224,8 +221,8 @@ impl Rule for KeyLease {
         }
     }
 
-    /// The longer of two times: after a crash, or after an operator's deletion. Others hear of the win one renewal
-    /// later. In a new store no candidate leads until the store may be trusted.
+    /// The longer of two times: after a crash, or after an operator's deletion. Other candidates learn of the win one
+    /// renewal later. In a new store no candidate leads until the store may be trusted.
     fn worst_fail_over(campaign: &Campaign, since: Instant) -> Duration {
         let longest = campaign.longest_lease();
         let new_store = campaign.own.store.trusted_at().since(since).min(longest);
@@ -283,7 +280,7 @@ impl Rule for KeyLease {
         })
     }
 
-    /// When the answer to a write can still matter for its lease.
+    /// Until when the answer to a write can still matter for its lease.
     fn limit(_: &Campaign, request: &Request, before: Duration) -> Duration {
         match request {
             Request::Write(write) => match &write.action {
@@ -298,7 +295,7 @@ impl Rule for KeyLease {
     fn fingerprint(campaign: &Campaign, hasher: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
 
-        // Names every field, so that a new one is not forgotten.
+        // Lists every field, so that the compiler reports a new one.
         let Self { setbacks, store, key, attempts, reported: _, is_one_of_many, turns } = &campaign.own;
         (store, key, attempts, is_one_of_many, turns).hash(hasher);
         setbacks.hash_at(campaign.now, hasher);

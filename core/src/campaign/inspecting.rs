@@ -34,7 +34,7 @@ impl Candidacy<KeyLease> {
             Ok(info) => info,
             Err(fault) => {
                 self.inspection_failed(Some(&fault));
-                // Writes may work meanwhile; they do not end this fault.
+                // Writes may work meanwhile, but do not end this fault.
                 if self.own.reported.inspection != Some(fault.kind) {
                     self.own.reported.inspection = Some(fault.kind);
                     self.report_fault(fault);
@@ -69,7 +69,7 @@ impl Candidacy<KeyLease> {
             self.lose(Reason::StoreReset);
             self.report_reset();
             if matches!(self.stage, Stage::Releasing(_)) {
-                // The record to release vanished with the old incarnation.
+                // The record that was to be released vanished with the old incarnation.
                 self.end_release();
             }
         }
@@ -86,15 +86,15 @@ impl Candidacy<KeyLease> {
         self.plan();
     }
 
-    /// The last inspection failed, if that is not noted yet. If acknowledgements carry the incarnation, no proof
-    /// depends on inspections.
+    /// Notes that the last inspection failed. If acknowledgements carry the incarnation, no proof depends on
+    /// inspections.
     fn inspection_failed(&mut self, fault: Option<&Fault>) {
         let asked = self.own.store.end_inspection();
         if let Some(asked) = asked.filter(|_| !self.rules.own.store.incarnation_acked) {
             self.step_failed(Step::Inspect, asked, fault);
         }
         if self.giving_way.rests(self.now) {
-            // The next probe repeats it and asks again for what a win needs.
+            // The next probe repeats it, and asks again for whatever a win needs.
             self.own.store.forget_wanted_inspection();
             self.timers.stop(Timer::Inspect);
         }
@@ -108,13 +108,13 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A deleted holder that left only its tombstone to see may have learned of a raised maximum age before this
-    /// candidate, and have a lease that long.
+    /// A holder whose tombstone is all that is left may have learned of a raised maximum age before this candidate did,
+    /// and may have a lease that long.
     fn wait_for_raised_age(&mut self, age: Duration) {
         self.own.key.wait_for_raised_age(age);
         let leads = self.term.is_some();
         if let Some(holder) = self.holder_mut().filter(|holder| !leads && holder.wait.renewal) {
-            // The holder was acknowledged after the tombstone was first observed.
+            // The holder's acquire was acknowledged after the tombstone was first observed.
             holder.wait.until = holder.wait.until.max(holder.acknowledged + age);
         }
     }
@@ -132,9 +132,9 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The longest lease that any leader, observed or not, may have in an incarnation that is over. Candidates may have
-    /// different leases, but none exceeds the store's maximum age at the time. If that age was lowered, a leader that
-    /// does not know yet still counts on the longer lease.
+    /// The longest lease that any leader of a past incarnation may have, observed or not. Candidates may have different
+    /// leases, but none exceeds the store's maximum age at the time. If that age was lowered, a leader that does not
+    /// know yet still counts on the longer lease.
     pub(super) fn longest_lease(&self) -> Duration {
         let observed = self.own.key.holder_lease(self.rules.lease);
         self.rules.lease.max(observed).max(self.own.store.longest_max_age())
@@ -147,7 +147,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Repeats over the new connection what the old one left unanswered.
+    /// Repeats, over the new connection, what the old connection left unanswered.
     pub(super) fn reconnected(&mut self) {
         self.own.store.connection.is_new();
         self.inspect(self.now);
@@ -156,8 +156,8 @@ impl Candidacy<KeyLease> {
         // Nothing else is repeated early. If connection after connection gives stale answers, only the back-off keeps
         // the load on the store low.
         if self.holder().is_some_and(|holder| holder.absent.is_some()) {
-            // The absence is confirmed once the store is known to be the same, or a while later if no inspection is
-            // answered.
+            // The absence counts as confirmed once the store is known to be the same, or a while later if no inspection
+            // is answered.
             self.timers.set(Timer::Retry, self.now + pace::attempt_limit(self.lease));
         } else if read {
             self.read();

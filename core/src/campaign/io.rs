@@ -17,7 +17,7 @@ pub type Output = candidacy::Output<Request, Timer>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ReadId(pub u64);
 
-/// What a campaign wants of the store.
+/// A request of a campaign to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Send this write, and answer with [`Answer::Wrote`].
@@ -54,9 +54,9 @@ impl From<Answer> for Input {
 /// The caller broke the contract. The campaign's state is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// An answer to a write that was never asked for.
+    /// An answer to a write that was never requested.
     UnknownAttempt(Attempt),
-    /// An answer to a read that was never asked for.
+    /// An answer to a read that was never requested.
     UnknownRead(ReadId),
     /// The successor's name is not a valid candidate name; see [`Settings::name`](super::Settings::name).
     NotAName,
@@ -66,12 +66,12 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownAttempt(attempt) => {
-                write!(f, "no write with number {} was ever asked for", attempt.0)
+                write!(f, "no write with number {} was ever requested", attempt.0)
             }
-            Self::UnknownRead(read) => write!(f, "no read with number {} was ever asked for", read.0),
+            Self::UnknownRead(read) => write!(f, "no read with number {} was ever requested", read.0),
             Self::NotAName => f.write_str(
-                "no candidate can have the successor's name: it must be 1 to 255 bytes long, \
-                 free of control characters and outer spaces",
+                "the successor's name is invalid: it must be 1 to 255 bytes long, \
+                 free of control characters and surrounding spaces",
             ),
         }
     }

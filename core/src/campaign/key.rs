@@ -1,5 +1,5 @@
 //! The key as one campaign knows it: the observed entry, when it was first observed, the win delay that follows from
-//! both, and the read under way.
+//! both, and the read in flight.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -17,11 +17,11 @@ use crate::token::{Incarnation, Revision};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Wait {
     pub(super) until: Instant,
-    /// Also wait until a renewal later than the acquire is acknowledged: over a foreign tombstone, the server's
-    /// clean-up may erase a write that it has just acknowledged.
+    /// Also wait until a renewal later than the acquire is acknowledged: if the acquire replaced a foreign tombstone,
+    /// the server's clean-up may erase the write that it has just acknowledged.
     pub(super) renewal: bool,
-    /// Also wait for the settings' delay from the first observation of our record. Until the store applies the acquire,
-    /// a leader that this candidate never observed may renew.
+    /// Also wait for the settings' delay from the first observation of our record. A leader that this candidate never
+    /// observed may renew until the store applies the acquire.
     pub(super) delayed: bool,
 }
 
@@ -30,7 +30,7 @@ impl Wait {
         Self { until, renewal, delayed: false }
     }
 
-    /// Combines the wait for an observed record with the wait for the key, whose delay is kept.
+    /// Combines the wait for an observed record with the wait for the key, and keeps the key's delay.
     pub(super) fn and(self, of_the_key: Self) -> Self {
         Self::new(self.until.max(of_the_key.until), self.renewal || of_the_key.renewal)
     }
@@ -65,7 +65,7 @@ pub(super) struct KeyView {
     /// The number of the last read.
     reads: ReadId,
     pending: Option<Box<PendingRead>>,
-    /// A read that is no longer awaited because its time ran out. Its answer still counts on the same connection.
+    /// A read whose time limit has passed. Its answer still counts if it comes over the same connection.
     late: Option<Box<PendingRead>>,
     /// When a read was last answered.
     last_read: Instant,
@@ -93,7 +93,7 @@ impl KeyView {
         self.wait
     }
 
-    /// Whether anything is known of the key.
+    /// Whether anything is known about the key.
     pub(super) fn is_known(&self) -> bool {
         self.entry.is_some() || !self.saw_no_holder()
     }
@@ -108,15 +108,15 @@ impl KeyView {
         self.holder.unwrap_or(default)
     }
 
-    /// The time for which the observed record may remain unchanged: the lease that it states, else the lease of the
-    /// last holder observed, else `default`.
+    /// How long the observed record may remain unchanged: the lease that it states, or that of the last holder
+    /// observed, or `default`.
     pub(super) fn entry_lease(&self, default: Duration) -> Duration {
         self.record().and_then(|record| record.lease).unwrap_or_else(|| self.holder_lease(default))
     }
 
-    /// Forgets every observation, because the store is another one. A read under way remains, and so does the wait: the
-    /// watch may have shown the other store before an inspection did, and what it showed may vanish before it is shown
-    /// again.
+    /// Forgets every observation, because the store is another one. A read in flight remains, and so does the wait: the
+    /// watch may have shown the other store before an inspection did, and the record that it showed may vanish before
+    /// it is shown again.
     pub(super) fn forget(&mut self) {
         let wait = Wait::new(self.wait.until, false);
         *self = Self {
@@ -153,17 +153,17 @@ impl KeyView {
         }
     }
 
-    /// The observed entry is our own release, which owed this wait.
+    /// Notes that the observed entry is our own release, which owed this wait.
     pub(super) fn owes(&mut self, wait: Wait) {
         self.wait.until = self.wait.until.min(wait.until);
     }
 
-    /// A holder with this lease was shown before the campaign began.
+    /// Notes that a holder with this lease was shown before the campaign began.
     pub(super) fn recall_holder(&mut self, lease: Duration) {
         self.holder = Some(lease);
     }
 
-    /// An acquire waits at least until then.
+    /// Makes an acquire wait at least until then.
     pub(super) fn wait_until(&mut self, until: Instant) {
         self.wait.until = self.wait.until.max(until);
     }
@@ -195,13 +195,14 @@ impl KeyView {
         match &entry {
             Entry::Live(record) => {
                 let lease = record.lease.unwrap_or(default);
-                // The previous holder may have renewed unobserved until this one acquired, and may have a longer lease.
+                // The previous holder may have renewed unobserved until this holder acquired, and its lease may be
+                // longer.
                 let before = self.record().filter(|before| !before.has_the_holder_of(record));
                 let longest = lease.max(before.and_then(|before| before.lease).unwrap_or_default());
                 self.holder = Some(lease);
                 self.wait = Wait::new(self.wait.until.max(now + longest), false);
             }
-            // The holder itself deleted its record, compared: every lease observed before is over.
+            // The holder itself deleted its record by compare-and-delete, so every lease observed before is over.
             Entry::Released(release) if release.incarnation == incarnation => {
                 self.wait = Wait::new(now + release.owed, false);
             }
@@ -220,7 +221,7 @@ impl KeyView {
         self.entry = Some(entry);
     }
 
-    /// Starts a read and returns its number, unless a read is under way.
+    /// Starts a read and returns its number, unless a read is in flight.
     pub(super) fn start_read(
         &mut self,
         mark: Revision,
@@ -239,7 +240,7 @@ impl KeyView {
         self.pending.is_some()
     }
 
-    /// Whether a read with this number was ever asked for.
+    /// Whether a read with this number was ever requested.
     pub(super) fn was_asked(&self, read: ReadId) -> bool {
         read.0 != 0 && read <= self.reads
     }
@@ -250,14 +251,14 @@ impl KeyView {
         awaited.or_else(|| self.late.take_if(|late| late.id == read).map(|late| (*late, true)))
     }
 
-    /// Stops waiting for the read under way. Its answer still counts if it comes.
+    /// Stops waiting for the read in flight. Its answer still counts if it comes.
     pub(super) fn stop_waiting(&mut self) -> Option<PendingRead> {
         let pending = self.pending.take()?;
         self.late = Some(pending.clone());
         Some(*pending)
     }
 
-    /// Stops waiting for the read under way. Its answer no longer counts.
+    /// Stops waiting for the read in flight. Its answer no longer counts.
     pub(super) fn abandon_read(&mut self) -> Option<PendingRead> {
         self.late = None;
         self.pending.take().map(|pending| *pending)

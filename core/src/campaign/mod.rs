@@ -113,14 +113,14 @@ pub struct KeyLease {
 /// The two roles of a candidate in the race.
 #[derive(Clone, Debug, Hash)]
 pub enum Race {
-    /// It waits until the key is free.
+    /// Waits until the key is free.
     Candidate,
-    /// As far as it knows, the key holds its newest record.
+    /// As far as this candidate knows, the key holds its newest record.
     Holder(Holder),
 }
 
 impl Candidacy<KeyLease> {
-    /// A campaign that has not begun; [`Input::Campaign`] begins it.
+    /// Creates a campaign that has not begun; [`Input::Campaign`] begins it.
     ///
     /// `info` is the result of an inspection of the store. `nonce` must not be used for another campaign. `seed`
     /// decides every random choice: the same seed and inputs give the same outputs. [`draw`] makes both from the
@@ -153,7 +153,7 @@ impl Candidacy<KeyLease> {
         Ok(Self::idle(rules, nonce, seed, now, own))
     }
 
-    /// Does what the stage is due to do: on a renewal's timer, after a failure, on a new connection.
+    /// Does whatever the stage calls for now: after a renewal's timer, a failure, or a new connection.
     fn act(&mut self) {
         match &self.stage {
             Stage::Racing(Race::Holder(holder)) if holder.must_read => self.read(),
@@ -180,8 +180,8 @@ impl Candidacy<KeyLease> {
 
     /// Whether this campaign wrote `record`, as far as it knows.
     ///
-    /// The nonce alone does not prove it: if random numbers repeat, another process has it too. So the name must be
-    /// ours, and the attempt must be one that we sent and that the store's answers do not contradict.
+    /// The nonce alone does not prove that: if random numbers repeat, another process may have the same nonce. So the
+    /// name must be ours, and the attempt must be one that we sent and that the store's answers do not contradict.
     fn is_ours(&self, record: &Record) -> bool {
         let Some(write_id) = record.write_id.filter(|write_id| write_id.nonce == self.nonce) else {
             return false;
@@ -193,8 +193,8 @@ impl Candidacy<KeyLease> {
 
     /// The attempt that wrote a record of ours.
     ///
-    /// `None` if it is forgotten, or was meant for another incarnation: its expected revision may have matched by
-    /// chance, so it may have replaced any record, and nothing known when it was sent counts.
+    /// `None` if the attempt is forgotten, or was meant for another incarnation. In another incarnation its expected
+    /// revision may have matched by chance and replaced any record, so nothing known when it was sent counts.
     fn sent_as(&self, record: &Record) -> Option<Sent> {
         let sent = self.own.attempts.find(record.write_id.filter(|_| self.is_ours(record))?.attempt)?;
         (sent.incarnation == self.own.store.incarnation()).then_some(sent)
@@ -205,8 +205,8 @@ impl Candidacy<KeyLease> {
         self.own.key.record().filter(|record| self.is_ours(record))
     }
 
-    /// The record that our attempt leaves at `revision`, to be observed in place of the present one. It takes over the
-    /// present record's texts if they are the same.
+    /// The record that our attempt leaves at `revision`, to be observed in place of the present record. It reuses the
+    /// present record's texts if they are equal.
     fn own_record(&mut self, sent: &Sent, revision: Revision) -> Record {
         let (name, metadata) = (&self.rules.name, &self.rules.metadata);
         let before = self.own.key.take_texts().filter(|before| (&before.0, &before.1) == (name, metadata));

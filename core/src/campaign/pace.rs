@@ -5,19 +5,19 @@ use core::time::Duration;
 use crate::record::Nonce;
 use crate::time::Instant;
 
-/// The time from the send of an applied write to the next renewal.
+/// The time from sending a write that was applied to the next renewal.
 pub(crate) fn renew_every(lease: Duration) -> Duration {
     lease / 3
 }
 
-/// The number of instants between two renewals over which many campaigns spread theirs. Renewals of one instant are
-/// sent together, which takes half the processor time of sending them one by one.
+/// The number of instants between two renewals, over which many campaigns spread theirs. Renewals of one instant are
+/// sent together, which takes half the processor time of sending each on its own.
 const INSTANTS: u64 = 100;
 
 /// When one of many campaigns renews instead of at `due`. The time between two renewals is divided into [`INSTANTS`];
 /// the nonce's remainder selects one, and the campaign renews at its last occurrence until `due`. So renewals are
-/// spread even if all leases began together, and again after an outage that held them all up. Each lease pays at most
-/// one extra renewal.
+/// spread even if all leases began together, or if an outage delayed them all. This costs each lease at most one extra
+/// renewal.
 pub(crate) fn spread(due: Instant, nonce: Nonce, lease: Duration) -> Instant {
     let every = u64::try_from(renew_every(lease).as_nanos()).unwrap_or(u64::MAX).max(1);
     let number = u64::try_from(nonce.0 % u128::from(INSTANTS)).unwrap_or(0);
@@ -32,13 +32,13 @@ pub(crate) fn attempt_limit(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
 }
 
-/// The time for which a candidate holds back to let another go first.
+/// How long a candidate holds back to let another go first.
 pub(super) fn hold_back(lease: Duration) -> Duration {
     (lease / 10).min(Duration::from_secs(1))
 }
 
-/// The longest jitter of a candidate when the key falls vacant: none until it has lost a race, then doubled with every
-/// race lost, since each one shows that there are more candidates.
+/// The longest jitter of a candidate when the key becomes vacant: none until it has lost a race, then doubled with
+/// every lost race, since each shows that there are more candidates.
 pub(super) fn jitter(races_lost: u32, lease: Duration) -> Duration {
     match races_lost {
         0 => Duration::ZERO,
@@ -51,13 +51,13 @@ pub(super) fn poll_again(overdue: Duration) -> Duration {
     if overdue < Duration::from_secs(1) { Duration::from_millis(100) } else { Duration::from_secs(1) }
 }
 
-/// The largest age of an inspection that a renewal relies on. A larger one saves questions when many elections share a
-/// store, but shortens the lease.
+/// The largest age of an inspection that a renewal relies on. Allowing more saves inspections when many elections share
+/// a store, but shortens the lease.
 pub(super) fn inspection_reuse(lease: Duration) -> Duration {
     lease / 60
 }
 
-/// The time for which a close waits for its release.
+/// How long a close waits for its release.
 pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::token::Revision;
 use core::time::Duration;
 
 impl Candidacy<KeyLease> {
-    /// Reads the key, unless a read is under way.
+    /// Reads the key, unless a read is in flight.
     pub(super) fn read(&mut self) {
         if self.own.key.is_reading() || !self.may_ask(Wanted::Read) {
             return;
@@ -43,7 +43,7 @@ impl Candidacy<KeyLease> {
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
         let Some((pending, is_late)) = self.own.key.end_read(read) else { return };
         if is_late {
-            // Its failure was counted when its time ran out, and its purpose has been retried since.
+            // Its failure was counted when its time ran out, and the campaign has tried again since.
             if result.is_err() || pending.incarnation != self.own.store.incarnation() {
                 return;
             }
@@ -76,7 +76,7 @@ impl Candidacy<KeyLease> {
         self.succeeded();
         self.step_succeeded(Step::Read, pending.sent);
         self.suspect_the_watch(&entry, pending.sent);
-        // If something newer became known while the answer was on its way, it proves nothing.
+        // If something newer became known while the answer was on its way, the answer proves nothing.
         if entry.revision().unwrap_or(pending.mark) >= self.own.store.mark() {
             self.observe(entry);
         }
@@ -87,7 +87,7 @@ impl Candidacy<KeyLease> {
             && !self.own.attempts.is_awaiting()
             && !self.own.key.is_reading();
         match self.stage {
-            // The refusal is explained; what was interrupted continues at once.
+            // The refusal is explained, and what it interrupted continues at once.
             Stage::Racing(Race::Holder(_)) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
             Stage::Releasing(_) if idle => self.release(),
             Stage::Racing(Race::Candidate) => self.plan(),
@@ -95,9 +95,9 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A candidate's read shows a write that its watch, ready for long, did not. The watch may be on an incarnation
-    /// that is over, and never end. An inspection shows the present incarnation, so that its wait counts from now and
-    /// not from a win.
+    /// A candidate's read shows a write that its watch, which has been ready for a while, did not. The watch may belong
+    /// to a past incarnation and never end. An inspection shows the present incarnation, so its wait counts from now
+    /// instead of from a win.
     fn suspect_the_watch(&mut self, entry: &Entry, asked_at: Instant) {
         let mark = self.own.store.mark();
         let is_news = mark > Revision(0) && entry.revision() > Some(mark);
@@ -109,7 +109,7 @@ impl Candidacy<KeyLease> {
 
     /// An answer that is older than what is known proves nothing: the key is read again, over another connection.
     pub(super) fn stale(&mut self) {
-        // An absence is confirmed over a new connection at once; a stale answer must not be repeated that fast.
+        // An absence is confirmed over a new connection at once, but a stale answer must not be repeated that fast.
         if let Some(holder) = self.holder_mut() {
             holder.absent = None;
         }
@@ -117,7 +117,8 @@ impl Candidacy<KeyLease> {
         self.failed();
     }
 
-    /// The watch delivered an entry. If it began long ago with an absence, a holder confirms that by a read.
+    /// The watch delivered an entry. If that is an absence and the watch began long ago, a holder confirms it with a
+    /// read.
     pub(super) fn watched(&mut self, entry: Entry) {
         self.observe_token_in(&entry);
         if let Entry::Live(record) = &entry {
@@ -133,7 +134,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A record of ours that the watch shows proves the incarnation that it was applied in. It is as good as an
+    /// If the watch shows a record of ours, that proves the incarnation in which it was applied. It is as good as an
     /// inspection after the acknowledgement, and arrives sooner.
     fn confirm_by_watch(&mut self, record: &Record) {
         let Some(sent) = self.sent_as(record) else { return };
@@ -194,7 +195,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Observes a live record of our own. What it owes must be kept even if the record vanishes.
+    /// Observes a live record of our own. The wait that it owes must be kept even if the record vanishes.
     pub(super) fn observe_own(&mut self, record: Record, sent: Option<Sent>) {
         let first = self.own.key.revision() != Some(record.revision);
         self.own.key.observe_own(record, self.now);
@@ -209,7 +210,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The part of a stated wait that is believed: a candidate must not wait without end for one bad writer.
+    /// The part of a stated wait that a candidate believes, so that one bad writer cannot make it wait forever.
     ///
     /// If the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since the age may have been
     /// lowered before this candidate came. Anything longer is no lease, and counts as the longest age.
@@ -261,13 +262,13 @@ impl Candidacy<KeyLease> {
     }
 
     /// A write of ours was applied although its answer never came. Its number identifies the attempt, and the deadline
-    /// counts from when that very attempt was sent.
+    /// counts from the time at which exactly that attempt was sent.
     fn adopt(&mut self, record: &Record) {
         let sent = self.sent_as(record);
         let revision = record.revision;
         self.own.key.observe_own(record.clone(), self.now);
         if self.rules.own.store.incarnation_acked && !self.own.attempts.is_awaiting() {
-            // The acknowledgement that would have shown the store's incarnation never came.
+            // The acknowledgement, which would have shown the store's incarnation, never came.
             self.inspect(self.now);
         }
         match sent {
@@ -304,7 +305,7 @@ impl Candidacy<KeyLease> {
 
     fn observe_while_releasing(&mut self, entry: Entry) {
         if matches!(self.own.attempts.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
-            // That write's answer tells more, and nothing is released without it.
+            // That write's answer shows more, and nothing is released without it.
             return self.remember(entry);
         }
         let ours = entry.live().is_some_and(|record| self.is_ours(record));

@@ -13,10 +13,10 @@ use crate::store::Expect;
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// A lease that is being released, or that might turn out to be held though it is not wanted.
+/// A lease that is being released, or that may turn out to be held although it is no longer wanted.
 #[derive(Clone, Debug, Hash)]
 pub struct Releasing {
-    /// Our newest known revision; `None` while that is open.
+    /// Our newest known revision; `None` while it is unknown.
     pub(super) expect: Option<Revision>,
     pub(super) wait: Wait,
     pub(super) successor: Option<String>,
@@ -57,7 +57,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Gives up a lease whose win was not reported, or whose loss was.
+    /// Gives up a lease whose win was not reported, or whose loss was already reported.
     pub(super) fn give_up(&mut self, successor: Option<String>, working: bool) {
         let Some(holder) = self.holder() else { return };
         let releasing =
@@ -67,8 +67,8 @@ impl Candidacy<KeyLease> {
     }
 
     /// Releases our record, which exists or may exist. If the work still runs, the release waits for its end, or until
-    /// the lease has run out and the store removes the record. A candidate that waits for the record then comes before
-    /// one that meant to leave.
+    /// the lease has run out and the store removes the record. Then a candidate that waits for the record goes before
+    /// this one, which meant to leave.
     pub(super) fn start_release(&mut self, releasing: Releasing) {
         let other_candidates_first = match releasing.working {
             true => self.rules.own.store.granularity.saturating_add(pace::hold_back(self.lease)),
@@ -86,7 +86,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Sends the release, or first reads the record that it has to expect.
+    /// Sends the release, after reading the record that it must expect if that is unknown.
     pub(super) fn release(&mut self) {
         if self.own.attempts.is_awaiting() {
             return;

@@ -27,7 +27,7 @@ pub(super) struct Reported {
 }
 
 impl Reported {
-    /// Nothing was reported yet; being idle needs no report.
+    /// Nothing was reported yet, and being idle needs no report.
     pub(super) fn nothing() -> Self {
         Self {
             inspection: None,
@@ -83,7 +83,7 @@ impl Candidacy<KeyLease> {
             return;
         }
         let Some(write_id) = record.write_id else {
-            // A bare value: the Go library's, or an operator's.
+            // A bare value, written by the Go library or by an operator.
             if self.rules.own.store.expiry_pushed && !self.own.reported.markers {
                 self.own.reported.markers = true;
                 self.warn(Warning::MarkersMislead);
@@ -93,7 +93,8 @@ impl Candidacy<KeyLease> {
         if record.candidate != self.rules.name {
             return;
         }
-        // A single record may be left over from a candidate that restarted; a second one is alive.
+        // A single record may be left over from a candidate that restarted; a second record shows that the other
+        // candidate is alive.
         match self.own.reported.same_name.as_deref().copied() {
             Some((nonce, _, true)) if nonce == write_id.nonce => {}
             Some((nonce, revision, false)) if nonce == write_id.nonce => {

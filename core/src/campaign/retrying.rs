@@ -42,8 +42,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The store answers but does nothing for us now. This passes soon, unless one server is isolated: its writes stay
-    /// in flight until it is back, or find no leader.
+    /// The store answers but does nothing for us now. This passes soon, unless the server is isolated: then its writes
+    /// stay in flight until it is back, or find no leader.
     pub(super) fn failed_perhaps_isolated(&mut self) {
         self.failed();
         if self.own.store.failures() >= FAILURES_BEFORE_RECONNECT {
@@ -58,8 +58,8 @@ impl Candidacy<KeyLease> {
     }
 
     /// An operation got no answer in time; its answer still counts if it comes. If nothing of its kind was answered for
-    /// as long, a new connection may help. If something was, the store is slow, and a new connection, which drops
-    /// everything under way, would only add to its load; or the store was made again, which an inspection shows.
+    /// that long, a new connection may help. Otherwise the store is slow, and a new connection, which drops everything
+    /// in flight, would only add to its load; or the store was recreated, which an inspection shows.
     pub(super) fn timed_out(&mut self, what: Wanted) {
         if self.is_silent(what) {
             self.reconnect();
@@ -70,7 +70,7 @@ impl Candidacy<KeyLease> {
         self.failed();
     }
 
-    /// Once is an accident; the second silence is reported.
+    /// One silence may be an accident; the second is reported.
     fn report_silence(&mut self) {
         if self.own.store.failures() > 0 {
             let detail = String::from("the store does not answer; check that it is up and can be reached");

@@ -24,7 +24,7 @@ pub enum Preset {
     Fast,
     /// Leases of 30 s to 1 h, which candidates of the Go library `nats-kv-leader-elect` share.
     GoCompatible,
-    /// Leases of any length that leaves room for a retry.
+    /// Leases of any length that allows for a retry.
     #[cfg(feature = "testing")]
     Test,
 }
@@ -70,7 +70,7 @@ pub enum WinDelay {
 }
 
 impl WinDelay {
-    /// The delay that this adds to what a win waits for anyway. A cautious candidate waits for `cautious`.
+    /// The delay that this setting adds to what a win waits for anyway. A cautious candidate waits for `cautious`.
     pub(crate) fn least(self, cautious: Duration) -> Duration {
         match self {
             Self::Automatic => Duration::ZERO,
@@ -83,7 +83,7 @@ impl WinDelay {
 /// The settings of a candidate. A store and [`Campaign::new`](super::Campaign::new) have the last word.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces.
+    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces.
     pub name: String,
     /// Bounds and defaults.
     pub preset: Preset,
@@ -92,8 +92,8 @@ pub struct Settings {
     pub lease: Option<Duration>,
     /// The largest difference between the store's clocks; `None`: `T/20`, at most 1 s.
     pub skew: Option<Duration>,
-    /// The largest drift of each clock, in parts per million. 5,000 (0.5 %) by default. Two clocks count a lease, the
-    /// leader's and that of the store or of a waiting candidate, so the margin allows for twice as much.
+    /// The largest drift of each clock, in parts per million. 5,000 (0.5 %) by default. Two clocks measure a lease, the
+    /// leader's and either the store's or a waiting candidate's, so the margin allows for twice as much.
     pub drift_ppm: u32,
     /// The time lost between reading the clock and acting on it; `None`: `T/20`, at most 250 ms.
     pub slack: Option<Duration>,
@@ -101,7 +101,7 @@ pub struct Settings {
     pub win_delay: WinDelay,
     /// The longest wait before the first campaign; `None`: `T/10`, at most 1 s. Zero disables it.
     pub splay: Option<Duration>,
-    /// The time that a leader that leaves voluntarily has to finish its work. 10 s by default.
+    /// The time that a leader has to finish its work when it leaves on its own. 10 s by default.
     pub drain: Duration,
     /// The interval at which a candidate reads the key while the watch is silent; `None`: when the last record that it
     /// saw should have expired.
@@ -146,7 +146,7 @@ pub struct InvalidSettings {
 }
 
 impl InvalidSettings {
-    /// The whole message, with `value` in place of the value that was read.
+    /// The whole message, with `value` in place of the parsed value.
     pub fn text(&self, value: &str) -> Text {
         let is = Text::setting(self.setting).and(" is ").and(value).and(", and must be ");
         is.and(self.limit.clone()).and(": ").and(self.remedy.clone())
@@ -167,10 +167,10 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest metadata, keys and texts together, in bytes: it travels with every renewal.
 const METADATA_LIMIT: usize = 4096;
 
-/// The rules that a candidate's settings give over a key.
+/// The rules that follow from a candidate's settings over a key.
 pub(super) type Rules = candidacy::Rules<Own>;
 
-/// What a key adds to the rules of every candidate.
+/// The rules that only a candidate over a key has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Own {
     pub(super) interval: Option<Duration>,
@@ -217,8 +217,9 @@ impl Rules {
 
 /// The margin between a deadline and the end of the lease: `M = skew + 2·drift·T + slack`.
 ///
-/// The leader's clock may be slow by `drift`, and the waiter's or the store's fast by as much. The leader counts `T -
-/// M` in `(T - M) / (1 - drift)`, the other counts `T` in `T / (1 + drift)`, and the first must not be longer.
+/// The leader's clock may be slow by `drift`, and the clock of the waiting candidate or the store fast by as much. The
+/// leader's clock measures `T - M` in a real `(T - M) / (1 - drift)`, the other measures `T` in `T / (1 + drift)`, and
+/// the first must not be longer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Margin {
     skew: Option<Duration>,
@@ -231,7 +232,7 @@ impl Margin {
         Self { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack }
     }
 
-    /// If only durations count, and no server's time of day, there is no skew unless the user sets one.
+    /// If only durations count, and no server's time of day, the skew is zero unless the user sets one.
     pub(crate) fn of_durations(settings: &Settings) -> Self {
         Self { skew: settings.skew.or(Some(Duration::ZERO)), ..Self::set_by(settings) }
     }
@@ -250,7 +251,7 @@ impl Margin {
     }
 }
 
-/// Whether a lease leaves enough time besides its margin, and for one retry of a renewal.
+/// Whether a lease leaves enough time beyond its margin, and for one retry of a renewal.
 pub(crate) fn check_margin(lease: Duration, margin: Margin) -> Result<(), InvalidSettings> {
     let has_time = |lease: Duration| lease >= margin.of(lease).saturating_mul(5);
     let under_any = || {
@@ -312,7 +313,7 @@ pub fn check_name(name: &str) -> Result<(), InvalidSettings> {
     Ok(())
 }
 
-/// The first checks of every rule.
+/// The checks that every rule makes first.
 pub(crate) fn check_candidate(settings: &Settings) -> Result<(), InvalidSettings> {
     check_name(&settings.name)?;
     check_metadata(&settings.metadata)

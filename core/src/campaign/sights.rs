@@ -13,9 +13,9 @@ use crate::token::{Incarnation, Token};
 /// What watches showed of an election before its campaign began.
 ///
 /// A campaign begins once the store was inspected. The inspection may be late, fail, or be refused, while a watch
-/// already shows a leader. The watch shows it once. If its record is then removed without a trace, as by a purge,
-/// nothing shows any more that this leader may still count on its lease. So a session that watches before it has a
-/// campaign keeps here what it is shown, and hands it to the new campaign through
+/// already shows a leader. The watch shows that leader only once. If its record is then removed without a trace, as by
+/// a purge, nothing shows any more that this leader may still rely on its lease. So a session that watches before it
+/// has a campaign keeps here what it is shown, and hands it to the new campaign through
 /// [`Campaign::recall`](super::Campaign::recall).
 ///
 /// It is kept as a wait, because a revision means nothing without its incarnation, which is not known yet. Each
@@ -27,17 +27,18 @@ pub struct EarlySights {
     before: Owed,
     /// Shown by the present watch.
     shown: Owed,
-    /// The last release among these: the incarnation it states, and what it owed plus what was shown after it.
+    /// The last release shown: the incarnation that it states, and the wait that it owed plus whatever was shown after
+    /// it.
     released: Option<(Incarnation, Owed)>,
-    /// The entry that the present watch showed last.
+    /// The entry that the current watch showed last.
     newest: Option<Entry>,
     /// The lease of the last holder shown, as far as it is stated.
     holder: Option<Option<Duration>>,
-    /// The largest token that may have been given before what was shown.
+    /// The largest token that may have been given before the shown entries were written.
     token: Option<Token>,
 }
 
-/// The latest end of several leases, each from when it was first seen. How long a lease is believed depends on the
+/// The latest end of several leases, each counted from its first sight. How much of a lease is believed depends on the
 /// store's maximum age, which is not known yet.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 struct Owed {
@@ -50,7 +51,7 @@ struct Owed {
 }
 
 impl Owed {
-    /// A lease was seen. Sights come in order.
+    /// Adds a lease that was seen. Sights are added in order of time.
     fn add(&mut self, seen: Instant, lease: Option<Duration>) {
         match lease {
             None => self.unstated = Some(seen),
@@ -95,7 +96,8 @@ impl Early<Entry> for EarlySights {
                 self.owe(now, record.lease);
                 let before = before.as_ref().and_then(Entry::live);
                 if let Some(before) = before.filter(|before| !before.has_the_holder_of(record)) {
-                    // The previous holder may have renewed unseen until this one acquired, and may have a longer lease.
+                    // The previous holder may have renewed unseen until this holder acquired, and its lease may be
+                    // longer.
                     self.owe(now, before.lease);
                 }
                 self.holder = Some(record.lease);
@@ -107,7 +109,7 @@ impl Early<Entry> for EarlySights {
                 self.token = self.token.max(token);
             }
             Entry::Released(release) => {
-                // A release counts as a deletion if it states another incarnation than the campaign begins on.
+                // A release that states another incarnation than the campaign's counts as a deletion.
                 self.owe_for_a_deletion(now, None);
                 let mut owed = Owed::default();
                 owed.add(now, Some(release.owed));
@@ -138,7 +140,7 @@ impl EarlySights {
         }
     }
 
-    /// What is owed on this incarnation.
+    /// The wait that is owed on this incarnation.
     fn owed(&self, incarnation: Incarnation) -> Owed {
         let released = self.released.filter(|(stated, _)| *stated == incarnation);
         self.before.and(released.map_or(self.shown, |(_, owed)| owed))
@@ -147,7 +149,7 @@ impl EarlySights {
 
 impl Candidacy<KeyLease> {
     /// Waits for the leaders that were shown before this campaign began. Call it before any input, with the inspection
-    /// that the campaign was made from.
+    /// from which the campaign was created.
     pub fn recall(&mut self, sights: &EarlySights, info: &StoreInfo) {
         let (present, default) = (self.own.store.incarnation(), self.default_lease());
         let until = sights.owed(present).end(|lease| self.bound(lease), default);

@@ -21,14 +21,14 @@ pub(super) enum Freshness {
     Fresh,
     /// The answer is older than something known: it comes from an isolated or lagging server.
     Stale,
-    /// For a whole lease, over two new connections, answers were lower: the store went back.
+    /// For a whole lease and over two new connections, answers were lower: the store went back.
     Regressed,
 }
 
 /// The change that an inspection made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inspection {
-    /// It was asked for before another that was already answered, and shows nothing new.
+    /// A later inspection was already answered, so this one shows nothing new.
     Old,
     /// The known incarnation.
     Same,
@@ -36,19 +36,19 @@ pub(super) enum Inspection {
     New,
 }
 
-/// Answers that were lower than the mark, since the first of them.
+/// The series of answers lower than the mark.
 #[derive(Clone, Debug, Hash)]
 struct Suspicion {
     since: Instant,
     connection: u64,
 }
 
-/// What matters about the watch for the incarnation.
+/// What the watch shows about the incarnation.
 #[derive(Clone, Debug, Default, Hash)]
 struct Watch {
-    /// The time at which the present one became ready.
+    /// The time at which the current watch became ready.
     since: Option<Instant>,
-    /// The newest write of ours that it showed to be of the incarnation known.
+    /// The newest write of ours that it showed in the known incarnation.
     write: Option<(Attempt, Revision)>,
 }
 
@@ -57,12 +57,12 @@ struct Watch {
 pub(super) struct Connection {
     /// The number of connections so far.
     number: u64,
-    /// When a new one was asked for that is not yet there.
+    /// When a new connection was requested, until it exists.
     asked: Option<Instant>,
 }
 
 impl Connection {
-    /// Whether to ask for a new one: none was asked for within `timeout`.
+    /// Whether to ask for a new connection: none was requested within `timeout`.
     pub(super) fn start_new(&mut self, timeout: Duration, now: Instant) -> bool {
         if self.asked.is_some_and(|asked| now < asked + timeout) {
             return false;
@@ -71,7 +71,7 @@ impl Connection {
         true
     }
 
-    /// The connection is a new one.
+    /// Notes that the connection is new.
     pub(super) fn is_new(&mut self) {
         self.asked = None;
         self.number += 1;
@@ -86,7 +86,7 @@ impl Connection {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct StoreView {
     incarnation: Incarnation,
-    /// `i0`: when the newest answer that showed this incarnation was asked for.
+    /// `i0`: the send time of the request whose answer last showed this incarnation.
     verified_at: Instant,
     /// No win is reported before this: the store may have been replaced under a leader.
     trusted_at: Instant,
@@ -97,9 +97,9 @@ pub(super) struct StoreView {
     /// The highest revision known of each incarnation, the newest incarnation last.
     marks: Vec<(Incarnation, Revision)>,
     suspicion: Option<Box<Suspicion>>,
-    /// The largest token that may have been reported by any candidate.
+    /// The largest token that any candidate may have reported.
     largest_token: Option<Token>,
-    /// The wanted inspection: an answer to a question asked at this instant or later.
+    /// The wanted inspection must be sent at this instant or later.
     wanted_inspection: Option<Instant>,
     /// When an inspection was last asked for, until it is answered or times out.
     inspection_asked: Option<Instant>,
@@ -130,7 +130,8 @@ impl StoreView {
             connection: Connection::default(),
             failures: 0,
         };
-        // Only here: a candidate that knew another incarnation has seen the name in use, whatever an operator states.
+        // Only at the start: a candidate that knew another incarnation has seen the name in use, whatever an operator
+        // states.
         store.begin(info, info.never_used, lease, skew, now);
         store
     }
@@ -191,7 +192,7 @@ impl StoreView {
         self.verified_at
     }
 
-    /// An answer to a question asked at `asked_at` carried this incarnation.
+    /// An answer to a request sent at `asked_at` carried this incarnation.
     pub(super) fn verify(&mut self, asked_at: Instant) {
         self.verified_at = self.verified_at.max(asked_at);
     }
@@ -228,8 +229,8 @@ impl StoreView {
         }
     }
 
-    /// Compares an answer with the mark known when it was asked for; or with the present mark, if the store is known to
-    /// have gone back since.
+    /// Compares an answer with the mark known when the request was sent, or with the present mark if the store is known
+    /// to have gone back since.
     pub(super) fn classify(
         &mut self,
         revision: Revision,
@@ -246,7 +247,7 @@ impl StoreView {
         if certain { Freshness::Regressed } else { Freshness::Stale }
     }
 
-    /// The store went back to `revision`: it counts as another store under the same incarnation.
+    /// Notes that the store went back to `revision`: it counts as another store under the same incarnation.
     pub(super) fn regress(&mut self, revision: Revision, lease: Duration, now: Instant) {
         self.suspicion = None;
         self.set_mark(revision);
@@ -264,12 +265,12 @@ impl StoreView {
         self.largest_token
     }
 
-    /// The store gave a write this revision, whatever an inspection reported as the newest.
+    /// Notes that the store gave a write this revision, whatever an inspection reported as the newest.
     pub(super) fn assigned(&mut self, revision: Revision) {
         self.newest = self.newest.min(Some(revision));
     }
 
-    /// The next write's token, if it is the next write of the whole store.
+    /// The token of the next write, if no other write in the store comes first.
     pub(super) fn next_token(&self) -> Token {
         let newest = self.newest.unwrap_or_default().max(self.mark());
         Token { incarnation: self.incarnation, sequence: Revision(newest.0.saturating_add(1)) }
@@ -291,7 +292,7 @@ impl StoreView {
         self.largest_token = None;
     }
 
-    /// Asks for an inspection at `now`; an answer to a question asked at `since` or later counts.
+    /// Asks for an inspection at `now`; an answer to a request sent at `since` or later counts.
     pub(super) fn want_inspection(&mut self, since: Instant, now: Instant) {
         self.inspection_asked = Some(now);
         self.wanted_inspection = self.wanted_inspection.max(Some(since));
@@ -302,7 +303,7 @@ impl StoreView {
         self.wanted_inspection
     }
 
-    /// No inspection is wanted any more.
+    /// Notes that no inspection is wanted any more.
     pub(super) fn forget_wanted_inspection(&mut self) {
         self.wanted_inspection = None;
     }
@@ -318,7 +319,7 @@ impl StoreView {
         self.inspections_failed
     }
 
-    /// The inspection asked for at `asked_at` was answered. Returns whether it was the wanted one.
+    /// Notes that the inspection requested at `asked_at` was answered, and returns whether it was the wanted one.
     pub(super) fn inspection_answered(&mut self, asked_at: Instant) -> bool {
         self.inspections_failed = 0;
         let wanted = self.wanted_inspection.take_if(|since| asked_at >= *since).is_some();
@@ -331,14 +332,14 @@ impl StoreView {
         self.watch.since = Some(since);
     }
 
-    /// Whether the watch had been ready for that long at that time.
+    /// Whether the watch had already been ready for this duration at that time.
     pub(super) fn watches_since(&self, span: Duration, at: Instant) -> bool {
         self.watch.since.is_some_and(|since| since + span <= at)
     }
 
     /// The watch showed our attempt at this revision. Returns whether that verifies the incarnation, since a watch sees
-    /// only one. It is no later than the known one, which was verified after the watch was ready; and no earlier, since
-    /// the attempt was sent when that one was known.
+    /// only one. The watch's incarnation is no later than the known one, which was verified after the watch was ready;
+    /// and no earlier, since the attempt was sent when that one was known.
     pub(super) fn watch_showed(&mut self, attempt: Attempt, sent_at: Instant, revision: Revision) -> bool {
         let verified = self.watch.since.is_some_and(|since| since <= self.verified_at);
         if verified {
@@ -406,7 +407,11 @@ mod tests {
     #[test]
     fn an_incarnation_is_old_enough_by_the_first_clock_that_shows_it() {
         assert_eq!(store(None).trusted_at(), at(130), "watched for a lease");
-        assert_eq!(store(Some(0)).trusted_at(), at(130), "the store's clock has no skew to add to ours");
+        assert_eq!(
+            store(Some(0)).trusted_at(),
+            at(130),
+            "the store reports an age of zero, so our own clock decides"
+        );
         assert_eq!(store(Some(10)).trusted_at(), at(121));
         assert_eq!(store(Some(31)).trusted_at(), at(100));
         assert_eq!(store(Some(5000)).trusted_at(), at(100));

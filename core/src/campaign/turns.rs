@@ -1,4 +1,4 @@
-//! Requests that wait for a place: a campaign wants to ask, and asks when its turn comes.
+//! Requests that wait for a place in the session's queue: a campaign sends its request when its turn comes.
 
 use super::io::{Answer, Request};
 use super::timers::Timer;
@@ -13,7 +13,7 @@ pub(super) enum Wanted {
     Write,
 }
 
-/// The requests that may leave, and the one that waits.
+/// The number of requests that may be sent, and the waiting request.
 pub(super) type Turns = candidacy::Turns<Option<Wanted>>;
 
 impl Candidacy<KeyLease> {
@@ -24,7 +24,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Whether nothing of this kind was answered for as long as an attempt takes.
+    /// Whether nothing of this kind was answered within the time that an attempt takes.
     pub(super) fn is_silent(&self, timed_out: Wanted) -> bool {
         let LastAnswers { any, apart: write } = self.own.turns.last_answers();
         let answered = match timed_out {
@@ -50,8 +50,8 @@ impl Candidacy<KeyLease> {
         self.ask(request);
     }
 
-    /// The request that waits, if there is still a reason for it. A request whose timer is set does not count: the
-    /// timer makes it.
+    /// The waiting request, if there is still a reason for it. A request with a timer does not count, because the timer
+    /// will send it.
     fn waits(&self) -> Option<Wanted> {
         let waits = self.own.turns.waits?;
         let is_set = |timer| self.timers.is_set(timer);
@@ -64,7 +64,7 @@ impl Candidacy<KeyLease> {
             }
             (Stage::Releasing(_), Wanted::Read) => true,
             (Stage::Releasing(_), Wanted::Write) => !is_set(Timer::Retry) && !self.own.key.is_reading(),
-            // A probe comes in addition to what a timer starts.
+            // A probe is sent in addition to what a timer starts.
             (Stage::Racing(Race::Candidate), Wanted::Read) if self.giving_way.rests(self.now) => true,
             (Stage::Racing(Race::Candidate), _) => !is_set(Timer::Acquire) && !is_set(Timer::Poll),
             (Stage::Idle | Stage::Splaying | Stage::Closed, _) => false,
@@ -72,7 +72,7 @@ impl Candidacy<KeyLease> {
         has_reason.then_some(waits)
     }
 
-    /// The wish for the request that waits.
+    /// The wish that describes the waiting request.
     pub(crate) fn wish(&self) -> Option<Wish> {
         let waits = self.waits()?;
         let (class, by) = match &self.stage {
@@ -89,7 +89,7 @@ impl Candidacy<KeyLease> {
         Some(Wish { class, by })
     }
 
-    /// Makes the waiting request, if it may leave by now.
+    /// Sends the waiting request, if its turn has come.
     pub(super) fn turn(&mut self) {
         if !self.own.turns.has_place() {
             return;

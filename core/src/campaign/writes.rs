@@ -37,8 +37,8 @@ impl Candidacy<KeyLease> {
         let attempt = self.own.attempts.next();
         let write_id = WriteId { nonce: self.nonce, attempt };
         let incarnation = self.own.store.incarnation();
-        // A candidate that observes only this record waits for the holders that this one waits for, whose leases may be
-        // longer. So the store keeps the record as long: an absence would not show what its holder knew.
+        // A candidate that sees only this record must wait for the same holders as this candidate, and their leases may
+        // be longer. So the store keeps the record that long: an absence would not show what its holder knew.
         let delay = if wait.delayed { self.least_delay() } else { Duration::ZERO };
         let stated_lease = self.rules.lease.max(wait.owed(self.now)).max(delay);
         let term_info = match purpose {
@@ -103,7 +103,7 @@ impl Candidacy<KeyLease> {
     }
 
     /// Remembers the answer to a write. A record that counted as ours is foreign if the store now reports that our
-    /// write with this number is another revision, or was not applied.
+    /// write with this number has another revision, or was not applied.
     fn remember_answer(&mut self, attempt: Attempt, outcome: &Outcome) {
         let was_ours = self.own_record_observed().is_some();
         self.own.attempts.remember(attempt, outcome);
@@ -129,7 +129,7 @@ impl Candidacy<KeyLease> {
         self.resume();
     }
 
-    /// Continues what waiting for the answer held up.
+    /// Continues with whatever waited for the answer.
     fn resume(&mut self) {
         if self.own.attempts.is_awaiting() {
             return;
@@ -160,7 +160,7 @@ impl Candidacy<KeyLease> {
             None => {}
         }
         if sent.incarnation != self.own.store.incarnation() {
-            // It was meant for another incarnation, and was applied in that one or in this.
+            // The write was meant for another incarnation, and was applied either there or here.
             return self.reread();
         }
         if revision <= sent.mark {
@@ -170,11 +170,11 @@ impl Candidacy<KeyLease> {
         self.own.store.observe_revision(revision);
         self.own.attempts.close_outdated(revision);
         if self.own.store.mark() > revision && self.holder().is_none() {
-            // A newer revision is known, even if it is not the observed entry; the applied write is history.
+            // A newer revision is known, even if it is not the observed entry, so the applied write is out of date.
             return;
         }
         if self.holder().is_some_and(|holder| holder.revision > revision) {
-            // It is late, and reveals nothing about our newest record.
+            // The answer is late, and reveals nothing about our newest record.
             return;
         }
         match sent.purpose {
@@ -234,7 +234,7 @@ impl Candidacy<KeyLease> {
         let owed = sent.wait.owed(sent.at);
         let release = Entry::Released(Release { revision, write_id, owed, incarnation, successor });
         self.own.key.observe(release, incarnation, self.default_lease(), self.now);
-        // The wait that we owe is an instant; the time that the answer took does not move it.
+        // The wait that we owe is an instant, which does not move with the time that the answer took.
         self.own.key.owes(sent.wait);
         if matches!(self.stage, Stage::Releasing(_)) {
             self.end_release();
@@ -280,8 +280,8 @@ impl Candidacy<KeyLease> {
     /// The store knows no record of the key at all.
     fn refused_for_absence(&mut self, sent: &Sent, expected: Revision, awaited: bool) {
         match &self.stage {
-            // There is no revision to compare with the mark. A write sent before our newest record was known may have
-            // been refused before that record existed.
+            // The refusal has no revision to compare with the mark. A write sent before our newest record was known may
+            // have been refused before that record existed.
             Stage::Racing(Race::Holder(holder)) if holder.knew(sent, expected) => self.found_absent(),
             Stage::Releasing(_) if awaited => self.read(),
             Stage::Racing(Race::Candidate) if awaited => {
@@ -295,7 +295,7 @@ impl Candidacy<KeyLease> {
     /// Another candidate was faster, or an earlier attempt of ours that was not answered.
     fn race_lost(&mut self, current: Revision) {
         if self.own.key.revision().is_some_and(|observed| observed >= current) {
-            // The watch was faster than the refusal.
+            // The watch showed it before the refusal arrived.
             if self.own_record_observed().is_none() {
                 self.own.setbacks.race_lost();
             }
@@ -303,7 +303,7 @@ impl Candidacy<KeyLease> {
         }
         self.own.key.forget_entry();
         if !self.own.attempts.may_hold() {
-            // The watch delivers the winner; the read is for when it does not.
+            // The watch delivers the winner; the read is there in case it does not.
             self.own.setbacks.race_lost();
             self.own.setbacks.wait_until(self.now + super::backoff::standard(1, &mut self.rng));
         }
@@ -319,7 +319,7 @@ impl Candidacy<KeyLease> {
         self.past.rest_until = self.past.rest_until.max(self.now + FIRST);
     }
 
-    /// An acknowledgement is below what was known when the write was sent: the store went back.
+    /// An acknowledgement is below the revision known when the write was sent: the store went back.
     fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
         if sent.purpose == Purpose::Acquire {
             self.used_up();

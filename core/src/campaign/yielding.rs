@@ -1,7 +1,7 @@
-//! Giving way: what a campaign tells the [shared rule](crate::candidacy::GivingWay), and what the rule makes it do.
+//! Giving way: what a campaign reports to the [shared rule](crate::candidacy::GivingWay), and how it follows that rule.
 //!
 //! The claim is our live record, kept by renewals. The proof is an inspection or a watch that shows the store to be the
-//! same; without it a holder renews a lease that it must not lead from.
+//! same; without it a holder keeps renewing a lease but must not lead.
 
 use super::forecast::Vacant;
 use super::{KeyLease, Race};
@@ -29,13 +29,13 @@ impl Candidacy<KeyLease> {
         self.giving_way.succeeded(step, self.now);
     }
 
-    /// An answer shows that the store holds our record.
+    /// An answer showed that the store holds our record.
     pub(super) fn claim_kept(&mut self) {
         self.giving_way.kept(self.lease, self.now);
     }
 
-    /// The store was shown to be of the known incarnation. That proves a lasting lease if only a wait keeps its holder
-    /// from leading; if no wait is owed, only the win proves it.
+    /// The store was shown to be of the known incarnation. If only a wait keeps the holder from leading, that proves
+    /// its claim; if no wait is owed, only the win does.
     pub(super) fn shown_the_same(&mut self) {
         let Some(holder) = self.holder() else { return };
         let lasts = self.lease_end(holder.proven.min(self.own.store.verified_at())) > self.now;
@@ -45,7 +45,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Gives way when due, and forgets a claim that is over.
+    /// Gives way when due, and drops a claim that has ended.
     pub(super) fn settle_claim(&mut self) {
         let orphan =
             matches!(self.stage, Stage::Racing(Race::Candidate)) && self.own_record_observed().is_some();
@@ -62,7 +62,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The observed entry shows whether others claim the election.
+    /// Notes whether others claim the election, as the observed entry shows.
     pub(super) fn observe_claims(&mut self) {
         let claimed = match self.own.key.entry() {
             None => return,

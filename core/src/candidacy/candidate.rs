@@ -1,7 +1,7 @@
 //! A candidate: how it passes through its states, the same for every rule.
 //!
-//! [`Candidacy::handle`] takes an input and works in this order: it ends a lease that is over, hands the input to the
-//! part it is meant for, fires the timers that are due, and reports what changed.
+//! [`Candidacy::handle`] takes an input and works in this order: it ends a lease that has run out, passes the input to
+//! the part that handles it, fires the timers that are due, and reports what changed.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::time::Instant;
 use crate::timers::{Kind as _, Timers};
 use crate::token::Token;
 
-/// No call has more outputs: each asks and reports only a few things.
+/// No call has more outputs, since each makes only a few requests and reports.
 const MOST_OUTPUTS: usize = 64;
 
 /// One candidate's attempt to win and keep an election by the rule `R`.
@@ -32,7 +32,7 @@ pub struct Candidacy<R: Rule> {
     pub(crate) rng: Rand64,
     /// The latest reading of the caller's clock.
     pub(crate) now: Instant,
-    /// The lease in force: the rules' lease, or a shorter one if the store keeps records for less.
+    /// The lease in force: the rules' lease, or a shorter one if the store keeps records for less time.
     pub(crate) lease: Duration,
     pub(crate) stage: Stage<R::Race, R::Leaving>,
     pub(crate) intent: Intent,
@@ -45,11 +45,11 @@ pub struct Candidacy<R: Rule> {
     pub(crate) timers: Timers<R::Timer>,
     pub(crate) reports: Reports,
     outputs: VecDeque<Output<R::Request, R::Timer, R::Tell>>,
-    /// What it knows for its rule.
+    /// The rule's own data.
     pub(crate) own: R,
 }
 
-/// The stage of a candidate, with the data of that stage: `C` in the race, `L` after it.
+/// The stage of a candidate, with its data: `C` in the race, `L` after it.
 #[derive(Clone, Debug, Hash)]
 pub enum Stage<C, L> {
     /// Out of the race.
@@ -79,10 +79,10 @@ impl Default for Intent {
     }
 }
 
-/// What outlasts a term and may hold a candidate back.
+/// What is kept after a term and may hold a candidate back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Past {
-    /// The splay is over, or was not needed.
+    /// The splay has passed, or was not needed.
     splayed: bool,
     /// It claims nothing before this.
     pub(crate) rest_until: Instant,
@@ -90,7 +90,7 @@ pub(crate) struct Past {
     handler_failures: u32,
 }
 
-/// The reason why a leader leaves, and its successor.
+/// Why a leader leaves, and to whom.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Departure {
     pub(crate) reason: Reason,
@@ -98,7 +98,7 @@ pub(crate) struct Departure {
 }
 
 impl<R: Rule> Candidacy<R> {
-    /// A candidate that has not begun.
+    /// Creates a candidate that has not begun.
     pub(crate) fn idle(rules: Rules<R::Settings>, nonce: Nonce, seed: u64, now: Instant, own: R) -> Self {
         Self {
             nonce,
@@ -137,7 +137,7 @@ impl<R: Rule> Candidacy<R> {
         if self.is_settled() {
             return Ok(());
         }
-        // Before anything else: nothing that arrives now can save a lease that is over.
+        // Before anything else: nothing that arrives now can save a lease that has run out.
         self.expire();
         self.dispatch(input);
         while let Some(timer) = self.timers.take_due(self.now) {
@@ -156,8 +156,8 @@ impl<R: Rule> Candidacy<R> {
 
     /// The right to lead: the candidate leads while its clock reads less than the deadline. `None` outside a reported term.
     ///
-    /// Publish it after every [`handle`](Self::handle), *before* acting on its outputs: anything that lets another
-    /// candidate take over is sent only after this lease is gone.
+    /// Publish it after every [`handle`](Self::handle), *before* acting on its outputs: nothing that lets another
+    /// candidate take over is sent before this lease is gone.
     pub fn lease(&self) -> Option<Lease> {
         self.term.zip(R::deadline(self)).map(|(term, deadline)| Lease { token: term.token, deadline })
     }
@@ -227,9 +227,10 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// Swaps the memory for outputs with the session's: of many thousand candidates, only one has outputs at a time.
+    /// Swaps the memory for outputs with the session's, since only one of many thousand candidates has outputs at a
+    /// time.
     pub(crate) fn exchange_memory(&mut self, outputs: &mut VecDeque<Output<R::Request, R::Timer, R::Tell>>) {
-        // No output that is still there may be lost.
+        // No remaining output may be lost.
         if self.outputs.is_empty() {
             core::mem::swap(&mut self.outputs, outputs);
         }
@@ -287,15 +288,15 @@ impl<R: Rule> Candidacy<R> {
         debug_assert!(!leads || matches!(self.stage, Stage::Racing(_)), "I8: a term outlasts its release");
         debug_assert!(!leads || R::deadline(self).is_some(), "I2: a leader has a deadline");
         debug_assert!(leads || self.departure.is_none(), "I5: what drains is a term");
-        debug_assert!(self.outputs.len() <= MOST_OUTPUTS, "bound: the outputs of one call have a bound");
-        debug_assert!(self.reports.is_bounded(), "bound: the faults that are remembered have a bound");
+        debug_assert!(self.outputs.len() <= MOST_OUTPUTS, "bound: outputs of one call are bounded");
+        debug_assert!(self.reports.is_bounded(), "bound: remembered faults are bounded");
         R::check_bounds(self);
     }
 
     /// Whether the candidate will act by itself: it has a timer, or a request that waits for a place. Without either it
     /// would be forgotten.
     pub(crate) fn has_something_to_come(&self) -> bool {
-        // At the end of the clock's range nothing more can come.
+        // At the end of the clock's range nothing more can happen.
         let ends = self.now + self.lease + self.lease == Instant::NEVER;
         self.timers.next().is_some() || R::wish(self).is_some() || !self.outputs.is_empty() || ends
     }
@@ -390,7 +391,7 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// The user's handler failed. The term ends at once, the release waits for the rest of its work, and the candidate
+    /// The user's handler failed. The term ends at once, the release waits until its work has ended, and the candidate
     /// claims again after a back-off.
     fn handler_failed(&mut self) {
         let Some(term) = self.term else { return };
@@ -401,7 +402,7 @@ impl<R: Rule> Candidacy<R> {
         self.end(Reason::HandlerFailed, None, true);
     }
 
-    /// Ends the term: reports the loss, and only then removes what the term leaves behind.
+    /// Ends the term: reports the loss, and only then removes what the term left in the store.
     fn end(&mut self, reason: Reason, successor: Option<String>, working: bool) {
         if let Some(term) = self.lost(reason) {
             R::leave_behind(self, Ended { term, reason, successor, working });
@@ -417,7 +418,7 @@ impl<R: Rule> Candidacy<R> {
         Some(term)
     }
 
-    /// Ends whatever the deadline has passed for.
+    /// Ends the claim and the term if their deadline has passed.
     fn expire(&mut self) {
         if R::deadline(self).is_some_and(|deadline| deadline <= self.now) {
             R::lose(self, Reason::Expired);
@@ -457,8 +458,8 @@ impl<R: Rule> Candidacy<R> {
         self.outputs.push_back(Output::Tell(tell));
     }
 
-    /// Asks for an inspection of the store; one that was asked for at `since` or later will do. The answer comes
-    /// through [`Rule::inspected`].
+    /// Asks for an inspection of the store; one requested at `since` or later will do. The answer comes through
+    /// [`Rule::inspected`].
     pub fn ask_inspection(&mut self, since: Instant) {
         self.outputs.push_back(Output::Inspect { since });
     }
@@ -468,7 +469,7 @@ impl<R: Rule> Candidacy<R> {
         self.outputs.push_back(Output::Reconnect);
     }
 
-    /// Reports an event. A closed candidate reports nothing more, though it may still remove what it leaves behind.
+    /// Reports an event. A closed candidate reports nothing more, though it may still remove what it left in the store.
     pub fn report(&mut self, event: Event) {
         if !matches!(self.stage, Stage::Closed) || matches!(event, Event::StateChanged(_)) {
             self.outputs.push_back(Output::Event(event));
@@ -513,15 +514,15 @@ where
 {
     /// Hashes everything that decides what this candidate will do, given the same future inputs.
     ///
-    /// Left out is what cannot decide that: its settings, which never change; the latest reading of a clock that only
-    /// moves forward; and what it reported. Also left out is the state of its random numbers: what they have decided is
-    /// already in its timers. A wait that is over holds nothing back, whenever it ended.
+    /// It leaves out what cannot decide that: the settings, which never change; the latest reading of a clock that only
+    /// moves forward; and past reports. It also leaves out the state of the random numbers: whatever they have decided
+    /// is already in the timers. A wait that is over holds nothing back, whenever it ended.
     ///
     /// Call it when [`poll`](Self::poll) has been drained.
     pub fn fingerprint(&self, hasher: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
 
-        // Names every field, so that a new one is not forgotten.
+        // Lists every field, so that the compiler reports a new one.
         let Self {
             rules: _,
             nonce: _,

@@ -10,8 +10,8 @@ use crate::record::Nonce;
 use crate::time::Instant;
 
 impl<R: Rule> Candidacy<R> {
-    /// A candidate that has not begun, for [`Rule::begin`]. Its margin counts durations only, no time of day. `own` are
-    /// the rule's settings, `knows` is what the candidate knows for its rule.
+    /// Creates a candidate that has not begun, for [`Rule::begin`]. Its margin counts durations only, no time of day.
+    /// `own` holds the rule's settings, `knows` the rule's data.
     ///
     /// # Errors
     /// Returns the setting that is inconsistent.
@@ -46,7 +46,7 @@ impl<R: Rule> Candidacy<R> {
         self.rng.rand_u64()
     }
 
-    /// The stage, with what the candidate does in it.
+    /// The stage, with its data.
     pub fn stage(&self) -> &Stage<R::Race, R::Leaving> {
         &self.stage
     }
@@ -57,12 +57,12 @@ impl<R: Rule> Candidacy<R> {
         &mut self.stage
     }
 
-    /// What the candidate knows for its rule.
+    /// The rule's own data.
     pub fn own(&self) -> &R {
         &self.own
     }
 
-    /// What the candidate knows for its rule, to change it.
+    /// The rule's own data, mutably.
     pub fn own_mut(&mut self) -> &mut R {
         &mut self.own
     }
@@ -82,7 +82,7 @@ impl<R: Rule> Candidacy<R> {
         self.intent.closing
     }
 
-    /// The time before which the candidate claims nothing, because its handler failed or its rule wants it to rest.
+    /// Until then the candidate claims nothing, because its handler failed or its rule wants it to rest.
     pub fn rests_until(&self) -> Instant {
         self.past.rest_until
     }
@@ -92,12 +92,12 @@ impl<R: Rule> Candidacy<R> {
         self.past.rest_until = self.past.rest_until.max(until);
     }
 
-    /// What decides whether the candidate gives way. The rule reports to it what happens to its proofs.
+    /// Decides whether the candidate gives way. The rule reports to it how its proofs fare.
     pub fn giving_way_mut(&mut self) -> &mut GivingWay {
         &mut self.giving_way
     }
 
-    /// Sets a timer, replacing the time that it was set to.
+    /// Sets a timer, replacing its previous time.
     pub fn set_timer(&mut self, timer: R::Timer, at: Instant) {
         self.timers.set(timer, at);
     }
@@ -119,7 +119,7 @@ impl<R: Rule> Candidacy<R> {
         self.report_if(event);
     }
 
-    /// The store answered as it should, so any later fault is reported again.
+    /// Notes that the store answered as it should, so any later fault is reported again.
     pub fn store_is_well(&mut self) {
         self.reports.is_well();
     }

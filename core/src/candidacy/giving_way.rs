@@ -40,14 +40,14 @@ const REST: u32 = 10;
 /// minutes.
 const LONGEST_REST: Duration = Duration::from_secs(600);
 
-/// After each rest that ended because no other candidate claimed the election, twice as much must be owed; doubled at
-/// most this many times. A candidate that joins later leads within 32 leases of vacancies.
+/// After each rest that ended because no other candidate claimed the election, twice as much must be owed before the
+/// next rest, doubled at most this many times. A candidate that joins later leads within 32 leases of vacancies.
 const MOST_ALONE: u32 = 5;
 
-/// A step of a proof, or another step that a win needs.
+/// A step of a proof, or any other step that a win needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// The store is inspected: which incarnation it is, or which topic.
+    /// The store is inspected, to learn its incarnation or topic.
     Inspect,
     /// The claim is read.
     Read,
@@ -142,7 +142,7 @@ impl fmt::Display for Steps {
 pub struct Tried {
     /// When the rule asked for it.
     pub asked: Instant,
-    /// When it was handed to the store's client. Until then it waited in our own queue.
+    /// When it was handed to the store's client. Before that it waited in our own queue.
     pub sent: Instant,
 }
 
@@ -181,21 +181,21 @@ pub struct GivingWay {
     trouble: Option<Box<Trouble>>,
 }
 
-/// What is known of a candidate whose steps fail, or failed recently.
+/// The history of a candidate whose steps fail, or failed recently.
 #[derive(Clone, Debug, Hash)]
 struct Trouble {
     stage: Stage,
     /// The steps that failed since the last proof and have not succeeded since.
     failing: Steps,
-    /// The last fault that one of them was answered with.
+    /// The last fault in an answer to one of them.
     fault: Option<Fault>,
     /// The number of times that it gave way in a row, including the last.
     times: u32,
-    /// A rest in this row ended early.
+    /// A rest in this series ended early.
     ended_early: bool,
     /// The length of the last rest, as it was set.
     rest: Duration,
-    /// Time that counted before wins, and that terms have not paid off.
+    /// Time that counted before wins and that terms have not yet paid off.
     owed: Duration,
     /// The number of rests in a row that ended because no other candidate claimed the election.
     alone: u32,
@@ -219,13 +219,14 @@ enum Stage {
 struct Count {
     /// The time that counts towards the lease.
     counted: Duration,
-    /// The part of it that is certainly no outage, because what keeps the claim was answered afterwards.
+    /// The part of it that was certainly no outage, because what keeps the claim was answered afterwards.
     certain: Duration,
     /// The uncertain part.
     open: Duration,
-    /// The time for which the claim kept others from leading, counted or not, without outages and time not run.
+    /// The time for which the claim kept others from leading, counted or not, excluding outages and time in which the
+    /// process did not run.
     blocked: Duration,
-    /// Until when steps failed, and when what keeps the claim was last answered.
+    /// When a step last failed, and when what keeps the claim was last answered.
     upto: Option<Upto>,
 }
 
@@ -240,10 +241,10 @@ struct Rest {
     until: Instant,
     /// When to probe next, and to check who else claims the election.
     next_probe: Instant,
-    /// When the probe under way began, and its steps that have not succeeded yet.
+    /// When the current probe began, and its steps that have not succeeded yet.
     probe: Option<(Instant, Steps)>,
-    /// Since when no other candidate was observed to claim the election, and when the worst fail-over will have passed
-    /// since.
+    /// Since when no other candidate was seen to claim the election, and when the worst fail-over will have passed
+    /// since then.
     unclaimed: Option<(Instant, Instant)>,
 }
 
@@ -280,8 +281,8 @@ impl Trouble {
         self.fault = None;
     }
 
-    /// A term that lasted as long as the rest before it ends the row. A term that lasted ten times what is owed pays it
-    /// off.
+    /// A term that lasted as long as the rest before it ends the series. A term that lasted ten times what is owed pays
+    /// it off.
     fn led(&mut self, now: Instant) {
         let Some(started) = self.term else { return };
         let led = now.since(started);
@@ -300,7 +301,7 @@ impl Trouble {
         self.owed = self.owed.saturating_sub(led / REST);
     }
 
-    /// Whether nothing of the past matters.
+    /// Whether nothing in its history matters any more.
     fn is_well(&self) -> bool {
         self.times == 0 && !self.ended_early && self.owed.is_zero() && self.alone == 0
     }
@@ -324,7 +325,7 @@ impl Count {
         let Some(upto) = &mut self.upto else { return };
         let open = core::mem::take(&mut self.open);
         if now.since(upto.kept) > longest_silence(lease) {
-            // There was an outage, or the process did not run.
+            // There was an outage, or the process was not running.
             upto.failed = now;
         } else {
             self.certain += open;
@@ -341,7 +342,7 @@ impl Count {
             return;
         }
         self.blocked += now.since(failed);
-        // Anything longer is time in which the process did not run. Time in our own queue is left out.
+        // Anything longer is time in which the process was not running. Time in our own queue does not count.
         let waited = tried.asked.since(failed).min(pace::renew_every(lease));
         let answered = now.since(tried.sent.max(failed)).min(pace::attempt_limit(lease));
         self.counted += waited + answered;
@@ -349,7 +350,8 @@ impl Count {
     }
 }
 
-/// The time between probes. An operator may lower a store's maximum age, and with it the lease, to nothing.
+/// The time between probes. It has a minimum, because an operator may lower a store's maximum age, and with it the
+/// lease, to nothing.
 fn probe_every(lease: Duration) -> Duration {
     pace::renew_every(lease).max(backoff::FIRST)
 }
@@ -399,8 +401,8 @@ impl GivingWay {
         }
     }
 
-    /// The claim was proved: by a proof if others are before us, a wait is owed or a term lasts; by the win if the win
-    /// was due.
+    /// The claim was proved: by the win if it was due; otherwise, if others are ahead, a wait is owed or a term lasts,
+    /// by a proof.
     pub fn proved(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         if trouble.count(now).is_some() {
@@ -410,7 +412,7 @@ impl GivingWay {
         }
     }
 
-    /// The win was reported. What counted until now is owed.
+    /// The win was reported. The time that counted until now is owed.
     pub fn won(&mut self, lease: Duration, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         let counted = trouble.count(now).map(|count| {
@@ -465,7 +467,8 @@ impl GivingWay {
         self.trouble.as_ref().map_or(Steps::default(), |trouble| trouble.failing)
     }
 
-    /// A remedy is tried first, so the lease counts from the start again. What was blocked remains blocked.
+    /// A remedy is tried first, so the count of the lease starts again. The time already blocked remains counted as
+    /// blocked.
     pub fn count_again(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         let owed = core::mem::take(&mut trouble.owed);
@@ -533,7 +536,7 @@ impl GivingWay {
     /// Begins a probe. Returns the steps to repeat, each once, in a form that needs no claim.
     ///
     /// The rule also checks who else claims the election, and reports it to [`others_claim`](Self::others_claim).
-    /// Returns no step if the next probe is not due, if a failed step cannot be probed, or if a rest of this row
+    /// Returns no step if the next probe is not due, if a failed step cannot be probed, or if a rest of this series
     /// already ended early; the rule then only checks the claims.
     pub fn probe(&mut self, lease: Duration, now: Instant) -> Steps {
         let Some(trouble) = &mut self.trouble else { return Steps::default() };
@@ -570,7 +573,7 @@ impl GivingWay {
 
     /// The election was observed at `now`, and whether another candidate claims it.
     ///
-    /// Do not report what could not be observed: the election may be claimed. `worst` is the worst fail-over that the
+    /// Do not report an election that could not be observed: it may be claimed. `worst` is the worst fail-over that the
     /// settings imply.
     pub fn others_claim(&mut self, claimed: bool, worst: Duration, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };

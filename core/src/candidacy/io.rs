@@ -21,41 +21,41 @@ pub enum Input<A, S, N = Infallible> {
     Campaign,
     /// Give up the leadership, if this candidate has it, and stay in the race.
     Resign,
-    /// Hand the leadership, if this candidate has it, to the candidate of this name, and stay in the race behind it. A
-    /// consumer group ignores the name: it chooses its owner itself.
+    /// Hand the leadership, if this candidate has it, to the candidate with this name, and stay in the race behind it.
+    /// A consumer group ignores the name: it chooses its owner itself.
     HandOver(String),
     /// Give up the leadership and leave the race for good.
     Close,
     /// The candidate's own health check. An unhealthy candidate does not campaign.
     Health(bool),
-    /// The work of a term has ended: a draining term, or one that was lost while it was to leave or because its handler
-    /// failed. Nothing is released before.
+    /// The work of a term has ended: of a draining term, or of a term that was lost while draining or because its
+    /// handler failed. Nothing is released before that.
     Drained,
     /// The user's handler failed and wants the term to end. The term is lost at once; the release waits for
     /// [`Drained`](Self::Drained).
     HandlerFailed,
     /// An operator accepts that tokens may start again after a reset of the store. It changes nothing for a candidate
-    /// whose next token would be above every token observed, so a request may be sent to every candidate of an
-    /// election.
+    /// whose next token would exceed every observed token, so a request may be sent to every candidate of an election.
     Accept,
-    /// The store answered a request. The answer counts whenever it comes.
+    /// The store answered a request. The answer counts whenever it arrives.
     Answered(A),
     /// The store was inspected.
     Inspected(Result<StoreInfo, Fault>),
     /// The watch delivered a change of the election, or its initial content.
     ///
-    /// A revision means nothing without the incarnation of its store, so a watch must see one incarnation only. A
-    /// caller that has an inspection of another incarnation begins a new watch before it hands in that inspection, and
-    /// from then on hands in nothing from the old watch.
+    /// A revision means nothing without the incarnation of its store, so a watch must see one incarnation only. If an
+    /// inspection shows another incarnation, the caller begins a new watch before it hands in that inspection, and
+    /// hands in nothing more from the old watch.
     Watched(S),
-    /// Everything [watched](Self::Watched) from now on comes from a new watch. What happened before it is unknown.
+    /// Everything [watched](Self::Watched) from now on comes from a new watch. Anything that happened before is
+    /// unknown.
     Watching {
-        /// When that watch was ready, or later.
+        /// The time at which that watch was ready, or later.
         since: Instant,
     },
     /// The connection to the store was replaced.
     Reconnected,
-    /// What its connection tells the candidates of this rule alone.
+    /// A notice from the connection that only this rule's candidates need.
     Told(N),
 }
 
@@ -67,13 +67,13 @@ pub enum Output<Q, T, M = Infallible> {
     Ask(Q),
     /// Inspect the store, and answer with [`Input::Inspected`].
     Inspect {
-        /// An answer to a question asked at this instant or later will do.
+        /// An answer to a request sent at this instant or later will do.
         since: Instant,
     },
     /// Open a new connection, to another server if there are several, and answer with [`Input::Reconnected`]. If asked
     /// again while that is under way, one answer is enough.
     Reconnect,
-    /// Tell the connection what only candidates of this rule have to say to it.
+    /// A notice to the connection that only this rule's candidates send.
     Tell(M),
     /// Report this to the user.
     Event(Event),

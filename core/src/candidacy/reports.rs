@@ -1,4 +1,4 @@
-//! What every candidate reports once: its state, the leader that it knows, and the faults of its store.
+//! What every candidate reports only once: its state, the leader that it knows, and the faults of its store.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use crate::campaign::{Event, Leader, State, Warning};
 use crate::store::{Fault, FaultKind};
 
-/// The number of faults that are reported until the store answers as it should: their texts may differ without end.
+/// The number of faults that are reported until the store answers as it should. Without a limit, ever new texts could
+/// be reported.
 const MAX_FAULTS: usize = 8;
 
 /// The latest reports of a candidate.
@@ -18,11 +19,11 @@ pub(crate) struct Reports {
     faults: Option<Box<Faults>>,
 }
 
-/// Kept apart, because most candidates have none.
+/// Kept separately, because most candidates have none.
 #[derive(Clone, Debug, Default)]
 struct Faults(Vec<Fault>);
 
-/// Nothing was reported yet; being idle needs no report.
+/// Nothing was reported yet, and being idle needs no report.
 impl Default for Reports {
     fn default() -> Self {
         Self { state: State::Idle, leader: None, faults: None }
@@ -36,7 +37,7 @@ impl Reports {
         is_news.then_some(Event::StateChanged(state))
     }
 
-    /// Reports another leader; `is_same` compares two.
+    /// Reports another leader; `is_same` compares two leaders.
     pub(crate) fn leader(
         &mut self,
         leader: Option<Leader>,

@@ -20,7 +20,7 @@ pub struct Ended {
     pub term: Term,
     /// The reason for its end.
     pub reason: Reason,
-    /// The candidate that the leader hands over to with its release.
+    /// The successor that the leader names in its release.
     pub successor: Option<alloc::string::String>,
     /// Its work may still be running.
     pub working: bool,
@@ -31,7 +31,7 @@ pub struct Ended {
 ///
 /// A [`Candidacy`] does what is the same for every candidate, and calls these hooks for the rest. A hook sees the
 /// candidate and acts through its methods: the clock, the stage, timers, requests, wins and losses. The value itself is
-/// what a candidate knows for its rule. A rule leaves out the hooks that it does not need. A rule in another crate is
+/// the rule's data in a candidate. A rule leaves out the hooks that it does not need. A rule in another crate is
 /// written like those of this crate.
 pub trait Rule: Clone + Debug + Sized {
     /// What a candidate must know about its store's client, and about the store itself if that never changes.
@@ -44,20 +44,20 @@ pub trait Rule: Clone + Debug + Sized {
     type Request: Clone + Debug + PartialEq;
     /// The store's answers.
     type Answer: Clone + Debug;
-    /// What a watch shows of the election.
+    /// What a watch shows about the election.
     type Shown: Clone + Debug;
-    /// What is kept of that until a candidate begins.
+    /// What is kept of it until a candidate begins.
     type Early: Early<Self::Shown>;
-    /// What the connection tells its candidates, if anything.
+    /// The connection's notices to its candidates, if any.
     type Told: Clone + Debug;
-    /// What candidates tell their connection, if anything. Only queues use it.
+    /// The candidates' notices to their connection, if any. Only queues use them.
     type Tell: Clone + Debug + PartialEq + Into<queue::Tell>;
     /// What a candidate in the race does.
     type Race: Clone + Debug;
     /// What remains to be done for a claim that was given up.
     type Leaving: Clone + Debug;
 
-    /// A candidate on a store that was inspected.
+    /// Creates a candidate on a store that was inspected.
     ///
     /// # Errors
     /// Returns the setting that is inconsistent, or that the store cannot keep.
@@ -77,7 +77,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// Claims the lead, or waits until it may: at the start, and after anything that ended a claim.
+    /// Claims the lead, or waits until that is allowed: at the start, and whenever a claim has ended.
     fn claim(candidacy: &mut Candidacy<Self>);
 
     /// The state of a candidate in the race that has no term.
@@ -102,7 +102,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// A candidate without a term leaves the race, or has left it and closes.
+    /// A candidate without a term leaves the race, or, if it has already left, closes.
     fn withdraw(candidacy: &mut Candidacy<Self>) {
         candidacy.move_on();
     }
@@ -112,13 +112,12 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, successor);
     }
 
-    /// A leader that leaves began to drain.
+    /// A leader began to drain before it leaves.
     fn departs(candidacy: &mut Candidacy<Self>, reason: Reason) {
         let _ = (candidacy, reason);
     }
 
-    /// Removes what a term leaves behind, if anything, after its loss was reported. A release waits for the term's
-    /// work.
+    /// Removes whatever a term left in the store, after its loss was reported. A release waits for the term's work.
     fn leave_behind(candidacy: &mut Candidacy<Self>, ended: Ended) {
         let _ = ended;
         candidacy.move_on();
@@ -129,7 +128,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// A close began while the candidate removes what it leaves behind: sets a bound for that.
+    /// A close began while the candidate is removing what it left in the store: sets a time limit for that.
     fn limit_close(candidacy: &mut Candidacy<Self>) {
         if candidacy.timer(Self::Timer::CLOSE).is_none() {
             candidacy.set_timer(Self::Timer::CLOSE, candidacy.now() + pace::CLOSE_LIMIT);
@@ -228,7 +227,7 @@ pub trait Rule: Clone + Debug + Sized {
         candidacy.leader().is_some()
     }
 
-    /// What keeps it from leading while it knows of no leader.
+    /// The reason why it does not lead although it knows of no leader.
     fn obstacle(candidacy: &Candidacy<Self>) -> Obstacle {
         let _ = candidacy;
         Obstacle::Unanswered
@@ -239,7 +238,7 @@ pub trait Rule: Clone + Debug + Sized {
 
     // ---- the session ----
 
-    /// What a candidate must still learn about the store before it can begin; it waits for it.
+    /// What a candidate must still learn about the store, and waits for, before it can begin.
     fn not_known_yet(store: &Self::Store) -> Option<Fault> {
         let _ = store;
         None
@@ -250,7 +249,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, early, info);
     }
 
-    /// The candidate's connection has many candidates from now on. If each one renews on its own, they spread their
+    /// The candidate's connection has many candidates from now on. If candidates renew independently, they spread their
     /// renewals.
     fn is_one_of_many(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
@@ -262,8 +261,8 @@ pub trait Rule: Clone + Debug + Sized {
         false
     }
 
-    /// What to show a candidate that knows nothing of its election once a watch has shown everything: that nothing is
-    /// there. `None` if the candidate knows something.
+    /// Once a watch has shown everything: the absence to show to a candidate that knows nothing of its election. `None`
+    /// if the candidate knows something.
     fn shown_nothing(candidacy: &Candidacy<Self>) -> Option<Self::Shown> {
         let _ = candidacy;
         None
@@ -301,19 +300,19 @@ pub trait Rule: Clone + Debug + Sized {
         None
     }
 
-    /// Which request was answered, and whether it was the store that answered.
+    /// Which request was answered, and whether the store itself answered.
     fn answers(answer: &Self::Answer) -> Option<(Ticket, bool)> {
         let _ = answer;
         None
     }
 
-    /// The time for which the answer to a request can matter; `before` is the time of the previous request.
+    /// How long the answer to a request can matter; `before` is the time of the previous request.
     fn limit(candidacy: &Candidacy<Self>, request: &Self::Request, before: Duration) -> Duration {
         let _ = (request, before);
         candidacy.lease_time()
     }
 
-    /// Converts what a connection of queues tells, for candidates in a queue.
+    /// Converts a notice of a queue's connection, for candidates in a queue.
     fn of_queues(told: queue::Told) -> Option<Self::Told> {
         let _ = told;
         None
@@ -334,7 +333,7 @@ pub trait Rule: Clone + Debug + Sized {
     }
 }
 
-/// Keeps what watches show of an election to a candidate that has not begun.
+/// Keeps what watches show of an election before its candidate has begun.
 pub trait Early<S>: Clone + Debug + Default {
     /// Another watch is ready.
     fn watch_began(&mut self);
@@ -343,7 +342,7 @@ pub trait Early<S>: Clone + Debug + Default {
     fn observe(&mut self, shown: &S, now: Instant);
 }
 
-/// Keeps nothing: a candidate's first whole reading shows all that it needs to know.
+/// Keeps nothing, because a candidate's first complete read shows all that it needs to know.
 impl<S> Early<S> for () {
     fn watch_began(&mut self) {}
 

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::campaign::{Backoff, Margin, Settings, WinDelay};
 
-/// Settings that passed every check, with every default filled in. `O` is what only one rule has.
+/// Settings that passed every check, with every default filled in. `O` holds the settings that only one rule has.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rules<O> {
     pub(crate) name: String,
@@ -22,7 +22,7 @@ pub(crate) struct Rules<O> {
 }
 
 impl<O> Rules<O> {
-    /// The rules of these settings. `splay` is the longest splay unless the settings have one.
+    /// Builds the rules from these settings. `splay` is the longest splay unless the settings have one.
     pub(crate) fn new(settings: Settings, lease: Duration, margin: Margin, splay: Duration, own: O) -> Self {
         Self {
             name: settings.name,

@@ -1,8 +1,8 @@
-//! The requests of a campaign that may leave, and those that wait for a place.
+//! The requests that a campaign may send, and those that wait for a place.
 //!
 //! A session limits how many requests are under way. A campaign that wants to ask does not build its request yet. When
-//! its turn comes, it reads its clock, takes the next number and decides what to expect; or its reason is gone, and it
-//! asks nothing. A campaign without a session asks at once.
+//! its turn comes, it reads its clock, takes the next number and decides what to expect; if its reason is gone by then,
+//! it asks nothing. A campaign without a session asks at once.
 
 use crate::session::{LastAnswers, Ticket};
 use crate::time::Instant;
@@ -10,7 +10,7 @@ use crate::time::Instant;
 /// The number of requests that a campaign may send, and the requests `W` that wait.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Turns<W> {
-    /// The number of requests that may leave now; [`ANY`] without a session.
+    /// The number of requests that may be sent now; [`ANY`] without a session.
     places: u8,
     pub(crate) waits: W,
     /// When the store last answered this campaign, or another one of its session.
@@ -34,7 +34,7 @@ impl<W> Turns<W> {
         self.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
     }
 
-    /// Whether a request may leave now.
+    /// Whether a request may be sent now.
     pub(crate) fn has_place(&self) -> bool {
         self.places > 0
     }

@@ -8,7 +8,7 @@ use core::time::Duration;
 use crate::campaign::{State, Warning};
 use crate::time::{Instant, rounded};
 
-/// A shorter wait for a new store is not reported: it is over before a person looks (1 s).
+/// A shorter wait for a new store is not reported, because it is over before a person looks (1 s).
 const NOTICED: Duration = Duration::from_secs(1);
 
 /// What keeps a candidate from leading while it knows of no leader.
@@ -42,9 +42,9 @@ pub enum Obstacle {
     },
     /// It is first in the queue, but the key of a candidate that is gone is ahead of it.
     Ahead,
-    /// The group did not assign the election to a member that leads.
+    /// The group assigned the election to no member that leads.
     Unassigned,
-    /// The store's next token would not be above every token given before.
+    /// The store's next token would not exceed every token given before.
     Barred,
     /// It waits after a failure.
     Resting {
@@ -104,8 +104,8 @@ impl fmt::Display for Obstacle {
                 "the companion key of a candidate that is gone is ahead of this one; it goes when its lease runs out",
             ),
             Self::Unassigned => f.write_str(
-                "the group has assigned partition zero to no member that leads: a member may be gone that the coordinator \
-                 keeps, or the group cannot settle; `incumbent status` lists the members",
+                "the group has assigned partition zero to no member that leads: the coordinator may still count a member \
+                 that is gone, or the group cannot settle; `incumbent status` lists the members",
             ),
             Self::Barred => f.write_str(
                 "the store's next token would not be above every token given before: see the warning about its reset",
@@ -120,26 +120,26 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// What a vacancy needs to know about a candidate.
+/// What the report of a vacancy needs to know about a candidate.
 pub trait Waiting {
     /// Whether it leads, or knows of another candidate that leads.
     fn knows_a_leader(&self) -> bool;
 
-    /// What keeps it from leading while it knows of no leader.
+    /// The reason why it does not lead although it knows of no leader.
     fn obstacle(&self) -> Obstacle;
 
     /// The longest vacancy that the settings allow, counted from when this candidate noticed it.
     fn worst_fail_over(&self, since: Instant) -> Duration;
 }
 
-/// The vacancy that a candidate observes.
+/// A vacancy, as a candidate observes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vacancy {
     /// Since when the candidate has been in the race without knowing a leader; `NEVER` if it is not.
     since: Instant,
-    /// The vacancy was reported, and no leader was known since.
+    /// The vacancy was reported, and no leader has been known since.
     reported: bool,
-    /// The wait for a new store was reported, and no leader was known since.
+    /// The wait for a new store was reported, and no leader has been known since.
     young: bool,
 }
 
@@ -175,7 +175,7 @@ impl Vacancy {
         warnings
     }
 
-    /// When the vacancy will have lasted longer than the worst fail-over.
+    /// The time at which the vacancy will exceed the worst fail-over.
     pub(crate) fn due(&self, candidate: &impl Waiting) -> Option<Instant> {
         let waits = self.since < Instant::NEVER && !self.reported;
         waits.then(|| self.since + candidate.worst_fail_over(self.since))

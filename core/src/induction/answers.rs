@@ -1,9 +1,9 @@
 //! Classifies what the client reports.
 //!
 //! The errors are named as librdkafka's `rd_kafka_err2name` prints them; those that begin with `_` are the client's
-//! own. Errors that pass by themselves are listed, and so are those that need a person, with the remedy. An unlisted
-//! error proves nothing and is reported with its name, which a person may know. Measured on librdkafka 2.12.1 with
-//! Kafka 4.3.1, or read in their sources.
+//! own. The list has errors that pass on their own, and errors that need a person, with the remedy. An unlisted error
+//! proves nothing and is reported with its name, which a person may recognise. Measured on librdkafka 2.12.1 with Kafka
+//! 4.3.1, or read in their sources.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,12 +11,12 @@ use alloc::string::String;
 use super::io::{Answer, Shown};
 use crate::store::{Fault, FaultKind};
 
-/// The operation that an error answers.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The delivery of a record.
     Publish,
-    /// A commit. Its error is the answer's own or the partition's, whichever is set.
+    /// A commit. Its error is that of the answer or that of the partition, whichever is set.
     Commit,
 }
 
@@ -43,7 +43,7 @@ pub enum Failure {
     Unknown,
     /// Like `Unknown`, and the topic may have been deleted or made again.
     TopicGone,
-    /// The client or the brokers refuse it; an operator has to act.
+    /// The client or the brokers refuse it, so an operator has to act.
     Denied(Fault),
 }
 
@@ -56,8 +56,8 @@ const UNLISTED: &str = "the operation is repeated; the brokers' logs may show th
 /// The remedy for refused credentials.
 const CREDENTIALS: &str = "check the credentials of the URL and the brokers' certificates";
 
-/// Errors that pass by themselves: a broker is away, starting, or no longer the one to ask, or the client is closing.
-/// What failed with them may have been applied, or may still be.
+/// Errors that pass on their own: a broker is away, starting, or no longer responsible, or the client is closing. The
+/// failed operation may have been applied, or may still be.
 fn passes(name: &str) -> bool {
     matches!(
         name,
@@ -119,7 +119,7 @@ impl Failure {
                 Self::GroupLost(Loss::Rejoins)
             }
             (Operation::Commit, "_FATAL") => {
-                let remedy = "the client is dead, and another is made";
+                let remedy = "the client is unusable and will be replaced";
                 Self::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy)))
             }
             // A cooperative member keeps its partition through a rebalance, and its client may learn the new generation
@@ -176,7 +176,7 @@ impl Failure {
                 broken("records have headers: raise message.format.version of the topic to 0.11 or newer")
             }
             (_, "KAFKA_STORAGE_ERROR" | "LOG_DIR_NOT_FOUND") => {
-                broken("look at the disks of the broker that leads the partition")
+                broken("check the disks of the broker that leads the partition")
             }
             (_, "THROTTLING_QUOTA_EXCEEDED") => broken("raise the quota of this user"),
             (_, "_AUTHENTICATION" | "_SSL" | "SASL_AUTHENTICATION_FAILED" | "SECURITY_DISABLED") => {
@@ -196,8 +196,8 @@ impl Failure {
     }
 }
 
-/// Classifies an error from polling the member; `fatal` if the client reports that it is dead. Returns the resulting
-/// answer; `None` if the error does not matter.
+/// Classifies an error from polling the member; `fatal` if the client says that it cannot continue. Returns the
+/// resulting answer; `None` if the error does not matter.
 pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
     let warn = |kind, remedy| Some(Answer::Denied(fault(kind, name, text, remedy)));
     match name {
@@ -209,7 +209,7 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
             Some(Answer::GroupLost(Loss::Dead(fault(FaultKind::Denied, name, text, remedy))))
         }
         _ if fatal => {
-            let remedy = "the client is dead, and another is made";
+            let remedy = "the client is unusable and will be replaced";
             Some(Answer::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy))))
         }
         "GROUP_AUTHORIZATION_FAILED" => {
@@ -220,10 +220,10 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
         }
         "INCONSISTENT_GROUP_PROTOCOL" => warn(
             FaultKind::Broken,
-            "members of one group use assignors, or group protocols, that do not mix; give all the same",
+            "the group's members use incompatible assignors or group protocols; give all of them the same",
         ),
         "UNSUPPORTED_VERSION" | "UNSUPPORTED_ASSIGNOR" => {
-            warn(FaultKind::Broken, "the brokers do not have it; choose the classic group protocol")
+            warn(FaultKind::Broken, "the brokers do not support it; use the classic group protocol")
         }
         "INVALID_SESSION_TIMEOUT" => warn(
             FaultKind::Broken,
@@ -232,8 +232,8 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
         "GROUP_MAX_SIZE_REACHED" => warn(FaultKind::Broken, "raise group.max.size of the brokers"),
         "_ALL_BROKERS_DOWN" | "_RESOLVE" | "_TRANSPORT" => Some(Answer::Denied(unreachable())),
         "_AUTHENTICATION" | "_SSL" | "SASL_AUTHENTICATION_FAILED" => warn(FaultKind::Denied, CREDENTIALS),
-        // A revocation reports the end of a membership, the inspection reports a missing topic, and a member fetches
-        // nothing.
+        // Ignored: a revocation reports the end of a membership, an inspection reports a missing topic, and a member
+        // fetches nothing.
         "FENCED_MEMBER_EPOCH"
         | "GROUP_ID_NOT_FOUND"
         | "ILLEGAL_GENERATION"
@@ -296,7 +296,7 @@ mod tests {
     fn a_commit_of_a_client_that_is_no_member_loses_the_group() {
         for name in ["UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"] {
             assert_eq!(commit(name), Failure::GroupLost(Loss::Rejoins), "{name}");
-            assert!(matches!(delivery(name), Failure::Denied(_)), "no answer to a delivery that is known");
+            assert!(matches!(delivery(name), Failure::Denied(_)), "no known answer to a delivery");
         }
     }
 

@@ -28,12 +28,12 @@ use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Token;
 
-/// The beginning of every version's text.
+/// The prefix of the text in every version.
 const OURS: &str = "incumbent";
-/// The beginning of this version's text.
+/// The prefix of the text in this version.
 const FIRST: &str = "incumbent/1 ";
 
-/// The text of a commit by a member that knows this token.
+/// The text with which a member that knows this token commits.
 pub(super) fn metadata(largest: Option<Token>) -> String {
     largest.map(|token| format!("{FIRST}{token}")).unwrap_or_default()
 }
@@ -56,7 +56,7 @@ pub(super) fn stated(metadata: &str) -> Result<Option<Token>, Fault> {
     })
 }
 
-/// This client's unanswered commits: what they state may still become the group's metadata.
+/// This client's unanswered commits, whose tokens may still become the group's metadata.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct OpenCommits(Vec<Commit>);
 
@@ -64,7 +64,7 @@ pub(super) struct OpenCommits(Vec<Commit>);
 struct Commit {
     attempt: Attempt,
     states: Option<Token>,
-    /// When it was first asked for, and how many times it is open: without a coordinator it is repeated.
+    /// When it was first requested, and how many copies are unanswered: without a coordinator it is repeated.
     asked_at: Instant,
     open: u32,
 }
@@ -99,14 +99,15 @@ impl OpenCommits {
         }
     }
 
-    /// Since when a commit that states a smaller token has been open.
+    /// Since when a commit with a smaller token has been unanswered.
     pub(super) fn below(&self, token: Token) -> Option<Instant> {
         self.0.iter().filter(|commit| commit.states < Some(token)).map(|commit| commit.asked_at).min()
     }
 }
 
 impl Candidacy<Induction> {
-    /// A commit was answered, so the client will not send it again. Returns true if a win may have waited for that.
+    /// A commit was answered, so the client will not send it again. Returns true if a win may have been waiting for
+    /// that.
     pub(super) fn commit_answered(&mut self, attempt: Attempt) -> bool {
         let claimed = self.owner().filter(|_| self.term.is_none()).and_then(Owner::claimed_token);
         let waits = |open: &OpenCommits| claimed.is_some_and(|token| open.below(token).is_some());
@@ -142,7 +143,7 @@ impl Candidacy<Induction> {
                 }
                 self.informed(token);
             }
-            // This answers an earlier question; the newest is still open.
+            // This answers an earlier question; the newest is still unanswered.
             Err(_) if number < self.own.last_question => {}
             Err(failure) => self.failed(&failure),
         }

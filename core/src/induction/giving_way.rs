@@ -1,4 +1,4 @@
-//! Giving way in a group: an owner that cannot prove leaves and rests; see [`GivingWay`].
+//! Giving way in a group: an owner that cannot prove its claim leaves and rests; see [`GivingWay`].
 //!
 //! The membership keeps the claim, and the client does not report it while it lasts. So an owner whose step failed asks
 //! the coordinator for the committed offset: an answer shows that the group still holds its members. If all brokers are
@@ -98,18 +98,17 @@ impl Candidacy<Induction> {
 
     // ---- the rest ----
 
-    /// Checks who else claims the election, and repeats the steps that failed, as far as a client can without
-    /// membership.
+    /// Checks who else claims the election, and repeats the failed steps that a client can take without being a member.
     pub(super) fn probe(&mut self) {
         let (lease, now) = (self.lease, self.now);
-        // What is read may be out of date or missing; the coordinator knows who is in the group.
+        // The records read may be out of date or missing, but the coordinator knows who is in the group.
         self.ask(Request::Members);
         let steps = self.giving_way.probe(lease, now);
         if steps.contains(Step::Inspect) {
             self.inspect();
         }
         if steps.contains(Step::Append) || steps.contains(Step::ReadBack) {
-            // Any record would feed a goNELI member that was removed.
+            // Any record would keep alive a goNELI member that was removed.
             if self.own.log.has_foreign(now) {
                 self.giving_way.probed(Step::Append, now, false, now);
             } else {
@@ -122,7 +121,7 @@ impl Candidacy<Induction> {
 
     /// The members of the group. While it rests, this candidate is not among them.
     pub(super) fn members_counted(&mut self, result: Result<usize, Fault>) {
-        // What could not be observed is not reported.
+        // Only what could be observed is reported.
         let Ok(count) = result else { return };
         let (now, was_resting) = (self.now, self.giving_way.rests(self.now));
         let worst = self.session() + self.rules.own.client.max_poll + self.lease * 2;
@@ -130,7 +129,7 @@ impl Candidacy<Induction> {
         self.join_if_rested(was_resting);
     }
 
-    /// Returns whether `attempt` is a probe; its append was reported.
+    /// Returns whether `attempt`, whose append was reported, is a probe.
     pub(super) fn is_probe(&mut self, attempt: Attempt, appended: bool) -> bool {
         let Some(probe) = self.own.probe.filter(|probe| probe.attempt == attempt) else { return false };
         self.probed(Step::Append, probe.sent, appended);

@@ -16,7 +16,7 @@ use crate::time::Instant;
 const BROKERS_SESSION: Duration = Duration::from_secs(45);
 
 impl Campaign {
-    /// The time after which the group removes a member that it does not hear from.
+    /// The time after which the group removes a silent member.
     pub(super) fn session(&self) -> Duration {
         self.rules.own.client.session.unwrap_or(BROKERS_SESSION)
     }
@@ -35,7 +35,7 @@ impl Rule for Induction {
     type Race = Race;
     type Leaving = Leaving;
 
-    /// The connection counts as the inspected store; each campaign asks for its own topic.
+    /// The connection counts as the inspected store, and each campaign asks for its own topic.
     fn begin(
         settings: Settings,
         store: &Connection,
@@ -111,7 +111,7 @@ impl Rule for Induction {
         campaign.own.left
     }
 
-    /// A client that does not leave its group in time is left to itself.
+    /// A client that does not leave its group in time is abandoned.
     fn may_be_forgotten(_: &Campaign) -> bool {
         true
     }
@@ -172,18 +172,12 @@ impl Rule for Induction {
     }
 
     fn check_bounds(campaign: &Campaign) {
-        debug_assert!(
-            campaign.own.open_commits.is_bounded(),
-            "bound: the commits that are open have a bound"
-        );
-        debug_assert!(
-            campaign.own.proof.is_bounded(),
-            "bound: the records that are to be proved have a bound"
-        );
+        debug_assert!(campaign.own.open_commits.is_bounded(), "bound: open commits are bounded");
+        debug_assert!(campaign.own.proof.is_bounded(), "bound: unproved records are bounded");
         // A member without the partition waits for its client, which waits for the group.
         debug_assert!(
             campaign.owner().is_none() || campaign.has_something_to_come(),
-            "I15: an owner has something to come"
+            "I15: an owner awaits an answer or a timer"
         );
     }
 
@@ -207,16 +201,16 @@ impl Rule for Induction {
         }
     }
 
-    /// The coordinator notices a crash after the session timeout; then the group settles, and the new owner waits out
-    /// the lease.
+    /// The coordinator notices a crash after the session timeout; then the group rebalances, and the new owner waits
+    /// out the lease.
     fn worst_fail_over(campaign: &Campaign, _: Instant) -> Duration {
         // A new owner waits for a lease in any case.
         let delay = campaign.rules.win_delay.least(Duration::ZERO);
         campaign.session() + 2 * campaign.own.log.longest() + campaign.attempt_limit() + delay
     }
 
-    /// The campaign limits the wait for an answer itself, and then asks again. What the client reports about its
-    /// membership counts whenever it comes.
+    /// The campaign itself limits the wait for an answer, and then asks again. The client's reports about its
+    /// membership count whenever they arrive.
     fn limit(campaign: &Campaign, request: &Request, _: Duration) -> Duration {
         match request {
             Request::Publish(_)
@@ -232,7 +226,7 @@ impl Rule for Induction {
     fn fingerprint(campaign: &Campaign, hasher: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
 
-        // Names every field, so that a new one is not forgotten.
+        // Lists every field, so that the compiler reports a new one.
         let Self {
             log,
             topic,

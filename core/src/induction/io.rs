@@ -41,7 +41,7 @@ pub struct Topic {
     pub asked_at: Instant,
     /// The topic's id; `None` if the brokers report none.
     pub id: Option<TopicId>,
-    /// The time of day since 1970, by the caller's wall clock. It numbers the incarnation of a topic without records.
+    /// The time of day since 1970, by the caller's wall clock. It becomes the incarnation of a topic without records.
     pub time_of_day: Duration,
 }
 
@@ -50,7 +50,7 @@ pub struct Topic {
 pub struct Connection {
     /// The group.
     pub group: Group,
-    /// A reading of the caller's clock, taken together with the time of day since 1970, which numbers the incarnation
+    /// A reading of the caller's clock, taken together with the time of day since 1970, which becomes the incarnation
     /// of a topic without records.
     pub read_at: Instant,
     /// See [`read_at`](Self::read_at).
@@ -64,8 +64,8 @@ pub struct Membership {
     pub member: String,
     /// Its generation, or its member epoch; negative if it is no member.
     pub generation: i32,
-    /// Partition zero is in its assignment, and the assignment is not lost. The answer to a commit can overtake the
-    /// report of a rebalance (librdkafka: high priority in the same queue), so the client is asked.
+    /// Whether partition zero is in its assignment, and the assignment is not lost. The answer to a commit can overtake
+    /// the report of a rebalance (librdkafka: high priority in the same queue), so the client itself is asked.
     pub owns: bool,
 }
 
@@ -99,8 +99,8 @@ pub type Output = candidacy::Output<Request, Timer>;
 /// What a campaign wants from its group and its topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Join the group, with a new client if the last one is dead or has left. From then on, always keep polling the
-    /// client; its reports answer this.
+    /// Join the group, with a new client if the last one is dead or has left. From then on keep polling the client; its
+    /// reports are the answer.
     Join,
     /// Append a record, and answer with [`Answer::Published`].
     Publish(Publish),
@@ -132,7 +132,7 @@ pub enum Request {
 /// The answer to a [`Request`], or a report of the client about its membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Partition zero was assigned to this member. The client has paused it: a member fetches nothing.
+    /// Partition zero was assigned to this member. The client has paused it, because a member fetches nothing.
     Assigned {
         /// The member id.
         member: String,
@@ -154,7 +154,7 @@ pub enum Answer {
     Committed {
         /// The number of the record that it proves.
         attempt: Attempt,
-        /// What the client reported about itself when asked *after* the answer came; or the failure.
+        /// What the client reported about itself when asked *after* the answer arrived; or the failure.
         result: Result<Membership, Failure>,
     },
     /// The metadata of the committed offset was asked for.
@@ -173,12 +173,12 @@ pub enum Answer {
 }
 
 /// What the reader of partition zero delivers.
-#[allow(clippy::large_enum_variant, reason = "nearly all that is shown is records")]
+#[allow(clippy::large_enum_variant, reason = "nearly every value is a record")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The next record.
     Record(Record),
-    /// It lost its place and continues somewhere else.
+    /// The reader lost its position and continues elsewhere.
     Gap,
 }
 

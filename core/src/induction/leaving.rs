@@ -1,9 +1,9 @@
 //! Leaving the partition: the drain, the release, and the end of the membership.
 //!
 //! A revocation is answered only when the work has drained or its time is up. The lease is renewed meanwhile, since
-//! commits succeed during a rebalance (measured). The release is appended before the partition is given away, so it
-//! lies below the successor's claim. If the work may still be running, there is no release, and the successor waits out
-//! the lease.
+//! commits succeed during a rebalance (measured). The release is appended before the partition is given up, so its
+//! offset is below the successor's claim. If the work may still be running, there is no release, and the successor
+//! waits out the lease.
 
 use super::io::{Request, TopicId};
 use super::record::Kind;
@@ -28,7 +28,7 @@ pub struct Ending {
     revoked: bool,
     /// The release, once published. Until then the work has not ended.
     release: Option<Attempt>,
-    /// What the release states, and the term's newest proof.
+    /// The content of the release, and the term's newest proof.
     statement: TermInfo,
     proven: Revision,
     /// The topic in which the term was proven.
@@ -53,7 +53,7 @@ pub(super) fn leaves_the_group(reason: Reason) -> bool {
 }
 
 impl Candidacy<Induction> {
-    /// The group takes the partition away, and waits for an answer.
+    /// The group revokes the partition, and waits for an answer.
     pub(super) fn revoked(&mut self) {
         match &mut self.stage {
             Stage::Racing(Race::Owner(owner)) => {
@@ -71,7 +71,7 @@ impl Candidacy<Induction> {
                     self.leave_partition(leave);
                 }
             }
-            // A client that is leaving never closes while a revocation is unanswered (measured).
+            // A leaving client never closes while a revocation is unanswered (measured).
             _ => self.ask(Request::Yield),
         }
     }
@@ -120,7 +120,7 @@ impl Candidacy<Induction> {
         self.limit_work();
     }
 
-    /// A close waits for running work no longer than for a release.
+    /// A close waits for running work at most as long as for a release.
     pub(super) fn limit_work(&mut self) {
         if self.intent.closing && self.timers.is_set(Timer::Work) {
             self.timers.set(Timer::Work, self.now + pace::CLOSE_LIMIT);
@@ -153,7 +153,7 @@ impl Candidacy<Induction> {
         matches!(&self.stage, Stage::Releasing(Leaving::Ending(ending)) if ending.release == Some(attempt))
     }
 
-    /// The release was appended, or is no longer waited for.
+    /// The release was appended, or the wait for it is over.
     pub(super) fn release_ended(&mut self) {
         if let Stage::Releasing(Leaving::Ending(ending)) = &self.stage {
             let leave = ending.leaves();

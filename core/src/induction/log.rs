@@ -1,4 +1,4 @@
-//! The log as one campaign reads it, and how long a claim waits because of what lies below it.
+//! The log as one campaign reads it, and how long a claim waits because of the records below it.
 
 use core::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::token::{Incarnation, Revision, Token};
 /// The lease assumed for other software: goNELI's default heartbeat timeout (`config.go`).
 const FOREIGN_LEASE: Duration = Duration::from_secs(5);
 
-/// What was read of partition zero.
+/// The records read from partition zero.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Log {
     /// The offset after the newest record read.
     next: Option<Revision>,
-    /// Every record from here on was read.
+    /// Every record from this offset on was read.
     whole_from: Option<Revision>,
     /// When reading began, at the log's beginning or after a gap.
     began: Instant,
@@ -51,15 +51,15 @@ struct Newest {
     released: Option<(Token, Revision)>,
 }
 
-/// What lies below a claim.
+/// The records below a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Below {
-    /// `f`: when the newest record of another campaign was first observed, or the reading began.
+    /// `f`: when the newest record of another campaign was first observed, or when reading began.
     pub(super) first_sight: Instant,
     /// The newest claim's term was released, and no third campaign wrote after that claim.
     pub(super) released: bool,
-    /// The group's last leader stated an incarnation that no record here states, so what was observed here proves
-    /// nothing about it.
+    /// The group's last leader stated an incarnation that no record here states, so the records here prove nothing
+    /// about that leader.
     pub(super) missed: bool,
     /// The longest lease that the records state.
     pub(super) lease: Duration,
@@ -101,8 +101,8 @@ impl Log {
         if record.kind == Kind::Probe {
             return true;
         }
-        // A producer may have kept it for a topic that is gone: the offsets that it states belong to another log, and
-        // its incarnation is a former one.
+        // A producer may have kept it for a topic that is gone: then its offsets refer to another log, and its
+        // incarnation is a former one.
         let is_former = record.topic.zip(topic).is_some_and(|(written_for, topic)| written_for != topic);
         if is_former {
             self.former = self.former.max(record.term_info.map(|info| info.token.incarnation));
@@ -135,15 +135,15 @@ impl Log {
         true
     }
 
-    /// What lies below the last record read, which is our claim. `stated` is the token that the group had committed
-    /// before; if its claim is not in this log, its leader belongs to another log, or to a part that was not read.
+    /// The records below the last record read, which is our claim. `stated` is the token that the group had committed
+    /// before. If its claim is not in this log, its leader belongs to another log, or to a part that was not read.
     pub(super) fn below(&self, stated: Option<Token>) -> Below {
         let released = self.newest.is_some_and(|newest| {
             newest.released.is_some_and(|(term, proven)| {
                 let read = self.whole_from.is_some_and(|from| from.0 <= proven.0.saturating_add(1));
-                // If its author has a later term, that term's claim lies above what this one proved. Producers can be
-                // replaced, so a release may land above it. A claim of another campaign at or below it comes from a
-                // former owner, who will claim again.
+                // If its author has a later term, that term's claim lies above the records that this term proved.
+                // Producers can be replaced, so a release may land above it. A claim by another campaign at or below it
+                // comes from a former owner, which will claim again.
                 let is_newest = self.claim.is_none_or(|(author, claim)| {
                     claim <= proven && (claim == term.sequence || author != newest.author)
                 });
@@ -159,13 +159,13 @@ impl Log {
         }
     }
 
-    /// Records were not read. They may be from anyone, so they count as first observed now.
+    /// Some records were not read. They may be anyone's, so they count as first observed now.
     pub(super) fn gap(&mut self, now: Instant) {
         self.gaps = self.gaps.wrapping_add(1);
         self.begin(now);
     }
 
-    /// Reading begins, as far as later records are concerned.
+    /// From here on, reading counts as begun.
     pub(super) fn begin(&mut self, now: Instant) {
         (self.next, self.whole_from, self.newest) = (None, None, None);
         (self.third, self.claim) = (None, None);
@@ -182,7 +182,7 @@ impl Log {
         self.newest.is_some_and(|newest| newest.author.is_none() && now < newest.first_sight + self.longest)
     }
 
-    /// The log was replaced, or lost records: tokens continue above those of the former log.
+    /// The log was replaced or lost records, so tokens continue above those of the former log.
     pub(super) fn reset(&mut self, now: Instant) {
         self.gap(now);
         self.former = self.former.max(self.incarnation.take());
@@ -190,7 +190,7 @@ impl Log {
         self.former = self.former.max(self.largest.map(|largest| largest.incarnation));
     }
 
-    /// The next claim states a larger incarnation than this one.
+    /// Makes the next claim state a larger incarnation than this one.
     pub(super) fn exceed(&mut self, incarnation: Incarnation) {
         self.former = self.former.max(Some(incarnation));
     }
@@ -203,7 +203,7 @@ impl Log {
         self.gaps
     }
 
-    /// A claim was read that states a larger incarnation than any in the gaps before it.
+    /// Notes that a claim states a larger incarnation than any in the gaps before it.
     pub(super) fn settle(&mut self) {
         self.settled = self.gaps;
     }
@@ -217,8 +217,8 @@ impl Log {
         self.next.is_some_and(|next| next > offset)
     }
 
-    /// The incarnation that a claim states: this log's. It takes a new one if that is unknown, not larger than those of
-    /// earlier logs, or smaller than a known token's, or if records that were not read may state a larger one.
+    /// The incarnation that a claim states: this log's. It is a new one if this log's is unknown, not larger than those
+    /// of earlier logs, or smaller than a known token's, or if unread records may state a larger one.
     pub(super) fn claimed_incarnation(&self, time_of_day: Duration) -> Incarnation {
         let of_terms = self.largest.map(|largest| largest.incarnation);
         match self.incarnation {
@@ -303,7 +303,7 @@ mod tests {
         log
     }
 
-    /// The record, for the term whose claim is at this offset.
+    /// Assigns the record to the term whose claim is at this offset.
     fn of_term(claim: u64, record: Record) -> Record {
         let token = Token { incarnation: Incarnation(0), sequence: Revision(claim) };
         Record { term_info: Some(TermInfo { token, led_for: None }), ..record }

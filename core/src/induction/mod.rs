@@ -105,7 +105,7 @@ pub struct Induction {
     log: Log,
     /// The newest inspection of the topic.
     topic: Topic,
-    /// It is not inspected before this.
+    /// The next inspection is not sent before this.
     inspects_from: Option<Instant>,
     proof: Proof,
     last_attempt: Attempt,
@@ -137,7 +137,7 @@ pub enum Race {
 /// What a candidate does while it leaves.
 #[derive(Clone, Debug, Hash)]
 pub enum Leaving {
-    /// It releases its lost term, and keeps the partition until then.
+    /// It releases its lost term, and keeps the partition until that is done.
     Ending(Ending),
     /// Its client leaves the group.
     Group,
@@ -151,7 +151,7 @@ struct Reported {
 }
 
 impl Candidacy<Induction> {
-    /// A campaign that has not begun; [`Input::Campaign`] begins it.
+    /// Creates a campaign that has not begun; [`Input::Campaign`] begins it.
     ///
     /// `topic` comes from an inspection of the leader topic; if it has no id, the campaign asks for one when it enters
     /// the race. Once it has asked for the id, hand in the topic's records in order, from the oldest one available;
@@ -187,7 +187,7 @@ impl Candidacy<Induction> {
         Ok(Self::idle(rules, nonce, seed, now, own))
     }
 
-    /// The client's settings that follow from the candidate's.
+    /// The client's settings, derived from the candidate's.
     pub fn client_settings(&self) -> ClientSettings {
         self.rules.own.client
     }

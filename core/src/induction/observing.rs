@@ -11,11 +11,11 @@ use crate::store::Fault;
 use crate::token::Token;
 use core::time::Duration;
 
-/// The interval at which an owner reads the topic's id: a classic member does not learn that its topic was made again
+/// The interval at which an owner reads the topic's id. A classic member is not told that its topic was recreated
 /// (measured).
 const INSPECT_EVERY: Duration = Duration::from_secs(1);
-/// For this long after the topic's id changed, it is read only once more. If brokers disagree about the id, an owner
-/// would otherwise read it, and claim the partition, as fast as they answer.
+/// For this long after the topic's id changed, it is read only one more time. If brokers disagree about the id, an
+/// owner would otherwise read it, and claim the partition, as fast as they answer.
 const DISAGREEING: Duration = Duration::from_millis(100);
 
 impl Candidacy<Induction> {
@@ -30,7 +30,7 @@ impl Candidacy<Induction> {
             self.warn(Warning::SameNonce { name: record.name.clone() });
         }
         if !self.own.log.read(record, own.is_some(), self.own.topic.id, self.now) {
-            // It lies below the position: the reader began again, or the log lost its end.
+            // The record lies below the position: the reader started over, or the log lost its end.
             self.gap();
             self.own.log.read(record, own.is_some(), self.own.topic.id, self.now);
         }
@@ -43,7 +43,7 @@ impl Candidacy<Induction> {
         self.claim_again_if_passed();
     }
 
-    /// The reader skipped records or lost its place: the topic may be another.
+    /// The reader skipped records or lost its position: the topic may be another.
     pub(super) fn gap(&mut self) {
         self.own.log.gap(self.now);
         self.inspect();

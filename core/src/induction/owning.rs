@@ -25,7 +25,7 @@ pub struct Owner {
     assigned_at: Instant,
     /// No win is reported before this, whatever the log contains.
     owed: Instant,
-    /// The first question for the committed token in this ownership, and whether any was answered.
+    /// This ownership's first question for the committed token, and whether any such question was answered.
     first_question: u64,
     informed: bool,
     /// The token that the group had committed before.
@@ -37,7 +37,7 @@ pub struct Owner {
     pub(super) topic: Option<TopicId>,
     /// A revocation waits for its answer.
     pub(super) revoked: bool,
-    /// Its reader was replaced, because it did not read the claim back.
+    /// The reader was replaced, because it did not return the claim.
     pub(super) reader_is_new: bool,
 }
 
@@ -45,16 +45,16 @@ pub struct Owner {
 #[derive(Clone, Copy, Debug, Hash)]
 struct Open {
     attempt: Attempt,
-    /// The incarnation that it states, and how many gaps the reading had when that was chosen.
+    /// The incarnation that it states, and how many gaps the reading had when that incarnation was chosen.
     incarnation: Incarnation,
     gaps: u32,
     /// `τ`, and when its append was reported.
     appended: Option<(Revision, Instant)>,
-    /// What lies below, once the claim was read back.
+    /// The records below, once the claim was read back.
     below: Option<Below>,
     /// The topic was inspected after the append.
     asked: bool,
-    /// The topic's id was read after the append, and is the log's.
+    /// The topic's id was read after the append, and is that of the log.
     confirmed: bool,
 }
 
@@ -64,12 +64,12 @@ impl Owner {
         self.claim.map(|claim| claim.appended.is_none().then_some(claim.attempt))
     }
 
-    /// Whether the answer to this question tells what must be known before claiming.
+    /// Whether the answer to this question settles what must be known before a claim.
     pub(super) fn asks(&self, number: u64) -> bool {
         !self.informed && number >= self.first_question
     }
 
-    /// The step that is missing for a due win, after a proof of what was sent after the claim's append.
+    /// The step that a due win still lacks, although something sent after the claim's append was proved.
     pub(super) fn unmet(&self, sent: Instant) -> Option<Step> {
         let claim = self.claim?;
         claim.appended.filter(|(_, at)| *at < sent)?;
@@ -79,7 +79,7 @@ impl Owner {
         }
     }
 
-    /// The token of the claim, once that was appended.
+    /// The token of the claim, once the claim was appended.
     pub(super) fn claimed_token(&self) -> Option<Token> {
         self.claim?.token()
     }
@@ -170,7 +170,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The append of a record was reported. If it is the claim, the topic's id is read next.
+    /// The append of a record was reported. If the record is the claim, the topic's id is read next.
     pub(super) fn claim_appended(&mut self, attempt: Attempt, offset: Revision) {
         let now = self.now;
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
@@ -178,13 +178,13 @@ impl Candidacy<Induction> {
         self.inspect();
     }
 
-    /// The claim was read back: what lies below it is known.
+    /// The claim was read back, so the records below it are known.
     pub(super) fn claim_read(&mut self, attempt: Attempt) {
         let Some(owner) = self.owner().filter(|_| self.term.is_none()) else { return };
         let (below, gaps) = (self.own.log.below(owner.stated), self.own.log.gaps());
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
         if claim.gaps != gaps {
-            // Records that were not read since it was published may state a larger incarnation.
+            // Records skipped since it was published may state a larger incarnation.
             return self.claim();
         }
         claim.below = Some(below);
@@ -230,7 +230,7 @@ impl Candidacy<Induction> {
 
     // ---- the win ----
 
-    /// Reports the win, unless a wait is owed, or something that it needs is not known yet.
+    /// Reports the win, unless a wait is owed or something that the win needs is not known yet.
     pub(super) fn win(&mut self) {
         let now = self.now;
         let Some(owner) = self.owner().filter(|_| self.term.is_none()) else { return };
@@ -246,7 +246,7 @@ impl Candidacy<Induction> {
             return self.renew_unless_waiting();
         }
         if let Some(since) = self.own.open_commits.below(token) {
-            // If it were applied last, it would hide this token from the next owner.
+            // If the coordinator applied that commit last, it would hide this token from the next owner.
             if now.since(since) > self.lease {
                 self.leave_partition(true);
             }
@@ -255,7 +255,7 @@ impl Candidacy<Induction> {
         let waited_from = match claim.confirmed && !below.missed {
             true if below.released => None,
             true => Some(owner.assigned_at.min(below.first_sight)),
-            // The log may not be the last leader's, so what was first observed in it proves nothing.
+            // This may not be the last leader's log, so the first sights in it prove nothing.
             false => Some(owner.assigned_at),
         };
         let until = waited_from.map_or(Instant::ZERO, |from| from + below.lease).max(owner.owed);
@@ -289,7 +289,8 @@ impl Candidacy<Induction> {
 
     // ---- the end ----
 
-    /// The lease is over, and so is the term, if any. The partition may still be owned; a commit will show it.
+    /// The lease has run out, and so has the term, if any. This candidate may still own the partition; a commit will
+    /// show it.
     pub(super) fn lose(&mut self, reason: Reason) {
         let Stage::Racing(Race::Owner(owner)) = &mut self.stage else { return };
         (owner.deadline, owner.claim) = (None, None);
@@ -299,7 +300,7 @@ impl Candidacy<Induction> {
             self.timers.stop(timer);
         }
         if let Some(departure) = departure {
-            // The work must stop at once: there is nothing left to wait for.
+            // The work must stop at once, so there is nothing left to wait for.
             self.leave_partition(leaves_the_group(departure.reason));
         }
     }

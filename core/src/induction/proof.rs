@@ -1,7 +1,7 @@
 //! The proof: an appended record, followed by an acknowledged offset commit.
 //!
-//! A late acknowledgement counts for the record that it committed, from when that record was sent. So what was
-//! published under this ownership is kept until something newer is proved.
+//! A late acknowledgement counts for the record that it committed, from when that record was sent. So every record
+//! published under this ownership is kept until a newer one is proved.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -20,16 +20,16 @@ use crate::token::{Revision, Token};
 /// The number of records that are remembered until a commit proves a newer one.
 const REMEMBERED: usize = 256;
 
-/// Renewals come at least this many times per lease, so more than one may fail.
+/// A lease has at least this many renewals, so more than one may fail.
 const RENEWALS: u32 = 5;
 
-/// What was published under the present ownership.
+/// The records published under the present ownership.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Proof {
     /// Records that no commit has proved yet, and the newest one appended.
     sent: VecDeque<Sent>,
     awaited: Option<Awaited>,
-    /// When the awaited step was asked for.
+    /// When the awaited step was requested.
     asked_at: Instant,
     /// The newest record that a commit proved.
     proven: Option<Sent>,
@@ -42,7 +42,7 @@ pub(super) struct Proof {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Sent {
     attempt: Attempt,
-    /// `h`: the clock before it was handed over.
+    /// `h`: the clock before the record was passed to the producer.
     at: Instant,
     offset: Option<Revision>,
     /// The token that its first commit stated.
@@ -71,7 +71,7 @@ impl Proof {
         self.proven.and_then(|proven| proven.offset)
     }
 
-    /// Whether the group keeps this token, or a larger one.
+    /// Whether the group's metadata has this token, or a larger one.
     pub(super) fn has_stated(&self, token: Token) -> bool {
         self.proven.is_some_and(|proven| proven.stated >= Some(token))
     }
@@ -80,7 +80,7 @@ impl Proof {
         self.sent.iter().any(|sent| sent.attempt == attempt)
     }
 
-    /// Whether a record lies below one that was handed over earlier. Within one log it never does.
+    /// Whether a record lies below one that was passed on earlier. Within one log that never happens.
     fn is_in_another_log(&mut self, attempt: Attempt, offset: Revision) -> bool {
         if attempt <= self.former {
             return false;
@@ -115,7 +115,7 @@ impl Candidacy<Induction> {
     pub(super) fn publish(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
         let (attempt, now) = (self.publish_record(kind, self.own.topic.id, term_info), self.now);
         let (lease, newest) = (self.lease, self.own.proof.newest_appended().map(|(sent, _)| sent.attempt));
-        // Records older than a lease give no deadline; but the newest one appended can still be committed.
+        // Records older than a lease give no deadline, but the newest appended one can still be committed.
         let sent = &mut self.own.proof.sent;
         sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
         // If very many records of a long lease are not appended yet, the oldest is dropped: a late append of it no
@@ -151,7 +151,7 @@ impl Candidacy<Induction> {
         self.ask(Request::Commit { attempt, offset, metadata: committed::metadata(token) });
     }
 
-    /// Commits the newest appended record that is newer than what is proved.
+    /// Commits the newest appended record, if it is newer than the proved one.
     fn commit_newest(&mut self) -> bool {
         let newer = |sent: &Sent| self.own.proof.proven.is_none_or(|proven| sent.at > proven.at);
         let found = self.own.proof.newest_appended().filter(|(sent, _)| newer(sent));
@@ -229,7 +229,7 @@ impl Candidacy<Induction> {
         let awaited = self.own.proof.awaited == Some(Awaited::Commit(attempt));
         match result {
             Ok(membership) if self.is_still_member(&membership) => self.proven(sent),
-            // A commit that was resent from an earlier membership, or accepted by an empty group.
+            // The commit was resent from an earlier membership, or accepted by an empty group.
             Ok(_) if awaited => self.failed(&Failure::Refused),
             Err(Failure::GroupLost(loss)) => self.group_lost(loss),
             Err(failure) if awaited => self.failed(&failure),
@@ -257,7 +257,7 @@ impl Candidacy<Induction> {
         let (is_over, claim) = (owner.deadline.is_none(), owner.pending_claim());
         self.own.proof.sent.retain(|other| other.at > sent.at || other.attempt == sent.attempt);
         match claim {
-            // It is still the owner, but the term or the log of its last claim is over.
+            // This candidate is still the owner, but the term or the log of its last claim is over.
             None => self.claim(),
             Some(Some(attempt)) if self.is_under_way(attempt) => self.wait_for(Awaited::Append(attempt)),
             // It may never be appended.
@@ -294,7 +294,7 @@ impl Candidacy<Induction> {
         self.timers.stop(Timer::Renew);
     }
 
-    /// Forgets what was published, because the ownership ended or the log was replaced.
+    /// Forgets the published records, because the ownership ended or the log was replaced.
     pub(super) fn forget_proof(&mut self) {
         self.stop_waiting();
         self.timers.stop(Timer::Heartbeat);
@@ -326,7 +326,7 @@ impl Candidacy<Induction> {
     }
 }
 
-/// The time from the send of a proved record to the next renewal.
+/// The time from sending a proved record to the next renewal.
 pub(super) fn renew_every(lease: Duration) -> Duration {
     lease / RENEWALS
 }

@@ -20,8 +20,8 @@ pub const KIND: &str = "Incumbent-Kind";
 /// Header of a release: the offset of the newest record that a commit proved.
 pub const PROVEN: &str = "Incumbent-Proven";
 
-/// Header of a record of ours: the topic's id, if its writer knew it. A producer delivers what it kept to whatever
-/// topic has the name by then.
+/// Header of a record of ours: the topic's id, if its writer knew it. A producer delivers the records that it kept to
+/// whichever topic has the name by then.
 pub const TOPIC: &str = "Incumbent-Topic";
 
 /// The purpose of a record.
@@ -29,7 +29,7 @@ pub const TOPIC: &str = "Incumbent-Topic";
 pub enum Kind {
     /// An owner of partition zero begins. If a term follows, the offset is the sequence of its token.
     Claim,
-    /// An owner renews its lease; or a record of other software.
+    /// An owner renews its lease, or other software wrote the record.
     Heartbeat,
     /// A candidate that gave way tests whether it can append. Nothing is decided by it.
     Probe,
@@ -77,7 +77,7 @@ impl Record {
     /// Reads a record.
     ///
     /// Never fails: a header that cannot be read, or that appears with two values, counts as missing. The record then
-    /// counts as a heartbeat, which a successor waits for.
+    /// counts as a heartbeat, whose lease a successor waits out.
     pub fn decode<'a>(
         offset: Revision,
         value: &[u8],

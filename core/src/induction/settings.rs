@@ -58,10 +58,10 @@ pub struct ClientSettings {
     pub assignors: Option<&'static str>,
 }
 
-/// The rules that a candidate's settings give in a consumer group.
+/// The rules that follow from a candidate's settings in a consumer group.
 pub(super) type Rules = candidacy::Rules<Own>;
 
-/// What a group adds to the rules of every candidate.
+/// The rules that only a candidate in a group has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Own {
     /// The interval of heartbeats that are not committed.
@@ -69,7 +69,7 @@ pub struct Own {
     pub(super) client: ClientSettings,
 }
 
-/// The rules of these settings in a group.
+/// Builds the rules from these settings in a group.
 pub(super) fn rules(settings: Settings, group: Group) -> Result<Rules, InvalidSettings> {
     check_candidate(&settings)?;
     check_member_name(&settings.name)?;
@@ -117,8 +117,8 @@ fn client_settings(
             session: Some(session),
             heartbeat: Some((session / 10).max(Duration::from_millis(300))),
             max_poll,
-            // `range` orders members by id, as goNELI's do; the other keeps the leader in place when a member joins
-            // (measured).
+            // `range` orders members by id, as goNELI's clients do; the other assignor keeps the leader in place when a
+            // member joins (measured).
             assignors: Some(if group.goneli { "range,roundrobin" } else { "cooperative-sticky" }),
         }),
     }

@@ -9,7 +9,7 @@ use alloc::string::String;
 
 use crate::store::{Fault, FaultKind};
 
-/// The operation that an error answers.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// A read.
@@ -55,7 +55,7 @@ pub enum Failure {
     LeaseExists,
     /// The store is busy; nothing was proposed.
     Busy,
-    /// It was certainly not applied, and will not be. Authenticate, and send it again.
+    /// It was certainly not applied and will not be. Authenticate and send it again.
     NotSent,
     /// A read or a keep-alive that proves nothing; a write that may have been applied, or may still be.
     Unknown,
@@ -108,7 +108,7 @@ impl Failure {
         }
     }
 
-    /// A member refused it before it was proposed: another member may accept it.
+    /// A member refused it before proposing it: another member may accept it.
     fn not_sent(operation: Operation) -> Self {
         match operation {
             Operation::Read | Operation::KeepAlive | Operation::Watch => Self::Unknown,

@@ -1,8 +1,8 @@
 //! Entering the queue: a lease for the place, one for the companion, and one transaction that creates both keys.
 //!
-//! A grant with an unknown outcome is dropped and another number drawn, since a revoked number can be granted again
-//! (measured). A transaction with an unknown outcome is repeated under the same lease: if an earlier attempt was
-//! applied, its place exists and shows it.
+//! A lease whose grant has an unknown outcome is dropped, and another number is drawn, since a revoked number can be
+//! granted again (measured). A transaction with an unknown outcome is repeated under the same lease: if an earlier
+//! attempt was applied, its place exists and shows it.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -27,13 +27,13 @@ pub struct Entering {
     lease: Option<LeaseId>,
     asked: Instant,
     granted: bool,
-    /// The lease that its transactions attach the companion to, the same for all of them.
+    /// The lease to which all its transactions attach the companion.
     companion: Option<LeaseId>,
     /// A transaction was sent and is not known to have been applied or refused.
     doubtful: bool,
-    /// The companion's lease in its first transaction was gone, so the companion must be on another one.
+    /// The companion's lease in its first transaction was gone, so the companion needs another lease.
     again: bool,
-    /// Since when it has wanted to ask, in this attempt.
+    /// Since when this attempt has wanted to send a request.
     pub(super) since: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ impl Candidacy<Queue> {
         self.try_to_enter();
     }
 
-    /// First checks, if that is unknown, whether a token above every token observed is possible.
+    /// If it is unknown whether a token above every observed token is possible, checks that first.
     pub(super) fn try_to_enter(&mut self) {
         if self.rests() {
             return;
@@ -171,7 +171,7 @@ impl Candidacy<Queue> {
             }
             (Stage::Racing(Race::Placed(placed)), Ok(_)) => {
                 let (own, companion) = (placed.keys.own(), placed.keys.companion);
-                // A candidate that has won meanwhile keeps its place.
+                // A candidate that has won in the meantime keeps its place.
                 if self.term.is_some() {
                     if let Some(step) = placed.step.take() {
                         self.own.removal.push(step.leftover());
@@ -194,7 +194,7 @@ impl Candidacy<Queue> {
         let asked = self.answered(Awaited::Share);
         match result {
             Ok(lease) if self.own.shared.gone != Some(lease) => {
-                // A lease that was asked for earlier may be answered later.
+                // The answer for an earlier lease may arrive later.
                 let newer = |shared: &LeaseId| shared.raft_term() > lease.raft_term();
                 self.own.shared.lease = Some(self.own.shared.lease.filter(newer).unwrap_or(lease));
                 self.plan();
@@ -205,12 +205,12 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The lease of the connection's companions is gone: another is needed.
+    /// The lease of the connection's companions is gone, so another is needed.
     pub(super) fn shared_lease_is_gone(&mut self) {
         self.own.shared.gone = self.own.shared.lease.take().or(self.own.shared.gone);
     }
 
-    /// A lease is gone. If it was that of the connection's companions, another one is needed.
+    /// A lease is gone. If the connection's companions were on it, another one is needed.
     pub(super) fn lease_is_gone(&mut self, lease: LeaseId) {
         if self.own.shared.lease == Some(lease) {
             self.shared_lease_is_gone();
@@ -268,9 +268,9 @@ impl Candidacy<Queue> {
                 let modified = revision;
                 self.take_place(Keys { lease, companion, moves: None, modified, revision, doubtful }, None);
             }
-            // Only part of what an earlier attempt created exists, so it is no longer a place.
+            // Only part of what an earlier attempt created still exists, so that is no longer a place.
             Outcome::Refused { created: None } => self.enter_again(lease, companion, true),
-            // The lease of the place or of the companion is gone. If this waits that long, the place's lease runs out.
+            // The lease of the place or of the companion is gone. While this waits, the place's lease runs out.
             Outcome::Failed(Failure::LeaseGone) => {
                 let is_companions = self.now < entering.asked + self.lease;
                 if is_companions && !doubtful && !core::mem::replace(&mut entering.again, true) {
@@ -290,7 +290,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Gives up a lease that led to no place, and enters again once nothing of it can come back.
+    /// Gives up a lease that led to no place, and enters again once nothing attached to it can appear any more.
     fn enter_again(&mut self, lease: LeaseId, companion: LeaseId, doubtful: bool) {
         self.leave(Leftover::unknown(lease, Some(companion), doubtful), false);
     }
@@ -356,7 +356,7 @@ impl Candidacy<Queue> {
                 self.failed(&failure);
                 self.remove();
             }
-            // Whatever it did, this candidate leaves both places and takes a third.
+            // Whatever that transaction did, this candidate leaves both places and takes a third.
             _ => {
                 placed.step = Some(step);
                 self.give_up_place();
@@ -380,7 +380,7 @@ impl Entering {
         self.granted
     }
 
-    /// What a candidate that stops entering leaves behind; `sent` if one of its transactions has no answer.
+    /// What a candidate leaves behind if it stops while entering; `sent` if one of its transactions has no answer.
     pub(super) fn leftover(&self, sent: bool) -> Option<Leftover> {
         let lease = self.lease.filter(|_| self.granted)?;
         Some(Leftover::unknown(lease, self.companion, self.doubtful || sent))

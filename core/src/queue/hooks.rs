@@ -36,7 +36,7 @@ impl Rule for Queue {
         seed: u64,
         now: Instant,
     ) -> Result<Campaign, InvalidSettings> {
-        // The birth record counts from its first sight: it may have been written after the question was sent.
+        // The birth record counts from its first sight, because it may have been written after the request was sent.
         let info = StoreInfo { asked_at: now, ..*info };
         Campaign::new(settings, *store, &info, nonce, seed, now)
     }
@@ -201,7 +201,7 @@ impl Rule for Queue {
         }
     }
 
-    /// The first place leads, as far as other candidates know, until the proof that showed it no longer counts.
+    /// As far as other candidates know, the first place leads until the proof that showed it no longer counts.
     fn knows_a_leader(campaign: &Campaign) -> bool {
         let other = campaign.leader().is_some_and(|leader| leader.nonce != Some(campaign.nonce));
         let counts = |placed: &super::Placed| placed.deadline.is_some_and(|deadline| deadline > campaign.now);
@@ -239,7 +239,7 @@ impl Rule for Queue {
     fn worst_fail_over(campaign: &Campaign, _: Instant) -> Duration {
         // A new leader waits for a lease in any case.
         let delay = campaign.rules.win_delay.least(Duration::ZERO);
-        // If a disappearance may have come too early, the next leader waits for a lease after it.
+        // If a key may have disappeared too early, the next leader waits for a lease after that.
         let longest = campaign.own.store.longest();
         longest + EXPIRED + campaign.attempt_limit() + longest + delay
     }
@@ -256,18 +256,18 @@ impl Rule for Queue {
         campaign.keeps_companion_on(lease)
     }
 
-    /// Keep-alives, then a read. If answers came later than a limit, they waited behind more than there may be now, and
-    /// a round has twice as many requests that wait there.
+    /// Keep-alives, then a read. If answers came later than the limit, they waited behind more requests than there may
+    /// be now, and a round has two requests that wait there.
     fn renewal_takes(campaign: &Campaign, usual: Duration) -> Duration {
         usual.min(campaign.attempt_limit()) * 2
     }
 
     fn check_bounds(campaign: &Campaign) {
-        debug_assert!(campaign.has_a_round(), "I15: a candidate with a place has a round to come");
+        debug_assert!(campaign.has_a_round(), "I15: a candidate with a place has a round ahead");
         debug_assert!(
             !matches!(campaign.stage, Stage::Racing(_) | Stage::Releasing(()))
                 || campaign.has_something_to_come(),
-            "I15: a candidate in the race, or with keys to remove, has something to come"
+            "I15: a candidate in the race, or with keys to remove, awaits an answer or a timer"
         );
     }
 
@@ -287,7 +287,7 @@ impl Rule for Queue {
         store.window()
     }
 
-    /// The companions' lease is asked for once for all, and needs no place.
+    /// The companions' lease is requested once for all candidates, and needs no place.
     fn ticket(campaign: &Campaign, request: &Request) -> Option<(Ticket, Duration)> {
         let ticket = match request {
             Request::Grant { lease, .. } => Ticket::Grant(lease.0),
@@ -305,7 +305,7 @@ impl Rule for Queue {
             Answer::Granted { lease, result } => (Ticket::Grant(lease.0), result.as_ref().err()),
             Answer::Shared { .. } => return None,
             Answer::KeptAlive { lease, result, .. } => (Ticket::KeepAlive(lease.0), result.as_ref().err()),
-            // This only informs the campaign: the answer may still come.
+            // This only informs the campaign; the answer may still arrive.
             Answer::Read { result: Err(Failure::Unanswered), .. } => return None,
             Answer::Read { read, result, .. } => (Ticket::Look(read.0), result.as_ref().err()),
             Answer::Wrote { attempt, outcome } => {
@@ -318,7 +318,7 @@ impl Rule for Queue {
     }
 
     /// The campaign limits the wait for an answer itself, and then asks again. A candidacy's deletes are repeated for
-    /// up to a lease, until answered. A read counts as failed once it has been under way that long, but its answer
+    /// up to a lease, until answered. A read counts as failed once it has been in flight that long, but its answer
     /// still counts.
     fn limit(campaign: &Campaign, request: &Request, _: Duration) -> Duration {
         match request {
@@ -331,7 +331,7 @@ impl Rule for Queue {
     fn fingerprint(campaign: &Campaign, hasher: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
 
-        // Names every field, so that a new one is not forgotten.
+        // Lists every field, so that the compiler reports a new one.
         let Self {
             store,
             unborn,

@@ -15,8 +15,8 @@ use crate::record::{Attempt, Nonce};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// The number of a store's lease, which keys are attached to. Both keys of a candidacy have names that end in it, in
-/// hexadecimal, as Go's `concurrency.Election` names its keys.
+/// The number of one of the store's leases, to which keys are attached. Both keys of a candidacy have names that end in
+/// it, in hexadecimal, as Go's `concurrency.Election` names its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);
 
@@ -25,9 +25,9 @@ impl LeaseId {
     const DRAWN_BITS: u32 = 31;
 
     /// The number of a lease for companions: `raft_term`, followed by 31 bits of `drawn`. An answer's header showed
-    /// this term before the lease was asked for, so no leader of an earlier term ever knew the lease.
+    /// this term before the lease was requested, so no leader of an earlier term ever knew the lease.
     ///
-    /// A term above 2³² − 1 is cut to that, and then differs from the store's.
+    /// A larger term than 2³² − 1 is capped there, and then differs from the store's.
     pub const fn of_companions(raft_term: u64, drawn: u64) -> Self {
         let largest = u32::MAX as u64;
         let term = if raft_term < largest { raft_term } else { largest };
@@ -63,7 +63,7 @@ pub struct Place {
     pub name: String,
 }
 
-/// A key of our own queue, next to a place of the same name.
+/// A key of our own queue, for the place with the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Companion {
     /// The part of the key after the election's name and the slash.
@@ -101,13 +101,12 @@ pub struct Snapshot {
     pub places: Vec<Place>,
     /// The companions, likewise.
     pub companions: Vec<Companion>,
-    /// If the places include a key that another prefix of the store keeps for its own elections: both prefixes and the
-    /// remedy, in words.
+    /// Both prefixes and the remedy, in words, if the places include a key that belongs to another prefix's elections.
     pub overlap: Option<String>,
 }
 
 impl Snapshot {
-    /// Whether the store may have had another leader than that of this read. Its log begins in raft term 1, which has
+    /// Whether the store may have had a leader other than that of this read. Its log begins in raft term 1, which has
     /// no leader; this also holds after a restore (raft's `Bootstrap`, etcd's `snapshot restore`).
     pub(super) fn may_have_a_former_leader(&self) -> bool {
         self.raft_term > 2
@@ -204,7 +203,7 @@ pub enum Action {
         /// The lease to attach it to.
         to: LeaseId,
     },
-    /// Delete the companion, whatever its revision, and nothing else. That needs fewer permissions.
+    /// Delete only the companion, whatever its revision. That needs fewer permissions.
     LeaveCompanion {
         /// The lease of the place, which the companion is named after.
         lease: LeaseId,
@@ -222,7 +221,7 @@ pub enum Action {
 /// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is written, now, by this very attempt.
+    /// It is written, now, by exactly this attempt.
     Applied {
         /// The revision, from the answer's header.
         revision: Revision,
@@ -238,14 +237,14 @@ pub enum Outcome {
 
 /// What happens to a campaign.
 ///
-/// The watch gives hints. A change only means that a round is worth its cost; so does a new watch, which may have
-/// missed changes. A new connection has a new stream of keep-alives.
+/// The watch gives hints. A change only means that a round is worth its cost. A new watch means the same, because
+/// changes may have been missed. A new connection has a new stream of keep-alives.
 pub type Input = candidacy::Input<Answer, Change, Told>;
 
 /// What a campaign wants done, in order. Any inspection will do: it shows whether the store has a birth record.
 pub type Output = candidacy::Output<Request, Timer, Tell>;
 
-/// What a connection tells its candidates about their companions' leases.
+/// The connection's notices to its candidates about their companions' leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// The connection now uses another lease for companions. Companions on `from` must move to it, so that `from` can
@@ -261,14 +260,14 @@ pub enum Told {
     Left(LeaseId),
 }
 
-/// What a candidate tells its connection.
+/// A candidate's notices to its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tell {
     /// A hand-over was not carried out, and the term continues.
     NotNext {
         /// The successor.
         successor: String,
-        /// The first candidate in front of it; `None` if the successor itself is not in the queue.
+        /// The first candidate ahead of it; `None` if the successor itself is not in the queue.
         before: Option<String>,
     },
     /// This candidate has a companion whose place is gone and that cannot be deleted. Answer with [`Told::Left`] once
@@ -287,14 +286,14 @@ pub enum Tell {
     },
 }
 
-/// Other rules tell the connection nothing.
+/// Other rules send the connection no notices.
 impl From<Infallible> for Tell {
     fn from(nothing: Infallible) -> Self {
         match nothing {}
     }
 }
 
-/// What a campaign wants of the store.
+/// A request of a campaign to the store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Ask for a lease of this number, and answer with [`Answer::Granted`].
@@ -307,8 +306,8 @@ pub enum Request {
     /// Answer with [`Answer::Shared`]: the connection's lease for companions, or a new one if there is none yet. Its
     /// [number](LeaseId::of_companions) shows the raft term in which it was asked for.
     Share {
-        /// A lease not to return: the store no longer knows it, it is older than the raft term, or companions are to
-        /// leave it.
+        /// A lease that must not be returned: the store no longer knows it, it is older than the raft term, or
+        /// companions are leaving it.
         gone: Option<LeaseId>,
         /// Its time to live.
         ttl: Duration,
@@ -322,7 +321,7 @@ pub enum Request {
     Read {
         /// The read's number.
         read: ReadId,
-        /// The lease that the candidate's own keys are named after; `None` if it has none.
+        /// The lease after which the candidate's own keys are named; `None` if it has none.
         own: Option<LeaseId>,
         /// Return all places and companions, not only the first two.
         whole: bool,
@@ -346,7 +345,7 @@ pub enum Answer {
         /// Its time to live, or the failure.
         result: Result<Duration, Failure>,
     },
-    /// The lease for this connection's companions, which the caller keeps for all its campaigns of this lease time.
+    /// The lease for this connection's companions. The caller keeps one for all campaigns with this lease time.
     Shared {
         /// The lease, or the failure.
         result: Result<LeaseId, Failure>,

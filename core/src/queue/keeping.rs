@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::io::{KeptAlive, LeaseId, Leases};
 use crate::time::Instant;
 
-/// Keep-alives that were asked for together, and their answers.
+/// Keep-alives that were requested together, and their answers.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct KeepAlives {
     began: Instant,
@@ -21,7 +21,7 @@ enum Answered {
         sent_at: Instant,
         answer: KeptAlive,
     },
-    /// It was not kept alive, or was not asked for.
+    /// The lease was not kept alive, or no keep-alive was requested for it.
     Not,
 }
 
@@ -40,7 +40,7 @@ impl KeepAlives {
         self.began
     }
 
-    /// Whether the answer to a keep-alive sent then is one of these; an earlier answer proves nothing about them.
+    /// Whether a keep-alive sent at that time belongs to these; an answer to an earlier one proves nothing about them.
     pub(super) fn expect(&self, lease: LeaseId, sent_at: Instant) -> bool {
         sent_at >= self.began && self.leases.iter().any(|asked| asked == lease)
     }
@@ -54,7 +54,7 @@ impl KeepAlives {
         self.set(lease, Answered::Not);
     }
 
-    /// The companion cannot be on the lease that it was to move to.
+    /// The companion cannot be on the lease to which it was to move.
     pub(super) fn moves_nowhere(&mut self) {
         (self.leases.moves_to, self.answers[2]) = (None, Answered::Not);
     }
@@ -79,8 +79,8 @@ impl KeepAlives {
         self.all_kept().all(|(_, answer)| answer.raft_term == raft_term)
     }
 
-    /// Since when the kept leases existed, and their time to live. `None` if the lease that the companion moves to was
-    /// not kept: the companion may be on it before the next round.
+    /// Since when the kept leases existed, and their time to live. `None` if the lease to which the companion moves was
+    /// not kept, because the companion may be on it before the next round.
     pub(super) fn since(&self) -> Option<(Instant, Duration)> {
         if let Some(moves_to) = self.leases.moves_to {
             self.answer(moves_to)?;

@@ -11,14 +11,14 @@ use crate::campaign::Reason;
 use crate::candidacy::{Candidacy, Stage, Step, Tried};
 use crate::time::Instant;
 
-/// A leader that names its successor and keeps leading.
+/// A leader that has named its successor and still leads.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct HandOver {
     successor: String,
 }
 
 impl Candidacy<Queue> {
-    /// What a linearised read shows changed in our keys, as the reason for which a term ends.
+    /// The reason for ending a term, if a linearised read shows that our keys changed.
     pub(super) fn missing(&self, snapshot: &Snapshot) -> Option<Reason> {
         let keys = &self.placed()?.keys;
         let created = |revision| keys.is_created_at(revision);
@@ -40,7 +40,7 @@ impl Candidacy<Queue> {
         let now = self.now;
         match deadline > now {
             true => self.giving_way.proved(now),
-            // It is over when it arrives, and wins nothing.
+            // The proof is already out of date when it arrives, and wins nothing.
             false => self.step_failed(Step::Read, tried, None),
         }
         if self.placed().is_none() {
@@ -70,13 +70,13 @@ impl Candidacy<Queue> {
                 self.step_behind();
             }
             (Some(_), true) => self.advance_hand_over(snapshot, whole),
-            // No key is created ahead of an existing one, unless the store lost what it had.
+            // No key is created ahead of an existing one, unless the store lost data.
             (Some(_), false) => self.lose(Reason::Usurped),
         }
     }
 
-    /// The whole queue was read for the first time since this candidacy entered. Earlier disappearances were never
-    /// noticed, so what is owed for them counts from now.
+    /// The whole queue was read for the first time since this candidacy entered. Disappearances before that went
+    /// unnoticed, so the wait that is owed for them counts from now.
     fn owe(&mut self, snapshot: &Snapshot) {
         let longest = self.own.store.longest();
         self.own.owed = self.own.owed.max(self.now + self.rules.win_delay.least(longest));
@@ -89,7 +89,7 @@ impl Candidacy<Queue> {
     /// Reports the win when a proof shows this candidate first, unless a wait is owed.
     fn win(&mut self) {
         let Some(placed) = self.placed() else { return };
-        // A transaction under way replaces this place: others may win as soon as it is applied.
+        // A transaction in flight replaces this place: others may win as soon as it is applied.
         if placed.step.as_ref().is_some_and(StepBehind::is_sent) {
             return;
         }
@@ -151,8 +151,8 @@ impl Candidacy<Queue> {
         self.begin_round();
     }
 
-    /// Releases once a proof shows the successor next. Names the successor if other candidates of ours have to step
-    /// behind it.
+    /// Releases once a proof shows that the successor is next. Names the successor if other candidates of ours have to
+    /// step behind it.
     fn advance_hand_over(&mut self, snapshot: &Snapshot, whole: bool) {
         let Some(placed) = self.placed() else { return };
         let revision = placed.keys.revision;
@@ -173,7 +173,7 @@ impl Candidacy<Queue> {
 
     fn write_name(&mut self, successor: Option<String>) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
-        // Counts from the send: it may be applied whatever the answer is.
+        // Counts from the time of sending, because it may be applied whatever the answer is.
         placed.names_successor |= successor.is_some();
         let Keys { companion, modified, .. } = placed.keys;
         let own = placed.keys.own();
@@ -185,12 +185,12 @@ impl Candidacy<Queue> {
         let names = placed.hand_over.is_some();
         match outcome {
             Outcome::Applied { .. } => placed.names_successor = names,
-            // The companion has changed; a read will show how.
+            // The companion has changed, and a read will show how.
             Outcome::Refused { .. } => {
                 placed.names_successor &= !names;
                 self.begin_round();
             }
-            // The next proof shows whether it is still needed.
+            // The next proof will show whether this is still needed.
             Outcome::Failed(failure) => {
                 placed.names_successor &= !names || failure.may_be_applied();
                 self.failed(failure);

@@ -1,4 +1,4 @@
-//! Leaving the queue: removes what a candidacy leaves behind, so that nothing of it comes back.
+//! Leaving the queue: removes what a candidacy leaves behind, so that none of it reappears.
 //!
 //! 1. One transaction deletes both keys if they are the ones that were created. This is the release. A full store still
 //!    accepts deletes, revocations and keep-alives (measured).
@@ -29,8 +29,8 @@ use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// The pause between a release and the writes that follow it. A server answers the successor's read only after the
-/// writes that it is logging, and the successor reads 2 ms after the release (measured).
+/// The pause between a release and the writes that follow it. A server first logs pending writes and then answers the
+/// successor's read, which comes 2 ms after the release (measured).
 const SUCCESSOR_FIRST: Duration = Duration::from_millis(10);
 
 /// What one candidacy left behind.
@@ -74,13 +74,13 @@ impl Leftover {
         (self.step, self.doubtful) = (Step::Revoke, true);
     }
 
-    /// Whether there are keys is unknown if `doubtful`; otherwise there are none.
+    /// If `doubtful`, it is unknown whether there are keys; otherwise there are none.
     pub(super) fn unknown(lease: LeaseId, companion: Option<LeaseId>, doubtful: bool) -> Self {
         Self { lease, companion, revision: None, doubtful, step: Step::Revoke, asked: None }
     }
 }
 
-/// Everything that is still to be removed, in order.
+/// Everything that remains to be removed, in order.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Removal {
     left: VecDeque<Leftover>,
@@ -96,7 +96,7 @@ pub(super) struct Removal {
 enum Awaited {
     Delete(Attempt),
     Revoke(LeaseId),
-    /// Whether the companion is still there.
+    /// Whether the companion still exists.
     Read(ReadId),
 }
 
@@ -127,12 +127,12 @@ impl Removal {
         !self.working && self.awaited.is_none() && !self.left.is_empty()
     }
 
-    /// Whether the present step deletes both keys once more.
+    /// Whether the current step deletes both keys once more.
     fn deletes_both(&self) -> bool {
         self.left.front().is_some_and(|first| first.step == Step::DeleteAgain)
     }
 
-    /// Nothing of the first leftover remains.
+    /// The first leftover is completely removed.
     fn drop_first(&mut self) {
         self.left.pop_front();
         (self.awaited, self.failures, self.stranded) = (None, 0, None);
@@ -158,7 +158,7 @@ impl Removal {
 }
 
 impl Candidacy<Queue> {
-    /// Leaves the place, with or without a term. A term's end was reported already.
+    /// Leaves the place, with or without a term. If it had a term, its end was already reported.
     pub(super) fn leave_place(&mut self, working: bool) {
         let Stage::Racing(Race::Placed(placed)) = &self.stage else { return };
         let leftover = Leftover::of(&placed.keys);
@@ -220,7 +220,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Removes companions of this campaign that are not of its present candidacy. A store that went back has them
+    /// Removes companions of this campaign that do not belong to its present candidacy. A store that went back has them
     /// again, ahead of every candidate, and keeps them as long as the connection's lease is kept alive.
     pub(super) fn remove_revived(&mut self, snapshot: &Snapshot) {
         let own = self.placed().map(|placed| placed.keys.lease);
@@ -280,7 +280,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A delete was answered. If its compare failed, its target is not there.
+    /// A delete was answered. If its compare failed, its target does not exist.
     pub(super) fn left(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Applied { .. } | Outcome::Refused { .. } => self.step_removed(),
@@ -346,7 +346,8 @@ impl Candidacy<Queue> {
             (Step::Delete, None, _) if for_a_lease => first.begin_with_the_lease(),
             (Step::DeleteAgain, Some(_), _) => {
                 first.step = Step::DeleteCompanion;
-                // A read proves nothing about the unanswered deletion of both keys, which is repeated after this one.
+                // A read proves nothing about the unanswered deletion of both keys, which is repeated after this
+                // deletion.
                 self.own.removal.failures = u32::from(has_read);
             }
             (Step::DeleteCompanion, Some(fault), Some(on)) => {
@@ -386,7 +387,7 @@ impl Candidacy<Queue> {
     /// The read for a companion was answered.
     pub(super) fn checked(&mut self, result: Result<Box<Snapshot>, Failure>) {
         match result {
-            // Another party wrote this place without a companion; delete it until that is answered.
+            // Someone else wrote this place without a companion; delete it until the store answers.
             Ok(snapshot) if snapshot.companion.is_none() => {
                 if snapshot.place.is_some() && self.own.removal.deletes_both() {
                     return self.removal_waits();
@@ -400,7 +401,8 @@ impl Candidacy<Queue> {
                 self.removal_waits();
             }
             Ok(_) => {
-                let detail = "a companion of a former place still exists a lease after it was to be deleted";
+                let detail =
+                    "a companion of a former place still exists, one lease after its deletion was requested";
                 let fault = Fault { kind: FaultKind::Broken, detail: detail.into() };
                 self.removal_failed(&Failure::Fault(fault));
             }
@@ -415,7 +417,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The term's work has ended, or has outlasted the term by a lease.
+    /// The term's work has ended, or continued for a lease after the term.
     pub(super) fn work_ended(&mut self) {
         if core::mem::take(&mut self.own.removal.working) {
             self.timers.stop(Timer::Release);

@@ -1,7 +1,7 @@
 //! The queue as one candidate observes it: the places and companions ahead of its own.
 //!
-//! Revisions only grow, so no key is ever created ahead of an existing one. After one reading of the whole queue, what
-//! is ahead can only shrink.
+//! Revisions only grow, so no key is ever created ahead of an existing one. After one read of the whole queue, the set
+//! of keys ahead can only shrink.
 //!
 //! # A lease may be revoked before its time
 //!
@@ -25,7 +25,7 @@ use crate::campaign::Leader;
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// Everything that is ahead of one candidacy.
+/// The keys ahead of one candidacy.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Line {
     /// The whole queue was read since the candidacy entered, so any disappearance is noticed from now on.
@@ -36,7 +36,7 @@ pub(super) struct Line {
     companions: Vec<Ahead>,
     /// Companions that disappeared without a release being seen.
     vanished: Vec<Vanished>,
-    /// The first companion, and the successor that it names.
+    /// The first companion, and the successor it names.
     front: Option<(String, Option<String>)>,
     /// The first companion, if it has no place.
     alone: Option<Alone>,
@@ -56,7 +56,7 @@ struct Ahead {
     created: Revision,
     /// The candidate's name, for a place.
     name: String,
-    /// The lease that the key was last read on, for a companion.
+    /// For a companion, the lease to which the key was attached when last read.
     lease: Option<LeaseId>,
 }
 
@@ -64,7 +64,7 @@ struct Ahead {
 struct Vanished {
     key: String,
     noticed: Instant,
-    /// The lease that it was on, if it was read.
+    /// The lease to which it was attached, if it was read.
     lease: Option<LeaseId>,
 }
 
@@ -85,8 +85,8 @@ impl Line {
         self.known = false;
     }
 
-    /// Takes in what a read showed to the candidacy that entered at `revision`. Returns whether it is the first read
-    /// that showed the whole queue: this candidacy has not observed what disappeared before.
+    /// Takes in what a read showed to the candidacy that entered at `revision`. Returns whether this is its first read
+    /// of the whole queue: the candidacy did not observe what disappeared before.
     pub(super) fn observe(
         &mut self,
         snapshot: &Snapshot,
@@ -115,7 +115,7 @@ impl Line {
             let shown = snapshot.companions.iter().find(|companion| companion.created == ahead.created);
             ahead.lease = shown.map_or(ahead.lease, |companion| companion.lease);
         }
-        // No leader before that of this read knew its lease, so the lease ran out.
+        // No earlier leader of the store knew its lease, so the lease ran out normally.
         let ran_out = |lease: LeaseId| lease.raft_term() == snapshot.raft_term;
         self.vanished.retain(|at| snapshot.may_have_a_former_leader() && !at.lease.is_some_and(ran_out));
         let is_first = whole && !self.observed;
@@ -137,7 +137,7 @@ impl Line {
             self.companions =
                 snapshot.companions.iter().filter(|at| before(at.created)).map(companion).collect();
         } else {
-            // What the watch showed gone is not ahead again, even if a read is older and still shows it.
+            // A key that the watch showed gone is not ahead again, even if an older read still shows it.
             let first = snapshot.places.first().map_or(revision, |first| first.created);
             let stands = |ahead: &Ahead| match whole {
                 true => snapshot.places.iter().any(|place| place.created == ahead.created),
@@ -148,7 +148,7 @@ impl Line {
         is_first
     }
 
-    /// Takes in a change. Returns whether it cleared the way: something ahead, or waited for, is gone, and nothing is
+    /// Takes in a change. Returns whether it cleared the way: a key that was ahead or waited for is gone, and no key is
     /// known to be ahead now.
     pub(super) fn change(&mut self, change: &Change, now: Instant) -> bool {
         let release = release(change);
@@ -176,33 +176,34 @@ impl Line {
         self.vanished.iter().map(|at| at.noticed + lease).max()
     }
 
-    /// The lease of a companion that has been ahead without its place for so long. A live owner deletes such a
-    /// companion within a lease; without its owner it runs out within a lease.
+    /// The lease of a companion that has been ahead without its place for this long. A live owner deletes its companion
+    /// within a lease; otherwise the companion runs out within a lease.
     pub(super) fn in_the_way(&mut self, lease: Duration, now: Instant) -> Option<LeaseId> {
         let alone = self.alone.as_mut().filter(|alone| alone.since + lease <= now)?;
         alone.since = now;
         Some(alone.lease)
     }
 
-    /// The leader that hands over and its successor, if it names one.
+    /// The leader that is handing over and its successor, if it names one.
     pub(super) fn handing_over(&self) -> Option<(&str, &str)> {
         let (leader, successor) = self.front.as_ref()?;
         Some((leader, successor.as_deref()?))
     }
 
-    /// Whether `key` is that of the first companion.
+    /// Whether `key` is the first companion's.
     pub(super) fn is_front(&self, key: &str) -> bool {
         self.front.as_ref().is_some_and(|(front, _)| front == key)
     }
 
-    /// Whether a candidate of this name is ahead.
+    /// Whether a candidate with this name is ahead.
     pub(super) fn has_ahead(&self, name: &str) -> bool {
         self.places.iter().any(|ahead| ahead.name == name)
     }
 }
 
-/// The candidate whose release this change is: it removes the place and the companion of one candidacy and nothing
-/// else. When leases expire, or an operator deletes, they disappear at two revisions or together with others.
+/// The candidate that this change releases. A release removes the place and the companion of one candidacy and nothing
+/// else. When leases expire or an operator deletes keys, the two disappear at different revisions or together with
+/// others.
 fn release(change: &Change) -> Option<&str> {
     match (&change.removed_places[..], &change.removed_companions[..]) {
         ([place], [companion]) if place == companion => Some(companion),
@@ -216,7 +217,7 @@ pub(super) fn is_first(snapshot: &Snapshot, revision: Revision) -> bool {
         && snapshot.companions.iter().all(|companion| companion.created >= revision)
 }
 
-/// Whether the successor follows the candidate that entered at `revision`, or why not.
+/// Whether the successor comes directly after the candidate that entered at `revision`, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The candidate is next in both queues.
@@ -253,8 +254,8 @@ pub(super) fn companion<'a>(snapshot: &'a Snapshot, place: &Place) -> Option<&'a
     snapshot.companions.iter().find(|at| at.key == place.key && at.created == place.created)
 }
 
-/// The leader that a read showed: the first place. If keys of another prefix count as places, it is one of ours or
-/// none.
+/// The leader that a read showed: the first place. If keys of another prefix also count as places, only a candidate of
+/// ours counts.
 pub(super) fn leader(snapshot: &Snapshot) -> Option<Leader> {
     let place = snapshot.places.first()?;
     let companion = companion(snapshot, place);

@@ -102,7 +102,7 @@ pub struct Queue {
     store: StoreView,
     /// The store has no birth record; an inspection will write one.
     unborn: bool,
-    /// A new connection was asked for.
+    /// A new connection was requested.
     reconnecting: bool,
     /// The number of operations that failed in a row.
     failures: u32,
@@ -113,7 +113,7 @@ pub struct Queue {
     last_attempt: Attempt,
     /// No win is reported before this.
     owed: Instant,
-    /// The next candidacy waits for a lease before it wins, because another party deleted our companion.
+    /// The next candidacy waits for a lease before it wins, because someone else deleted our companion.
     owes_a_lease: bool,
     probe: Probe,
     turns: Turns,
@@ -127,9 +127,9 @@ pub struct Queue {
 struct Shared {
     /// The known one.
     lease: Option<LeaseId>,
-    /// The one before it, which is gone.
+    /// The previous lease, which is gone.
     gone: Option<LeaseId>,
-    /// Another one was asked for, to replace this one.
+    /// Another lease was requested to replace this one.
     leaves: Option<LeaseId>,
 }
 
@@ -145,11 +145,11 @@ pub enum Race {
 /// The leases of one place and its companion, and when they were created.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Keys {
-    /// The lease of the place, which both keys are named after.
+    /// The lease of the place, after which both keys are named.
     lease: LeaseId,
     /// The lease of the companion.
     companion: LeaseId,
-    /// The companion is to be on another lease.
+    /// The companion has to move to another lease.
     moves: Option<Move>,
     /// The revision that last wrote the companion, if read.
     modified: Revision,
@@ -198,13 +198,13 @@ struct Reported {
     short_ttl: bool,
     reset: bool,
     barred: bool,
-    /// The companions' lease could not be left.
+    /// The move to another companions' lease failed.
     stays: bool,
     place: Option<Revision>,
 }
 
 impl Candidacy<Queue> {
-    /// A campaign that has not begun; [`Input::Campaign`] begins it.
+    /// Creates a campaign that has not begun; [`Input::Campaign`] begins it.
     ///
     /// `info` comes from an inspection of the store, which writes the birth record if there is none. `nonce` must not
     /// be used for another campaign; `seed` decides every random choice. `now` is a reading of the clock that all later

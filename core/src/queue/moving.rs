@@ -1,7 +1,7 @@
 //! Moves the companions of a connection to another lease, for one of three reasons.
 //!
-//! The lease has to run out: all companions of a connection are attached to one lease, which the rounds of all its
-//! candidates keep alive. A companion that its owner cannot delete would block its election as long as another
+//! The lease has to run out. All companions of a connection are attached to one lease, and the rounds of all its
+//! candidates keep it alive. A companion that its owner cannot delete would block its election as long as another
 //! candidate of the process lives. So the connection gets another lease, and its other candidates move their companions
 //! there at once.
 //!
@@ -51,7 +51,7 @@ impl Keys {
         Leases { place: self.lease, companion: self.companion, moves_to }
     }
 
-    /// The lease that the companion may be on longest.
+    /// Whichever lease the companion may be on the longest.
     pub(super) fn last_companion(&self) -> LeaseId {
         self.moves.filter(|moves| moves.sent).map_or(self.companion, |moves| moves.to)
     }
@@ -62,14 +62,14 @@ impl Keys {
     }
 }
 
-/// A companion that could not be deleted, the first to be removed.
+/// A companion that could not be deleted, and is the first to be removed.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) enum Stranded {
-    /// Other campaigns of the connection keep its lease alive, or may start to.
+    /// Other campaigns of the connection keep its lease alive, or may start to do so.
     Kept {
         /// When to ask for another lease again.
         ask_at: Instant,
-        /// Other candidates are on it, and a warning was reported.
+        /// Other candidates use it, and a warning was reported.
         warned: bool,
         /// The connection has another lease.
         moved: bool,
@@ -78,7 +78,7 @@ pub(super) enum Stranded {
     RunsOut {
         /// When it will have run out.
         at: Instant,
-        /// The store has not answered since. It may have elected a leader, which extends the lease.
+        /// The store has not answered since then. It may have elected a new leader, which extends the lease.
         unanswered: bool,
     },
 }
@@ -115,7 +115,7 @@ impl Candidacy<Queue> {
             }
             (Err(failure), Some(Stranded::Kept { warned: true, .. })) => self.lease_stays(
                 failure,
-                "A companion cannot be deleted and its lease stays in use, because no other lease can be had: this election \
+                "A companion cannot be deleted and its lease stays in use because no other lease is available: this election \
                  has no leader",
             ),
             _ => {}
@@ -136,8 +136,8 @@ impl Candidacy<Queue> {
     }
 
     /// A proof showed this raft term. If the companion's lease is of another term, asks for one of this term at each
-    /// proof until it arrives. After a restore terms start again, and a lease of the former store has a term yet to
-    /// come.
+    /// proof until it arrives. After a restore terms start again, so a lease of the former store may have a term still
+    /// to come.
     pub(super) fn renew_shared(&mut self, raft_term: u64) {
         let Some(placed) = self.placed() else { return };
         let (companion, moves) = (placed.keys.companion, placed.keys.moves.is_some());
@@ -153,8 +153,8 @@ impl Candidacy<Queue> {
     }
 
     /// A companion without a place has been ahead for a lease. It may belong to a finished candidate of this
-    /// connection, brought back by a store that went back; then the connection itself keeps it alive. It goes with its
-    /// lease once no candidate of the connection has its companion on that lease.
+    /// connection, brought back by a store that went back; then the connection itself keeps it alive. It disappears
+    /// with its lease once no candidate of the connection has a companion on that lease.
     pub(super) fn leave_the_lease_in_the_way(&mut self) {
         let (lease, now) = (self.lease, self.now);
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
@@ -177,8 +177,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A round kept both leases alive, and its read shows where the companion is: it may have moved. Later writes of it
-    /// use that lease.
+    /// A round kept both leases alive, and its read shows which lease the companion is on: it may have moved. Later
+    /// writes of the companion use that lease.
     pub(super) fn end_move(&mut self, snapshot: &Snapshot) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let keys = &mut placed.keys;
@@ -219,7 +219,7 @@ impl Candidacy<Queue> {
         match outcome {
             // A read will show where it is.
             Outcome::Applied { .. } | Outcome::Refused { .. } => self.begin_round(),
-            // No put that names it can be applied any more.
+            // No put that names this lease can be applied any more.
             Outcome::Failed(Failure::LeaseGone) => {
                 if let Stage::Racing(Race::Placed(placed)) = &mut self.stage
                     && let Some(moves) = placed.keys.moves.take()
@@ -229,7 +229,7 @@ impl Candidacy<Queue> {
                 }
                 self.begin_round();
             }
-            // The next round puts it again.
+            // The next round sends the put again.
             Outcome::Failed(failure) => {
                 let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
                 let from = placed.keys.companion;
@@ -264,7 +264,7 @@ impl Candidacy<Queue> {
         true
     }
 
-    /// The former lease stays in use, at this cost.
+    /// Warns that the former lease stays in use, and what that costs.
     fn lease_stays(&mut self, failure: &Failure, cost: &str) {
         let Some(fault) = failure.fault() else { return };
         if !core::mem::replace(&mut self.own.reported.stays, true) {
@@ -275,7 +275,7 @@ impl Candidacy<Queue> {
 
     // ---- a companion that cannot be deleted ----
 
-    /// The store's answer shows that a companion to be removed could not be deleted. Returns whether it will surely go
+    /// The store's answer shows that a companion could not be deleted. Returns whether it will certainly disappear
     /// anyway.
     pub(super) fn is_stranded(&mut self, on: LeaseId, asked: Instant, cause: &Fault) -> bool {
         let (lease, now) = (self.lease, self.now);
@@ -298,25 +298,25 @@ impl Candidacy<Queue> {
                 self.ask_for_another(on);
             }
             Some(Stranded::Kept { .. }) => {}
-            // The first answer after a silence: the election of the store's leader is over by now.
+            // The first answer after a silence: the store has elected its leader by now.
             Some(Stranded::RunsOut { unanswered: true, .. }) => self.runs_out(lease),
             Some(Stranded::RunsOut { at, .. }) => return *at <= now,
         }
         false
     }
 
-    /// The stranded companion's lease is over after this long. A keep-alive may still be under way.
+    /// After this long the stranded companion's lease has run out. A keep-alive may still be in flight.
     fn runs_out(&mut self, left: Duration) {
         let until = self.now + self.attempt_limit() + left + EXPIRED;
         self.own.removal.stranded = Some(Stranded::RunsOut { at: until, unanswered: false });
     }
 
-    /// Whether its lease is over by time. The store's next leader may have extended it.
+    /// Whether its lease should have run out by now. The store's next leader may have extended it.
     pub(super) fn has_run_out(&self) -> bool {
         matches!(self.own.removal.stranded, Some(Stranded::RunsOut { at, .. }) if at <= self.now)
     }
 
-    /// The store did not answer. Its next leader extends the lease, and has done so by the next answer.
+    /// The store did not answer. Its next leader extends the lease before the next answer.
     pub(super) fn gave_no_answer(&mut self) {
         if let Some(Stranded::RunsOut { unanswered, .. }) = &mut self.own.removal.stranded {
             *unanswered = true;
@@ -328,8 +328,8 @@ impl Candidacy<Queue> {
         self.runs_out(Duration::ZERO);
     }
 
-    /// No candidate of the connection keeps this lease alive. It runs out once none can start to: when the connection
-    /// has another lease.
+    /// No candidate of the connection keeps this lease alive. It runs out once none can start to, because the
+    /// connection has another lease.
     pub(super) fn left_by_all(&mut self, lease: LeaseId) {
         if !self.own.removal.hangs_on(lease) {
             return;

@@ -50,7 +50,7 @@ impl Candidacy<Queue> {
     pub(super) fn reconnected(&mut self) {
         self.own.reconnecting = false;
         self.own.store.reconnected();
-        // More failures than a lost stream explains; only the back-off keeps the load on the store low.
+        // These are more failures than a lost stream explains, and only the back-off keeps the load on the store low.
         if self.own.failures <= 1 && !matches!(self.stage, Stage::Racing(Race::Entering(_))) {
             self.own.round.stop();
             self.begin_round();
@@ -85,15 +85,15 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Whether the candidate stays out. A store gives no tokens until it has a birth record.
+    /// Whether the candidate stays out, because a store gives no tokens until it has a birth record.
     pub(super) fn is_barred(&self) -> bool {
         !self.own.unborn && self.own.store.is_barred()
     }
 
     pub(super) fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
         self.own.store.reset(incarnation, revision, self.now);
-        // A store that went back may hold companions of ended terms again. They go with this lease, which is no longer
-        // kept alive.
+        // A store that went back may hold companions of ended terms again. They disappear with this lease, which is no
+        // longer kept alive.
         self.shared_lease_is_gone();
         self.lose(Reason::StoreReset);
         if is_news {

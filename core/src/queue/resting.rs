@@ -71,7 +71,8 @@ impl Probe {
 }
 
 impl Candidacy<Queue> {
-    /// A step of a proof was sent and failed, or was not answered in time. A place without a proof for a lease is left.
+    /// A step of a proof was sent and failed, or was not answered in time. The candidate leaves its place after a lease
+    /// without a proof.
     pub(super) fn step_failed(&mut self, step: Proof, tried: Tried, fault: Option<&Fault>) {
         let (lease, now) = (self.lease, self.now);
         if self.placed().is_none() {
@@ -239,7 +240,7 @@ impl Candidacy<Queue> {
         self.try_another_member(&Failure::Unanswered);
         match core::mem::take(&mut self.own.probe.step) {
             Step::Reading { .. } => self.giving_way.probed(Proof::Read, self.now, false, self.now),
-            // Whether it was granted is unknown; if so, it runs out.
+            // It is unknown whether the lease was granted; if it was, it runs out.
             Step::Granting => {
                 self.own.probe.lease = None;
                 self.probe_reads(None);

@@ -36,13 +36,13 @@ pub(super) struct Round {
     asked: Instant,
     /// When its keep-alives were last sent.
     kept_asked: Instant,
-    /// They were not answered in time, and are sent again. An answer still counts.
+    /// The keep-alives were not answered in time, and are sent again. A late answer still counts.
     late: bool,
     /// The last read that was not answered in time. Its answer still counts.
     pub(super) given_up: Option<Box<GivenUp>>,
-    /// A change was seen at this revision: a read that does not show it is not the last.
+    /// A change was seen at this revision, so a read that does not show it must be followed by another.
     pub(super) wanted: Revision,
-    /// The number of rounds in a row whose read was of another raft term.
+    /// The number of rounds in a row whose read was from another raft term.
     other_terms: u32,
     /// The keep-alives of the newest proof.
     proven: Option<KeepAlives>,
@@ -56,7 +56,7 @@ pub(super) struct GivenUp {
     read: ReadId,
     kept: KeepAlives,
     whole: bool,
-    /// The place is the same, and no later read was answered.
+    /// Whether the place is the same and no later read was answered.
     counts: bool,
 }
 
@@ -94,7 +94,7 @@ impl Round {
         }
     }
 
-    /// Whether its keep-alives are under way and its read is still to be sent.
+    /// Whether its keep-alives are in flight and its read is not sent yet.
     pub(super) fn keeps_alive(&self) -> bool {
         matches!(self.step, Step::KeepingAlive(_)) && !self.late
     }
@@ -106,7 +106,7 @@ impl Round {
 }
 
 impl Candidacy<Queue> {
-    /// Begins a round, unless one is under way whose read is still to be sent.
+    /// Begins a round, unless one is in progress whose read is not sent yet.
     pub(super) fn begin_round(&mut self) {
         if self.own.round.keeps_alive() {
             return;
@@ -115,7 +115,7 @@ impl Candidacy<Queue> {
         let deadline = placed.deadline.filter(|_| self.term.is_none());
         self.timers.stop(Timer::Round);
         if !self.may_ask(Wanted::Round) {
-            // After that it waits like a read: its leases may be over, and a term is.
+            // After that it waits like a read: its leases may have run out, and a term has ended.
             if let Some(deadline) = deadline.filter(|deadline| *deadline > self.now) {
                 self.timers.set(Timer::Round, deadline);
             }
@@ -218,7 +218,7 @@ impl Candidacy<Queue> {
             Ok(_) | Err(Failure::LeaseGone) if lease == leases.companion && self.may_have_moved() => {
                 keeping.not_kept(lease);
             }
-            // Losing needs no proof, so it does not wait for a read.
+            // Losing needs no proof, so the loss does not wait for a read.
             Ok(_) | Err(Failure::LeaseGone) => {
                 self.lease_is_gone(lease);
                 return self.lose(Reason::Expired);
@@ -308,7 +308,7 @@ impl Candidacy<Queue> {
                     Err(failure) => self.entering_failed(&failure),
                 }
             }
-            // The round gave it up; until now it was unknown whether it had been sent.
+            // The round gave it up, and until now it was unknown whether it had been sent.
             _ => match (result, self.own.round.given_up.as_deref().copied()) {
                 (Err(failure), Some(given_up)) if given_up.read == read => {
                     self.step_failed(Proof::Read, tried, failure.fault());
@@ -347,7 +347,7 @@ impl Candidacy<Queue> {
             Step::KeepingAlive(kept) => {
                 self.round_failed(&Failure::Unanswered);
                 (self.own.round.step, self.own.round.late) = (Step::KeepingAlive(kept), true);
-                // A silent stream is blocked with everything behind it, for up to 7 s (measured).
+                // A silent stream blocks everything behind it, for up to 7 s (measured).
                 if self.is_stream_silent(kept.began()) {
                     self.reconnect();
                 }
@@ -378,8 +378,8 @@ impl Candidacy<Queue> {
         self.try_another_member(failure);
     }
 
-    /// Connects again if that may help. If the store answers others it is only slow, and a new connection, which drops
-    /// everything under way, would add to its load.
+    /// Connects again if that may help. If the store answers other requests it is only slow, and a new connection,
+    /// which drops everything in flight, would add to its load.
     pub(super) fn try_another_member(&mut self, failure: &Failure) {
         let is_silent = *failure == Failure::Unanswered && self.is_silent();
         if is_silent || failure.wants_another_member() {
@@ -414,13 +414,13 @@ impl Candidacy<Queue> {
             Sight::Reset => return self.reset(snapshot.birth, snapshot.revision),
         }
         if let Some(reason) = self.missing(snapshot) {
-            // Its lease exists, so another party deleted our companion, and perhaps a leader's with it.
+            // Its lease exists, so someone else deleted our companion, and perhaps also a leader's.
             self.own.owes_a_lease |= snapshot.companion.is_none();
             return self.lose(reason);
         }
         self.end_move(snapshot);
         let shown = snapshot.companion.as_ref().and_then(|companion| companion.lease);
-        // A companion that moves is on one of two leases, and that one must have been kept alive.
+        // A companion that moves is on one of two leases, and that lease must have been kept alive.
         let kept_alive = shown.and_then(|shown| kept.answer(shown));
         let Some((since, ttl)) = kept_alive.and_then(|_| kept.since()) else {
             let wait = backoff::standard(1, &mut self.rng);

@@ -11,10 +11,10 @@ use crate::candidacy;
 use crate::refusals;
 use crate::store::{Fault, FaultKind};
 
-/// The longest lease. Servers record what is left of longer ones, and shorten them by doing so (lease checkpoints).
+/// The longest lease. Servers record the remaining time of longer leases, which shortens them (lease checkpoints).
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The time by which a lease may outlast its end: servers look for expired leases twice a second.
+/// How long a lease may last beyond its end: servers check for expired leases twice a second.
 pub(super) const EXPIRED: Duration = Duration::from_millis(500);
 
 /// The multiple of the server's shortest lease that a lease must have at least. The shortest lease is one and a half
@@ -36,19 +36,19 @@ impl Server {
         self.shortest.map(|shortest| (shortest * SHORTEST_TIMES, LONGEST))
     }
 
-    /// The number of requests that the servers accept at once from one connection. They refuse more than 5,000 proposed
-    /// and not applied requests (`etcdserver: too many requests`), counting all connections.
+    /// The number of requests that the servers accept at once from one connection. They refuse more than 5,000 requests
+    /// that are proposed but not applied (`etcdserver: too many requests`), counted over all connections.
     pub const fn window(self) -> u32 {
         256
     }
 
-    /// The longest time that the servers take to elect their own leader: two election timeouts, where the shortest
-    /// lease is one and a half. `None` until that is known.
+    /// The longest time that the servers take to elect their own leader: two election timeouts; the shortest lease is
+    /// one and a half. `None` until that is known.
     pub fn fail_over(self) -> Option<Duration> {
         self.shortest.map(|shortest| shortest * 4 / 3)
     }
 
-    /// What must be known before a campaign begins, and is not yet.
+    /// What is still unknown but needed before a campaign begins.
     pub fn not_known_yet(self) -> Option<Fault> {
         let detail =
             "the shortest lease is unknown, because the store has not granted one yet; it is asked again";
@@ -57,7 +57,7 @@ impl Server {
 
     /// The timing that `settings` give on these servers, by the rules that a campaign follows.
     ///
-    /// A candidate writes nothing here to keep its place; [`Forecast::writes_a_day`] counts its rounds, each of two
+    /// A candidate writes nothing to keep its place here, so [`Forecast::writes_a_day`] counts its rounds, each of two
     /// keep-alives and a read.
     ///
     /// # Errors
@@ -82,10 +82,10 @@ impl Server {
     }
 }
 
-/// The rules that a candidate's settings give in a queue, which adds none of its own.
+/// The rules that follow from a candidate's settings in a queue, which adds no rules of its own.
 pub(super) type Rules = candidacy::Rules<()>;
 
-/// The rules of these settings in a queue.
+/// Builds the rules from these settings in a queue.
 pub(super) fn rules(settings: Settings, server: Server) -> Result<Rules, InvalidSettings> {
     check_candidate(&settings)?;
     refuse_bucket_settings(&settings, refusals::preset_in_queue, refusals::interval_in_queue)?;

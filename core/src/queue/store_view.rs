@@ -7,7 +7,7 @@ use crate::store::StoreInfo;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
-/// The store's incarnation, and how far it is known.
+/// The store's incarnation, and how much is known about it.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct StoreView {
     incarnation: Incarnation,
@@ -19,7 +19,7 @@ pub(super) struct StoreView {
     largest: Option<Token>,
     /// The longest lease of any candidate observed.
     longest: Duration,
-    /// The number of this connection, and of the one over which an answer was doubtful.
+    /// The number of this connection, and of the connection over which an answer was doubtful.
     connection: u64,
     doubted: Option<u64>,
 }
@@ -29,7 +29,7 @@ pub(super) struct StoreView {
 pub(super) enum Sight {
     /// It is the known store.
     Same,
-    /// It may be another store, or have gone back: ask again over a new connection.
+    /// The store may be another one, or have gone back: ask again over a new connection.
     Doubtful,
     /// A second connection shows the same.
     Reset,
@@ -77,7 +77,7 @@ impl StoreView {
         for companion in &snapshot.companions {
             self.longest = self.longest.max(companion.lease_time);
         }
-        // A leader's token is the creation of its place: the first one, if any.
+        // A leader's token is the creation revision of its place: the first place, if any.
         if let Some(first) = snapshot.companions.first().filter(|first| Some(first.created) != own) {
             self.observe_token(self.token(first.created));
         }
@@ -104,7 +104,7 @@ impl StoreView {
         self.token(Revision(self.mark.0.saturating_add(1)))
     }
 
-    /// Whether a new place could get a token that is not above every token observed.
+    /// Whether a new place could get a token that does not exceed every observed token.
     pub(super) fn is_barred(&self) -> bool {
         self.largest.is_some_and(|largest| self.next_token() <= largest)
     }
@@ -126,7 +126,7 @@ impl StoreView {
         self.connection += 1;
     }
 
-    /// The store was replaced or went back: leaders it had may lead for another lease.
+    /// The store was replaced or went back, so earlier leaders may lead for another lease.
     pub(super) fn reset(&mut self, incarnation: Option<Incarnation>, revision: Revision, now: Instant) {
         self.incarnation = incarnation.unwrap_or(self.incarnation);
         self.trusted_at = now + self.longest;

@@ -1,4 +1,4 @@
-//! Requests that wait for a place: a campaign wants to ask, and asks when its turn comes.
+//! Requests that wait for a place in the session's queue: a campaign sends its request when its turn comes.
 //!
 //! The first request of each thing that the campaign does may wait, in four classes:
 //!
@@ -24,7 +24,7 @@ use crate::candidacy::{self, Candidacy, Rule as _, Stage};
 use crate::session::{Class, Wish};
 use crate::time::Instant;
 
-/// Something that a campaign does and whose first request may have to wait. The most urgent first.
+/// An activity of a campaign whose first request may have to wait, ordered from the most urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Wanted {
     Round,
@@ -52,14 +52,14 @@ impl Wanted {
     ];
 }
 
-/// What waits.
+/// The waiting requests.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Waits {
     /// One bit each.
     these: u8,
     /// Since when the waiting round has waited.
     round_since: Option<Instant>,
-    /// The time for which the round under way waited.
+    /// How long the current round waited.
     round_waited: Duration,
 }
 
@@ -78,21 +78,21 @@ impl Waits {
         self.these &= !(1 << wanted as u8);
     }
 
-    /// A round leaves, or its time was changed.
+    /// A round was sent, or its time was changed.
     pub(super) fn round_leaves(&mut self, now: Instant) {
         self.round_waited = self.round_since.take().map_or(Duration::ZERO, |since| now.since(since));
         self.remove(Wanted::Round);
         self.remove(Wanted::Confirm);
     }
 
-    /// The place has changed, or there is none. What is to be removed still waits.
+    /// The place has changed, or there is none. Removals still wait.
     pub(super) fn stop(&mut self) {
         let [remove, check] = [Wanted::Remove, Wanted::Check].map(|wanted| 1 << wanted as u8);
         self.these &= remove | check;
         (self.round_since, self.round_waited) = (None, Duration::ZERO);
     }
 
-    /// When a round's read was asked for, minus the time for which the round waited here.
+    /// When a round's read was requested, minus the time that the round waited here.
     pub(super) fn without_wait(&self, asked: Instant) -> Instant {
         asked.before(self.round_waited)
     }
@@ -111,13 +111,13 @@ impl Candidacy<Queue> {
         self.own.turns.last_answers().any + self.attempt_limit() <= self.now
     }
 
-    /// Whether the stream that these keep-alives were sent on at `sent` is silent: something else, sent that much
-    /// later, is answered. In a process that is itself late, answers wait in the order in which they came.
+    /// Whether the stream on which these keep-alives were sent at `sent` is silent: something sent considerably later
+    /// was answered. In a process that is itself late, answers wait in the order in which they arrived.
     pub(super) fn is_stream_silent(&self, sent: Instant) -> bool {
         sent + self.attempt_limit() <= self.own.turns.last_answers().apart
     }
 
-    /// Whether a request may leave now; otherwise it waits.
+    /// Whether a request may be sent now; otherwise it waits.
     pub(super) fn may_ask(&mut self, wanted: Wanted) -> bool {
         if self.own.turns.has_place() {
             self.own.turns.waits.remove(wanted);
@@ -139,7 +139,7 @@ impl Candidacy<Queue> {
         self.ask(request);
     }
 
-    /// The most urgent of what waits, if there is still a reason for it. If a timer is set, the timer makes the
+    /// The most urgent waiting request, if there is still a reason for it. If a timer is set, the timer sends the
     /// request.
     fn waits(&self) -> Option<Wanted> {
         let waits = &self.own.turns.waits;
@@ -179,7 +179,7 @@ impl Candidacy<Queue> {
             Wanted::Enter => match &self.stage {
                 Stage::Racing(Race::Entering(entering)) if !self.is_barred() => {
                     let since = entering.since.unwrap_or(now);
-                    // Ahead of those that began at the same time and have no lease yet.
+                    // This puts it ahead of entries that began at the same time and have no lease yet.
                     let by = if entering.has_lease() { since.before(Duration::from_nanos(1)) } else { since };
                     (Class::Acquire, by)
                 }
@@ -190,7 +190,7 @@ impl Candidacy<Queue> {
         Some(Wish { class, by })
     }
 
-    /// Does what waits, as far as there are places now.
+    /// Sends waiting requests, as far as there are places now.
     pub(super) fn turn(&mut self) {
         while self.own.turns.has_place()
             && let Some(wanted) = self.waits()

@@ -1,4 +1,4 @@
-//! What a person should know: places without a candidate, another candidate of our name, leases that are cut short.
+//! Warnings: places without a candidate, another candidate with our name, leases that are cut short.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,8 +14,8 @@ use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// Another campaign with this candidate's name. Its place may be left over from a process of ours that ended, until its
-/// lease has run out; if it is there after that, or was created again, it is alive.
+/// Another campaign with this candidate's name. Until its lease has run out, its place may be left over from a process
+/// of ours that ended; if it exists after that, or was created again, the other campaign is alive.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Namesake {
     nonce: Nonce,
@@ -32,8 +32,8 @@ impl Namesake {
 }
 
 impl Candidacy<Queue> {
-    /// Warns of places without a candidate, once per kind. Never advises deleting a key of another prefix: without it,
-    /// two of that prefix's candidates could lead.
+    /// Warns of places without a candidate, once per kind. Never advises deleting a key of another prefix, because two
+    /// of that prefix's candidates could then lead.
     pub(super) fn check_places(&mut self, snapshot: &Snapshot) {
         if let Some(overlap) = &snapshot.overlap {
             let first = snapshot.places.first().map_or(Revision(0), |place| place.created);

@@ -11,7 +11,7 @@ pub struct Settings {
     /// The wait after *end* returned an error, before it runs again. 5 s by default.
     pub retry_every: Duration,
     /// The number of runs of *end* that may fail before the reconciler gives up. 12 by default. The run that led to the
-    /// error is not counted. If the error came from elsewhere, a leader's *end* runs once even if this is 0.
+    /// error is not counted. If something other than *end* failed, a leader's *end* runs once even if this is 0.
     pub retries: u32,
     /// The wait after *error* succeeded, before the candidacy resumes. 30 s by default.
     pub cool_down: Duration,
@@ -69,7 +69,7 @@ impl fmt::Display for Message {
 pub enum Handler {
     /// Begins the leader's work.
     Begin,
-    /// Ends it. Must do no harm if little or nothing was begun.
+    /// Ends the work. Must do no harm if little or nothing was begun.
     End,
     /// Handles an error, once nothing is left of the work.
     Error,
@@ -96,7 +96,7 @@ pub enum State {
     NotLeader,
     /// The work was begun, and has not ended.
     Leader,
-    /// Something failed. Messages are not acted on.
+    /// Something failed. Messages are ignored.
     Error,
     /// Closed for good.
     Closed,
@@ -120,8 +120,8 @@ pub enum Input {
     Tick,
     /// The election sends a message.
     Message(Message),
-    /// The lease allows the work until then. Given before [`Message::Leader`] and at every renewal; if a term is lost
-    /// at once, that instant is given. If it is never given, nothing is ever overdue.
+    /// The lease allows the work until then. Given before [`Message::Leader`] and at every renewal, and at the instant
+    /// of a sudden loss. If it is never given, nothing is ever overdue.
     Lease {
         /// Until then no other candidate can lead.
         until: Instant,
@@ -140,14 +140,14 @@ pub enum Input {
 /// The operations that a reconciler asks for, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Run this handler, and answer with [`Input::Returned`]. No other runs meanwhile.
+    /// Run this handler, and answer with [`Input::Returned`]. No other handler runs meanwhile.
     Run {
         /// The number of the run.
         run: RunId,
         /// The handler.
         handler: Handler,
     },
-    /// The running *begin* no longer has a purpose: stop it if you can, and answer as usual. *End* follows.
+    /// The running *begin* no longer has a purpose: stop it if possible, and answer as usual. *End* follows.
     Stop(RunId),
     /// Give up the leadership in the store and stay out of the race. The lease may be held while *end* runs, for as
     /// long as any leader may take to leave.
@@ -171,20 +171,20 @@ pub enum Event {
     State(State),
     /// A handler failed.
     Failed(Handler),
-    /// The promise of one leader is broken: the lease is over, but what *begin* began has not ended. Reported once,
-    /// while it happens.
+    /// The promise of one leader is broken: the lease has run out, but the work that *begin* began has not ended.
+    /// Reported once, while it happens.
     Overdue {
         /// When the lease was over.
         since: Instant,
     },
     /// Overdue work has ended.
     Late {
-        /// The time for which there was work without a lease.
+        /// How long there was work without a lease.
         by: Duration,
     },
     /// The error is over, and the candidacy resumes.
     Resumed {
-        /// The number of messages that came meanwhile and were dropped.
+        /// The number of messages that arrived meanwhile and were dropped.
         dropped: u32,
     },
 }
@@ -194,7 +194,7 @@ pub enum Event {
 pub struct GaveUp {
     /// The number of runs that failed.
     pub failed: u32,
-    /// The time for which there has been work without a lease, if any.
+    /// How long there has been work without a lease, if there is any.
     pub overdue: Option<Duration>,
     /// The number of messages that were dropped since the error began.
     pub dropped: u32,
@@ -225,7 +225,7 @@ impl fmt::Display for GaveUp {
 /// When to…
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timer {
-    /// …compare the work with the lease, which is over.
+    /// …check for work that continues after the lease.
     Lease,
     /// …run *end* again.
     Retry,

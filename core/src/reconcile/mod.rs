@@ -58,7 +58,7 @@ pub struct Reconciler {
     /// The message to act on once the running handler has returned.
     pending: Option<Message>,
     closing: bool,
-    /// Until when the lease allows what *begin* began.
+    /// Until when the lease allows the work that *begin* began.
     lease: Option<Instant>,
     /// Since when the work has been running without a lease.
     overdue: Option<Instant>,
@@ -78,13 +78,13 @@ enum Stage {
     Leader,
     /// *End* runs, outside of an error.
     Ending(RunId),
-    /// *End* runs in an error: how often it failed before, and how often it may still run.
+    /// *End* runs because of an error: how often it failed before, and how often it may still run.
     Mending {
         run: RunId,
         failed: u32,
         left: u32,
     },
-    /// *End* failed this often, runs again at that time, and after that at most this often.
+    /// *End* failed this often, runs again at that time, and then at most this many more times.
     Retrying {
         failed: u32,
         left: u32,
@@ -100,7 +100,7 @@ enum Stage {
 }
 
 impl Reconciler {
-    /// A reconciler that does not lead. `now` is a reading of the clock that all later inputs use.
+    /// Creates a reconciler that does not lead. `now` is a reading of the clock that all later inputs use.
     pub fn new(settings: Settings, now: Instant) -> Self {
         Self {
             settings,
@@ -214,7 +214,7 @@ impl Reconciler {
             Stage::Beginning { .. } if succeeded => self.enter(Stage::Leader),
             Stage::Beginning { .. } => {
                 self.report(Event::Failed(Handler::Begin));
-                // It may have done any part of its work.
+                // *Begin* may have done any part of its work.
                 self.fail(true);
             }
             Stage::Ending(_) if succeeded => {
@@ -268,12 +268,12 @@ impl Reconciler {
             self.message(Message::Error);
         } else {
             self.message(Message::NotLeader);
-            // If it was won again meanwhile, that is another term.
+            // If leadership was won again meanwhile, that is another term.
             self.pending = pending.filter(|message| *message == Message::Leader);
         }
     }
 
-    /// Nothing of the work is left.
+    /// The work has completely ended.
     fn ended(&mut self) {
         if let Some(since) = self.overdue.take() {
             self.report(Event::Late { by: self.now.since(since) });
@@ -346,7 +346,7 @@ impl Reconciler {
             Stage::NotLeader | Stage::Again(_) | Stage::Cooling(_) => self.enter(Stage::Closed),
             Stage::Leader => self.message(Message::NotLeader),
             Stage::Beginning { .. } => self.wait_with(Message::NotLeader),
-            // It must not lead again, whatever the election said meanwhile.
+            // It must not lead again, whatever the election reported meanwhile.
             Stage::Ending(_) => self.pending = self.pending.filter(|message| *message == Message::Error),
             Stage::Mending { .. } | Stage::Retrying { .. } | Stage::Handling(_) | Stage::Closed => {}
         }

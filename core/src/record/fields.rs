@@ -7,7 +7,7 @@ use core::time::Duration;
 use crate::token::{Incarnation, Revision, Token};
 
 /// A number [made](crate::campaign::draw) for one campaign from the operating system's random numbers. No two campaigns
-/// share one, not even in one process and election. If two do share one after all, a campaign still knows its own
+/// share one, not even in one process and election. If two do share one after all, a campaign still recognises its own
 /// records by its name and its attempts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(pub u128);
@@ -65,7 +65,7 @@ impl FromStr for WriteId {
 pub struct TermInfo {
     /// The term's fencing token.
     pub token: Token,
-    /// The time for which it had led when it sent this record; `None` if its win was not reported yet.
+    /// How long it had led when it sent this record; `None` if its win was not reported yet.
     pub led_for: Option<Duration>,
 }
 
@@ -76,7 +76,7 @@ impl TermInfo {
         Self { token: Token { incarnation, sequence: Revision(0) }, led_for: None }
     }
 
-    /// With the given revision, if this was stated by the acquire itself.
+    /// Fills in the given revision if the acquire itself stated this.
     pub(super) fn made_at(self, revision: Revision) -> Self {
         let sequence = if self.token.sequence == Revision(0) { revision } else { self.token.sequence };
         Self { token: Token { sequence, ..self.token }, ..self }

@@ -17,7 +17,7 @@ pub const NONCE: &str = "Incumbent-Nonce";
 /// deletion, in a store without a maximum age: the lease of the deleted record.
 pub const LEASE: &str = "Incumbent-Lease";
 /// Header of a live record: the fencing token of the holder's term, and how many milliseconds it had led when it wrote
-/// this. Nothing is decided by it; it is for observers.
+/// this. It is for observers, and decides nothing.
 pub const TERM: &str = "Incumbent-Term";
 /// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
 pub const RELEASE: &str = "Incumbent-Release";
@@ -84,7 +84,7 @@ pub(crate) fn live_headers(
     headers
 }
 
-/// The headers of a release. What it owes is rounded up to whole milliseconds.
+/// The headers of a release. The wait that it owes is rounded up to whole milliseconds.
 pub(crate) fn release_headers(
     write_id: WriteId,
     owed: Duration,
@@ -117,7 +117,7 @@ pub(super) fn term_header(term_info: TermInfo) -> Header {
 }
 
 /// Formats a value into a string with this capacity. Padding zeros are written one at a time, so without it the string
-/// would grow again and again.
+/// would grow repeatedly.
 fn text<const LENGTH: usize>(value: &dyn fmt::Display) -> String {
     let mut text = String::with_capacity(LENGTH);
     // Writing to a string cannot fail.

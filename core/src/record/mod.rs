@@ -25,9 +25,9 @@ pub(crate) use headers::{live_headers, release_headers};
 
 use crate::token::{Incarnation, Revision};
 
-/// The most bytes that lie under a key of ours: the value, and the names and texts of its headers. A name has at most
-/// 255 bytes and metadata at most 4,096, so anything longer is no candidate's. Stores and hosts pass on only an
-/// [`Entry::oversize`] instead.
+/// The most bytes that an entry of ours has: the value, and the names and texts of its headers. A name has at most 255
+/// bytes and metadata at most 4,096, so no candidate writes anything longer. For longer entries, stores and hosts pass
+/// on only an [`Entry::oversize`].
 pub const LONGEST: usize = 64 << 10;
 
 /// The longest value within that, in bytes: a name has at most 255, and a request to hand over to it 288.
@@ -49,7 +49,7 @@ pub struct Record {
     pub term_info: Option<TermInfo>,
     /// The leader's published metadata.
     pub metadata: Metadata,
-    /// Its size in bytes, if it is larger than a candidate's record can be. Nothing else of it is read.
+    /// Its size in bytes, if it is larger than a candidate's record can be. Nothing else in it is read.
     pub oversize: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl Record {
     }
 }
 
-/// A tombstone of a holder that released.
+/// The tombstone of a holder that released.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// The revision of the tombstone.
@@ -79,7 +79,7 @@ pub struct Release {
 /// The entry of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// Nothing: never written, or removed without a trace.
+    /// No entry: never written, or removed without a trace.
     Vacant,
     /// A live record.
     Live(Record),
@@ -114,8 +114,8 @@ pub enum Kind {
 impl Entry {
     /// Reads the message a store found under a key.
     ///
-    /// Never fails: a header that cannot be read, or that appears with two values, counts as missing. That is always
-    /// the cautious reading: a foreign record, or a deletion that certifies nothing.
+    /// Never fails: a header that cannot be read, or that appears with two values, counts as missing. The result is
+    /// always the cautious one: a foreign record, or a deletion that certifies nothing.
     pub fn decode<'a>(
         revision: Revision,
         kind: Kind,
@@ -132,7 +132,7 @@ impl Entry {
         for (name, text) in headers {
             size = size.saturating_add(name.len()).saturating_add(text.len());
             if size > LONGEST {
-                // Counted to its end, but not kept.
+                // Counted completely, but not kept.
             } else if name.eq_ignore_ascii_case(NONCE) {
                 write_id.add(text);
             } else if name.eq_ignore_ascii_case(LEASE) {

@@ -1,4 +1,4 @@
-//! A candidate on a session, with what the session knows of it.
+//! A candidate on a session, with what the session knows about it.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -16,7 +16,7 @@ use crate::candidacy::{Candidacy, Rule, Vacancy};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
 
-/// The time limit of an answer for a campaign that has not yet sent a lease.
+/// The time limit of an answer for a campaign whose lease is not known yet.
 const FIRST_LIMIT: Duration = Duration::from_secs(10);
 
 /// A candidate on the session.
@@ -28,7 +28,7 @@ pub(super) struct Candidate<R: Rule> {
     pub(super) election: Arc<str>,
     pub(super) stage: Stage<R>,
     pub(super) healthy: bool,
-    /// The time for which an answer from the store can matter.
+    /// How long an answer from the store can matter.
     pub(super) limit: Duration,
     /// When the campaign last sent something.
     pub(super) last_sent: Instant,
@@ -95,18 +95,18 @@ impl<R: Rule> Candidate<R> {
 }
 
 impl Operator {
-    /// Whether this is another hand-over than the last one considered.
+    /// Whether this hand-over differs from the last one considered.
     pub(super) fn asks_to_hand_over(&mut self, revision: Revision) -> bool {
         self.hand_over.replace(revision) != Some(revision)
     }
 
-    /// The candidate stays out because of this token, or no longer stays out.
+    /// Notes that the candidate stays out because of this token, or no longer stays out.
     pub(super) fn bars(&mut self, by: Option<Token>) {
         self.barred_by = by;
     }
 
-    /// Accepts that tokens up to `seen` are forgotten. Returns whether that lets the candidate in, which it does once;
-    /// `is_here` if the request is about the present store.
+    /// Accepts that tokens up to `seen` are forgotten. Returns whether that lets the candidate in, which happens only
+    /// once; `is_here` if the request is about the present store.
     pub(super) fn accepts(&mut self, revision: Revision, seen: Token, is_here: bool) -> bool {
         let is_new = self.acceptance.replace(revision) != Some(revision);
         let is_named = self.barred_by.is_some_and(|barred_by| barred_by <= seen);

@@ -8,13 +8,13 @@ use super::index::Index;
 use super::{CampaignId, spare};
 use crate::candidacy::Rule;
 
-/// From how many campaigns on renewals are spread. A burst of fewer costs a store nothing.
+/// The number of campaigns from which renewals are spread. A burst from fewer costs a store nothing.
 const MANY: usize = 64;
 
 /// The slot of a candidate, which keeps it until it is removed.
 pub(super) type Slot = u32;
 
-/// Candidates in slots. The candidates of one election form a ring, in the order in which they came.
+/// Candidates in slots. The candidates of one election form a ring, in order of arrival.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates<R: Rule> {
     slots: Vec<Option<Box<Candidate<R>>>>,
@@ -22,7 +22,7 @@ pub(super) struct Candidates<R: Rule> {
     /// Sorted by number. An entry without a slot belongs to a removed candidate.
     numbers: Vec<(CampaignId, Option<Slot>)>,
     len: usize,
-    /// The last candidate that came, by the hash of its election's name.
+    /// The last candidate to arrive, by the hash of its election's name.
     elections: Index,
     /// There are many, or were.
     were_many: bool,
@@ -64,7 +64,7 @@ impl<R: Rule> Candidates<R> {
         let (hash, last) = self.last_of(&candidate.election);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            // Memory runs out before slot numbers do.
+            // Memory is exhausted long before slot numbers are.
             (self.slots.len() - 1) as Slot
         });
         candidate.next = slot;
@@ -101,7 +101,7 @@ impl<R: Rule> Candidates<R> {
         Some((slot, candidate))
     }
 
-    /// The candidate that came first in an election.
+    /// The candidate that arrived first in an election.
     pub(super) fn first_of(&self, election: &str) -> Option<Slot> {
         self.last_of(election).1.and_then(|last| self.after(last))
     }
@@ -111,7 +111,7 @@ impl<R: Rule> Candidates<R> {
         self.after(slot).filter(|next| *next != slot).filter(|_| self.last_of(election).1 != Some(slot))
     }
 
-    /// The candidates in an election, in the order in which they came.
+    /// The candidates in an election, in order of arrival.
     pub(super) fn of(&self, election: &str) -> impl Iterator<Item = Slot> {
         core::iter::successors(self.first_of(election), |slot| self.next_of(election, *slot))
     }
@@ -130,12 +130,12 @@ impl<R: Rule> Candidates<R> {
         self.slots.iter_mut().flatten().map(Box::as_mut)
     }
 
-    /// Whether there are many for the first time: each has to learn of it.
+    /// Whether there are many for the first time, so that each has to be told.
     pub(super) fn become_many(&mut self) -> bool {
         self.len >= MANY && !core::mem::replace(&mut self.were_many, true)
     }
 
-    /// Whether there are many, or were.
+    /// Whether there are many, or ever were.
     pub(super) fn were_many(&self) -> bool {
         self.were_many
     }
@@ -173,12 +173,12 @@ impl<R: Rule> Candidates<R> {
         if let Some(before) = self.at_mut(before) {
             before.next = candidate.next;
         }
-        // If it was the last, the one before it is now.
+        // If it was the last, its predecessor is the last now.
         self.elections.replace(hash, slot, before);
     }
 }
 
-/// FNV-1a: names are the user's own, and names chosen to collide cost nothing but time.
+/// FNV-1a is enough: names are the user's own, and names chosen to collide cost only time.
 pub(super) fn hash(election: &str) -> u32 {
     let add = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     election.bytes().fold(0x811c_9dc5, add)

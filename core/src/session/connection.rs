@@ -5,10 +5,10 @@ use core::time::Duration;
 use super::{FIRST_WAIT, doubled};
 use crate::time::Instant;
 
-/// The longest wait before another attempt at a new connection; the wait doubles from [`FIRST_WAIT`].
+/// The longest wait between attempts to connect again; the wait doubles from [`FIRST_WAIT`].
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// The present connection, and the attempts at a new one.
+/// The current connection, and the attempts to make a new one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connection {
     /// When it was made; `None` for the first one.
@@ -34,7 +34,8 @@ impl Connection {
         self.made.is_some_and(|made| time < made)
     }
 
-    /// A campaign asks for another one. Returns whether to begin an attempt, unless one is already under way.
+    /// A campaign asks for another connection. Returns whether to begin an attempt: not while one is already in
+    /// progress.
     pub(super) fn replace(&mut self) -> bool {
         let is_news = self.replacement == Replacement::None;
         if is_news {
@@ -43,7 +44,7 @@ impl Connection {
         is_news
     }
 
-    /// Whether an attempt at a new connection is under way.
+    /// Whether an attempt to connect again is in progress.
     pub(super) fn is_replaced(&self) -> bool {
         matches!(self.replacement, Replacement::UnderWay { .. })
     }

@@ -17,14 +17,14 @@ use crate::store::{Fault, FaultKind, StoreInfo};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// The longest wait before asking a store that did not answer again.
+/// The longest wait before asking an unresponsive store again.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// A campaign that has not begun: the store has not answered yet, or cannot be used.
 #[derive(Clone, Debug)]
 pub(super) struct Entering<E> {
     enter: Enter,
-    /// What the watch has shown of its election since it entered, if anything.
+    /// What the watch has shown of its election since the campaign entered, if anything.
     early: Option<Box<E>>,
     /// Whether the campaign was reported to have entered.
     entered: bool,
@@ -48,7 +48,7 @@ impl<E> Entering<E> {
         }
     }
 
-    /// The watch showed something of its election, which happens only once.
+    /// Notes what the watch showed of its election, because the watch shows it only once.
     pub(super) fn observe<S>(&mut self, shown: &S, now: Instant)
     where
         E: Early<S>,
@@ -87,7 +87,7 @@ impl<R: Rule> Session<R> {
         let newest = self.starting.began(id);
         let Some(candidate) = self.candidates.get(&id) else { return };
         let Stage::Entering(entering) = &candidate.stage else { return };
-        // The store answers, so later inspections may show it.
+        // The store answers now, so later inspections may succeed.
         if let (Ok(_), Some(unknown)) = (result, self.known.lacks()) {
             return self.not_begun(id, Refusal::Store(unknown));
         }
@@ -128,7 +128,8 @@ impl<R: Rule> Session<R> {
         self.starting.add(id, &self.candidates, watch, &mut self.timers, self.now);
     }
 
-    /// The campaign cannot begin now. It is refused if its caller waits for it to enter, otherwise tried again.
+    /// The campaign cannot begin now. It is refused if its caller is waiting for it to enter; otherwise it is tried
+    /// again.
     fn not_begun(&mut self, id: CampaignId, refusal: Refusal) {
         let Some(slot) = self.candidates.slot(id) else { return };
         let Some(candidate) = self.candidates.at_mut(slot) else { return };

@@ -3,13 +3,13 @@
 
 use alloc::vec::Vec;
 
-/// The fewest places, once there is an entry.
+/// The smallest number of places, once there is an entry.
 const FEWEST: usize = 8;
 
 /// Slots by the hashes of their keys. The owner of the slots compares the keys.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// A power of two, or none.
+    /// A power of two, or zero.
     places: Vec<Place>,
     len: usize,
 }
@@ -32,7 +32,7 @@ impl Index {
 
     /// Adds a slot whose key is not in the index.
     pub(super) fn insert(&mut self, hash: u32, slot: u32) {
-        // At most three quarters are taken, so searches are short, and end.
+        // At most three quarters are taken, so searches are short and always end.
         if (self.len + 1) * 4 > self.places.len() * 3 {
             self.resize((self.places.len() * 2).max(FEWEST));
         }

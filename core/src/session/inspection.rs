@@ -8,8 +8,8 @@ use crate::time::Instant;
 
 /// The campaigns that want the store inspected, and the inspection under way.
 ///
-/// An answer serves every campaign that wanted one asked for at that time or earlier. Only one is under way at a time.
-/// A campaign that it does not serve is served by the next one, which follows at once.
+/// An answer serves every campaign that wanted an inspection sent at that time or earlier. Only one inspection is in
+/// flight at a time. Campaigns that it does not serve are served by the next, which follows at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inspection {
     wanted: Map<CampaignId, Instant>,
@@ -24,7 +24,7 @@ struct UnderWay {
 }
 
 impl Inspection {
-    /// `campaign` wants an answer that was asked for at `since` or later.
+    /// `campaign` wants an inspection sent at `since` or later.
     pub(super) fn want(&mut self, campaign: CampaignId, since: Instant) {
         let latest = self.wanted.get(&campaign).map_or(since, |wanted| since.max(*wanted));
         self.wanted.insert(campaign, latest);
@@ -34,7 +34,7 @@ impl Inspection {
         self.wanted.remove(&campaign);
     }
 
-    /// Returns the number of the inspection to begin now, if a campaign wants one and none is under way.
+    /// Returns the number of the inspection to begin now, if a campaign wants one and none is in flight.
     pub(super) fn begin(&mut self, now: Instant) -> Option<u64> {
         if self.wanted.is_empty() || self.under_way.is_some() {
             return None;
@@ -44,12 +44,12 @@ impl Inspection {
         Some(self.asked)
     }
 
-    /// Gives up the inspection that is under way: over a new connection it may never be answered.
+    /// Gives up the inspection in flight: over a new connection it may never be answered.
     pub(super) fn give_up(&mut self) {
         self.under_way = None;
     }
 
-    /// Whether this inspection is the one under way, and was not given up.
+    /// Whether this inspection is in flight and was not given up.
     pub(super) fn is_under_way(&self, number: u64) -> bool {
         self.under_way.is_some_and(|under_way| under_way.number == number)
     }

@@ -73,7 +73,7 @@ pub enum Input<A = campaign::Answer, S = Entry> {
     WatchedAll {
         /// The watch's number.
         number: u64,
-        /// The elections that it shows from now on, including those of earlier inputs like this one.
+        /// All elections that it shows from now on, including those in earlier inputs of this kind.
         of: Scope,
     },
     /// A watch ended, or could not begin.
@@ -90,8 +90,8 @@ pub enum Input<A = campaign::Answer, S = Entry> {
     Reconnected,
     /// There is no new connection.
     NotReconnected,
-    /// The client has a new connection that was not requested. Ignored while a requested one is under way, which is
-    /// reported separately.
+    /// The client has a new connection that was not requested. Ignored while a requested connection is being made,
+    /// which is reported separately.
     Connected,
     /// The candidates were registered, or could not be.
     Registered(bool),
@@ -118,7 +118,7 @@ pub struct Enter {
     pub election: Arc<str>,
     /// The candidate's settings.
     pub settings: Settings,
-    /// Marks what the campaign writes. Used for no other campaign.
+    /// Marks the campaign's writes. Never used for another campaign.
     pub nonce: Nonce,
     /// Decides the campaign's random choices.
     pub seed: u64,
@@ -168,7 +168,7 @@ pub enum Request {
 /// An output of a session. Carry them out in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output<R = campaign::Request, T = campaign::Timer> {
-    /// The campaign has begun, or waits for a store that does not answer yet. Its caller continues.
+    /// The campaign has begun, or waits for a store that does not answer yet. Its caller may continue.
     Entered(CampaignId),
     /// The campaign is refused and forgotten.
     Refused(CampaignId, Refusal),
@@ -194,8 +194,7 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
         id: CampaignId,
         /// The request.
         request: R,
-        /// The time for which the answer can matter. If there is none by then, answer that the outcome is unknown, or a
-        /// read with a fault.
+        /// How long the answer can matter. If there is none by then, report an unknown outcome, or for a read a fault.
         limit: Duration,
     },
     /// A hand-over was not carried out, and the term continues. Only in a queue.
@@ -204,7 +203,7 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
         id: CampaignId,
         /// The successor.
         successor: String,
-        /// The candidate in front of it, if that is the reason.
+        /// The candidate ahead of it, if that is the reason.
         before: Option<String>,
     },
     /// Inspect the store, and answer with [`Input::Inspected`].
@@ -231,7 +230,7 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
         /// If there is no answer by then, answer that it failed.
         limit: Duration,
     },
-    /// A campaign considered an operator's request. For a log.
+    /// A campaign considered an operator's request; for a log.
     Considered {
         /// The campaign.
         id: CampaignId,

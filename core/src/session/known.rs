@@ -1,4 +1,4 @@
-//! What is known about the store, which every new campaign needs.
+//! Knowledge about the store, which every new campaign needs.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ pub(super) struct Known<R: Rule> {
     store: R::Store,
     /// The result of the last successful inspection.
     info: Option<StoreInfo>,
-    /// The unsafe setting of the store, as last reported.
+    /// The store's unsafe setting, as last reported.
     flaw: Option<Fault>,
     /// Reported by every campaign that begins.
     notes: Vec<Warning>,
@@ -55,7 +55,7 @@ impl<R: Rule> Known<R> {
         self.flaw.clone().map(Warning::Store)
     }
 
-    /// What campaigns must know about the store before they begin, and is still unknown.
+    /// What campaigns must know about the store before they begin, if it is still unknown.
     pub(super) fn lacks(&self) -> Option<Fault> {
         let unknown = R::not_known_yet(&self.store)?;
         let detail = self.flaw.as_ref().map_or(unknown.detail, |flaw| flaw.detail.clone());

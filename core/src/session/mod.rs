@@ -96,7 +96,7 @@ const RECONNECTION: Duration = Duration::from_secs(10);
 const REGISTRATION: Duration = Duration::from_secs(5);
 /// The first wait before asking a store that did not answer again; doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The most candidates that report one overload: reports are work, too.
+/// The most candidates that report one overload, because reports are work too.
 const REPORTS: usize = 64;
 
 /// What happens to a campaign of this rule.
@@ -124,7 +124,7 @@ pub struct Session<R: Rule = KeyLease> {
     requests: Requests,
     /// Memory for the outputs of a campaign.
     memory: VecDeque<Asked<R>>,
-    /// Memory for what a campaign wants done.
+    /// Memory for the outputs of a campaign.
     wanted: Vec<Asked<R>>,
     deliveries: Deliveries<R>,
     outputs: VecDeque<Output<R::Request, R::Timer>>,
@@ -178,7 +178,7 @@ impl<R: Rule> Session<R> {
         }
     }
 
-    /// Makes every campaign that begins from now on report this too: something odd about how the store was opened.
+    /// Makes every campaign that begins from now on also report this oddity in how the store was opened.
     pub fn note(&mut self, warning: Warning) {
         self.known.note(warning);
     }
@@ -422,7 +422,7 @@ impl<R: Rule> Session<R> {
         let state = campaign.state();
         let warnings = candidate.vacancy.observe(campaign.as_ref(), state, self.now);
         events.extend(warnings.into_iter().map(Event::Warning));
-        // A candidate that is woken anyway checks for the vacancy then.
+        // A candidate that is woken for another reason checks for the vacancy then.
         let vacant = wake.is_none().then(|| candidate.vacancy.due(campaign.as_ref())).flatten();
         let wake = wake.map(|wake| (wake.at, Timer::Campaign(id, wake.timer)));
         let wake = wake.or(vacant.map(|at| (at, Timer::Vacant(id))));
@@ -513,7 +513,7 @@ impl<R: Rule> Session<R> {
 
     fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer<R>) {
         if !self.inspection.is_under_way(number) {
-            // It was abandoned with its connection: its answer may be older than what is known now.
+            // It was abandoned with its connection, so its answer may be older than what is known now.
             return;
         }
         let is_another = self.known.inspected(result);
@@ -555,7 +555,7 @@ impl<R: Rule> Session<R> {
         }
     }
 
-    /// The watch has shown more elections, or no longer shows any.
+    /// The watch now shows more elections, or none any more.
     fn watch_showed(&mut self) {
         let watch = R::watch_shows_all(self.known.store()).then_some(&self.watch);
         self.starting.watch_showed(&self.candidates, watch, &mut self.timers);
@@ -621,17 +621,17 @@ fn doubled(first: Duration, failures: u32, longest: Duration) -> Duration {
     first.saturating_mul(1 << failures.min(16)).min(longest)
 }
 
-/// This much memory is always kept: returning it costs more than keeping it.
+/// This much memory is always kept, because returning it costs more than keeping it.
 const FEW: usize = 64;
 
-/// Returns memory that a burst took.
+/// Frees memory that a burst used.
 fn spare<T>(entries: &mut Vec<T>) {
     if entries.capacity() > FEW && entries.len() * 4 < entries.capacity() {
         entries.shrink_to((entries.len() * 2).max(FEW));
     }
 }
 
-/// Returns the memory of a burst that is over.
+/// Frees the memory of a burst that is over.
 fn spare_queue<T>(queue: &mut VecDeque<T>) {
     if queue.is_empty() && queue.capacity() > FEW {
         queue.shrink_to(FEW);

@@ -1,5 +1,4 @@
-//! The lease that the companions of a connection share: tracks which campaigns still keep a lease alive that should run
-//! out.
+//! Tracks which campaigns still keep alive a shared companions' lease that should run out.
 //!
 //! Each campaign decides for itself when it has left such a lease. The session passes on which lease to leave, and
 //! reports when no campaign is on it any more.
@@ -12,7 +11,7 @@ use super::{CampaignId, Deliveries, Fed, feed_all};
 use crate::candidacy::Rule;
 use crate::queue::{LeaseId, Told};
 
-/// The leases that companions are to leave, or whose end a campaign waits for.
+/// The leases that companions must leave, or whose end a campaign waits for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leaving(Vec<Former>);
 
@@ -28,7 +27,7 @@ struct Former {
 }
 
 impl Leaving {
-    /// A campaign's companion cannot be deleted, and its lease has to run out.
+    /// A campaign's companion cannot be deleted, so its lease has to run out.
     pub(super) fn stranded<R: Rule>(
         &mut self,
         id: CampaignId,

@@ -1,4 +1,4 @@
-//! Registers the candidates of a connection: one registration for all changes that come in the meantime.
+//! Registers the candidates of a connection, with one registration for all changes since the last.
 
 use core::time::Duration;
 
@@ -24,7 +24,7 @@ impl Registration {
         self.changed = true;
     }
 
-    /// Begins a registration if one is due, and returns whether it is.
+    /// Begins a registration if one is due, and returns whether it did.
     pub(super) fn begin(&mut self) -> bool {
         let now = self.changed && !self.under_way;
         if now {
@@ -33,7 +33,7 @@ impl Registration {
         now
     }
 
-    /// Ends it, done or failed. Returns the wait before repeating it, unless something changes first.
+    /// Ends it, whether done or failed. Returns the wait before repeating it, unless something changes first.
     pub(super) fn ended(&mut self, done: bool) -> Option<Duration> {
         self.under_way = false;
         if done {

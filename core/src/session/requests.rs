@@ -1,5 +1,5 @@
-//! A session's requests: those under way, and the turns of campaigns that wait. Renewals come first, then releases,
-//! reads and acquires. A request that waits too long is an overload, which candidates report once until none waits.
+//! A session's requests: those in flight, and the turns of waiting campaigns. Renewals come first, then releases, reads
+//! and acquires. A request that waits too long is an overload, which candidates report once, until no request waits.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -12,22 +12,22 @@ use crate::campaign::Warning;
 use crate::candidacy::Rule;
 use crate::time::Instant;
 
-/// The requests under way, and the campaigns that wait for a place.
+/// The requests in flight, and the campaigns that wait for a place.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
     window: Window,
     wishes: Wishes,
-    /// A request has waited too long, and some have waited ever since.
+    /// A request has waited too long, and since then there has always been a waiting one.
     overloaded: bool,
 }
 
 impl Requests {
-    /// The store accepts at most this many at a time.
+    /// The store accepts at most this many requests at a time.
     pub(super) fn new(most: u32) -> Self {
         Self { window: Window::new(most), wishes: Wishes::default(), overloaded: false }
     }
 
-    /// From now on the store accepts this many.
+    /// From now on the store accepts this many requests.
     pub(super) fn bound(&mut self, most: u32) {
         self.window.bound(most);
     }
@@ -43,7 +43,7 @@ impl Requests {
         !self.wishes.is_empty()
     }
 
-    /// The places for a campaign out of turn: none while others wait.
+    /// The places for a campaign that does not wait its turn: none while others wait.
     pub(super) fn places(&self) -> u32 {
         if self.wishes.is_empty() { self.window.places() } else { 0 }
     }
@@ -90,10 +90,10 @@ impl Requests {
         }
     }
 
-    /// The campaign whose request may leave now, if any.
+    /// The campaign whose request may be sent now, if any.
     ///
     /// While others wait, a renewal that cannot be answered in time is dropped, and its term runs out. Otherwise a
-    /// store too slow for all would answer each of them a moment too late.
+    /// store that is too slow for all renewals would answer each of them a moment too late.
     pub(super) fn next_turn<R: Rule>(
         &mut self,
         candidates: &mut Candidates<R>,
@@ -117,8 +117,8 @@ impl Requests {
 
     /// The first waiting campaign, and the time from which an answer would come too late.
     ///
-    /// A release goes ahead of a renewal that has a third of its lease left: terms that end must not keep their
-    /// elections from other candidates, and must not keep living terms from renewing.
+    /// A release goes ahead of a renewal that has a third of its lease left: an ended term must not block its election,
+    /// but releases must not keep other terms from renewing either.
     fn first_wish<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
@@ -141,14 +141,14 @@ impl Requests {
             .or_else(|| first(Class::Acquire).map(other))
     }
 
-    /// If campaigns wait, a place becomes free when a request outlasts its limit: when that happens.
+    /// When the next request outlasts its limit, which frees a place for waiting campaigns.
     pub(super) fn next_place(&self) -> Option<Instant> {
         let at = self.window.first_limit();
         (!self.wishes.is_empty() && at < Instant::NEVER).then_some(at)
     }
 
-    /// Begins an episode when a request has waited for a third of its candidate's lease, and ends it when none waits.
-    /// Returns the warning at the beginning, to be reported by the candidates whose requests wait.
+    /// Begins an overload when a request has waited for a third of its candidate's lease, and ends it when none waits.
+    /// At the beginning, returns the warning for the candidates whose requests wait.
     pub(super) fn observe_overload<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,

@@ -12,18 +12,18 @@ use super::{CampaignId, Deliveries, Fed};
 use crate::candidacy::Rule;
 use crate::time::Instant;
 
-/// The number of campaigns that may have an open first question to the store at a time.
+/// The number of campaigns whose first question to the store may be unanswered at a time.
 const AT_ONCE: usize = 1_000;
-/// If none of these is answered for this long, further campaigns enter.
+/// If no first question is answered for this long, further campaigns enter.
 const ANSWERED: Duration = Duration::from_secs(1);
-/// The time for which campaigns wait for the watch to show everything before they read their keys. If it takes longer,
-/// they lose this time and nothing else.
+/// The time for which campaigns wait for the watch to show everything before they read their keys. If the watch takes
+/// longer, they lose only this time.
 const SHOWN: Duration = Duration::from_millis(100);
 
 /// The campaigns that have begun and will enter the race.
 ///
-/// Each one asks the store something when it enters. If a hundred thousand asked at once, the store would reach the
-/// last ones after they had given up, asked for another connection, and asked again.
+/// Each one asks the store something when it enters. If a hundred thousand asked at once, the last ones would give up,
+/// ask for another connection and ask again before the store reached them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Starting {
     /// The last campaign that began.
@@ -52,8 +52,8 @@ impl Starting {
         core::mem::replace(&mut self.newest, id)
     }
 
-    /// A campaign that has begun will enter the race in [`start_some`](Self::start_some). `watch` is a watch that
-    /// reports when it has shown everything.
+    /// Queues a campaign that has begun; it enters the race in [`start_some`](Self::start_some). `watch` is a watch
+    /// that reports when it has shown everything.
     pub(super) fn add<R: Rule>(
         &mut self,
         id: CampaignId,
@@ -69,7 +69,7 @@ impl Starting {
         self.unshown.push(id);
     }
 
-    /// The watch has shown more elections, or no longer shows any.
+    /// The watch now shows more elections, or none any more.
     pub(super) fn watch_showed<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
@@ -86,7 +86,7 @@ impl Starting {
         self.unshown = unshown;
     }
 
-    /// The watch has not shown everything in time.
+    /// The watch did not show everything in time.
     pub(super) fn start_without_the_watch(&mut self) {
         self.waiting.extend(self.unshown.drain(..));
     }
@@ -96,7 +96,7 @@ impl Starting {
         self.asking = 0;
     }
 
-    /// Lets as many campaigns enter the race as may. Returns whether any does.
+    /// Lets as many campaigns enter the race as are allowed. Returns whether any does.
     pub(super) fn start_some<R: Rule>(
         &mut self,
         candidates: &mut Candidates<R>,
@@ -136,14 +136,14 @@ impl Starting {
     }
 }
 
-/// Whether the watch has yet to show a campaign's election.
+/// Whether the watch has not shown a campaign's election yet.
 fn is_unshown<R: Rule>(id: CampaignId, candidates: &Candidates<R>, watch: Option<&Watch>) -> bool {
     let candidate = candidates.get(&id).zip(watch);
     candidate.is_some_and(|(candidate, watch)| watch.is_yet_to_show(&candidate.election))
 }
 
 /// A campaign enters the race. If the watch has shown its election completely and found no record, its key is vacant.
-/// The acquire's compare proves that, and a read could be just as old by the time the acquire arrives.
+/// The acquire's compare proves that, and a read would be no newer by the time the acquire arrives.
 fn start<R: Rule>(candidate: &mut Candidate<R>, watch: &Watch, deliveries: &mut Deliveries<R>) {
     candidate.first = First::Started;
     let is_vacant = watch.has_shown_nothing_of(&candidate.election);

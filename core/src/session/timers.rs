@@ -17,9 +17,9 @@ pub enum Timer<T = campaign::Timer> {
     Vacant(CampaignId),
     /// Inspect the store again for a campaign that has not begun.
     Enter(CampaignId),
-    /// The watch has not shown everything in time: campaigns that waited for it continue without.
+    /// The watch did not show everything in time: campaigns that waited for it continue without it.
     Shown,
-    /// None of the questions of entering campaigns was answered for a while: more enter.
+    /// No question of an entering campaign was answered for a while, so more campaigns enter.
     Answered,
     /// Watch again, because the watch ended or could not begin.
     Watch,
@@ -27,7 +27,7 @@ pub enum Timer<T = campaign::Timer> {
     Reconnect,
     /// Register the candidates again, because that failed.
     Register,
-    /// A request outlasts its limit, and gives up its place to a waiting one.
+    /// A request outlasts its limit and gives up its place to a waiting request.
     Turn,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Timers<T> {
     heap: Vec<Set<T>>,
     /// By owner: the position in the heap, or [`UNSET`]. First the session's own timers, then the slots of candidates.
     places: Vec<u32>,
-    /// Memory for those that are due.
+    /// Memory for the timers that are due.
     due: Vec<Timer<T>>,
 }
 
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn many_timers_that_are_set_stopped_and_set_again_come_in_order() {
         let mut timers = Timers::<campaign::Timer>::default();
-        // Any order will do; 7,919 is prime.
+        // Any order works; 7,919 is prime.
         let nanos = |id: u64, round: u64| (id * 7_919 + round * 104_729) % 1_000;
         for round in 0..3 {
             (0..500).for_each(|id| set(&mut timers, Timer::Enter(id), nanos(id, round)));

@@ -10,13 +10,13 @@ use crate::time::Instant;
 
 /// The first wait before watching again. Each further wait is twice as long, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest wait. It only costs a campaign time: its polls still elect.
+/// The longest wait. It only costs a campaign time, because its polls still elect.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The watch of all elections.
 ///
-/// Watches are numbered. A watch no longer counts once another incarnation of the store has overtaken it, whether it
-/// was ready or not.
+/// Watches are numbered. A watch no longer counts once the store has another incarnation, whether the watch was ready
+/// or not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     state: State,
@@ -25,7 +25,7 @@ pub(super) struct Watch {
     shown: Shown,
     /// The elections whose initial entries it has shown completely.
     complete: Option<Scope>,
-    /// The number of times in a row that it ended, or could not begin, without delivering anything.
+    /// How often in a row a watch ended or failed to begin without delivering anything.
     failures: u32,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Watch {
 pub enum Scope {
     /// All of the store.
     All,
-    /// These elections. A store spares a connection with few elections the changes of all others.
+    /// These elections. With few elections, a connection is spared the changes of all others.
     Elections(Vec<String>),
 }
 
@@ -48,12 +48,12 @@ impl Scope {
     }
 }
 
-/// The elections that a watch has shown anything about. Others may seem to be among them; then their keys are read.
+/// The elections about which a watch has shown anything. Others may seem to be among them, and then their keys are
+/// read.
 #[derive(Clone, Debug, Default)]
 struct Shown(Vec<u64>);
 
-/// The number of bits, 32 KiB in all. With ten thousand elections, one in thirty other elections seems to have been
-/// shown.
+/// The number of bits, 32 KiB in all. After ten thousand elections, one in thirty others seems to have been shown.
 const BITS: usize = 1 << 18;
 
 impl Shown {
@@ -111,12 +111,12 @@ impl Watch {
         if self.wanted { self.begin() } else { None }
     }
 
-    /// Whether this watch has begun and was not overtaken.
+    /// Whether this watch has begun and still counts.
     pub(super) fn is_ready(&self, number: u64) -> bool {
         self.number == number && matches!(self.state, State::Standing { .. })
     }
 
-    /// When the present watch became ready.
+    /// When the current watch became ready.
     pub(super) fn since(&self) -> Option<Instant> {
         match self.state {
             State::Standing { since } => Some(since),
@@ -133,7 +133,7 @@ impl Watch {
         is_present
     }
 
-    /// Whether a watch begins or has begun that has not shown this election yet.
+    /// Whether there is a watch, ready or not, that has not shown this election yet.
     pub(super) fn is_yet_to_show(&self, election: &str) -> bool {
         match self.state {
             State::Beginning => true,

@@ -1,4 +1,4 @@
-//! The requests that the store has not answered, and how many more may leave.
+//! The requests that the store has not answered, and how many more may be sent.
 //!
 //! The window follows the answers, as congestion control does (V. Jacobson, "Congestion avoidance and control", SIGCOMM
 //! 1988): it grows while answers come as fast as before, and is halved when an answer outlasts its limit.
@@ -11,27 +11,28 @@ use crate::time::Instant;
 
 /// The smallest window: any store can handle this many requests.
 const FEWEST: u32 = 8;
-/// The initial window: the renewals of this many elections are no burst for a store.
+/// The initial window: this many elections renewing at once are no burst for a store.
 const FIRST: u32 = 64;
-/// All requests whose answers may still come, including late ones, unless the store accepts more.
+/// The limit on all requests whose answers may still come, including late ones, unless the store accepts more.
 const ALL: u32 = 256;
-/// A request that has outlasted its limit this many times is lost. Its answer still counts, but it has no place any
-/// more. So a store that answers nothing can always be tried once more.
+/// A request that has outlasted its limit this many times is lost. Its answer still counts, but it no longer takes a
+/// place. So a store that answers nothing can always be tried once more.
 const LOST: u32 = 8;
 /// While the window grows, an answer may take this many times as long as the fastest. Beyond that, requests wait in the
 /// store.
 const SLOWER: u32 = 4;
-/// A wait in the store for this part of a request's limit delays no urgent renewal. On a busy machine most answers wait
-/// for a processor and take more than [`SLOWER`] times the fastest, yet more requests bring more answers.
+/// A wait in the store for this fraction of a request's limit delays no urgent renewal. On a busy machine most answers
+/// wait for a processor and take more than [`SLOWER`] times as long as the fastest, yet more requests bring more
+/// answers.
 const BRIEF: u32 = 32;
-/// The window always grows if answers take no longer than this: a busy driver adds as much.
+/// The window always grows if answers take no longer than this, because a busy driver alone adds that much.
 const QUICK: Duration = Duration::from_millis(1);
 /// The fastest answer counts for one to two of these spans.
 const RECENT: Duration = Duration::from_secs(5);
 /// The number of answers over which the answer time is averaged: one lucky answer barely changes the mean, but a store
 /// that has slowed down shows within a few.
 const USUAL: u32 = 8;
-/// Answers are counted per span: if they take longer, the window grows only if they also become more.
+/// Answers are counted per span: if they take longer, the window grows only if their number grows too.
 const SPAN: Duration = Duration::from_millis(250);
 
 /// Identifies a request among those of a campaign.
@@ -53,14 +54,14 @@ pub enum Ticket {
     Revoke(u64),
 }
 
-/// A request that was sent and is not answered.
+/// A request that was sent and has no answer yet.
 #[derive(Clone, Copy, Debug)]
 struct Unanswered {
     id: CampaignId,
     ticket: Ticket,
     sent: Instant,
     limit: Duration,
-    /// It outlasted its limit; its answer still counts.
+    /// It has outlasted its limit, but its answer still counts.
     is_late: bool,
 }
 
@@ -69,9 +70,9 @@ struct Unanswered {
 pub struct Load {
     /// Campaigns waiting to ask.
     pub waiting: usize,
-    /// The number of requests that may be under way.
+    /// The number of requests that may be in flight.
     pub window: usize,
-    /// Requests under way, including those that outlasted their limits.
+    /// Requests in flight, including those that outlasted their limits.
     pub under_way: usize,
     /// The time that the latest answer took; zero before the first.
     pub answer_time: Duration,
@@ -79,14 +80,14 @@ pub struct Load {
     pub late_answers: u64,
 }
 
-/// The requests under way, and how many there may be.
+/// The requests in flight, and how many are allowed.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     /// The number of requests that may wait for an answer.
     size: u32,
     /// The largest size.
     most: u32,
-    /// When it was last halved. It grows slowly since; before that, it grows with every answer.
+    /// When it was last halved. Since then it grows slowly; before that, it grew with every answer.
     halved: Option<Instant>,
     /// Answers since it last grew.
     credit: u32,
@@ -94,8 +95,8 @@ pub(super) struct Window {
     unanswered: VecDeque<Unanswered>,
     /// The number of these that are late.
     late: u32,
-    /// Something was answered within a limit. So late requests will be answered too, and keep their places: the store
-    /// or this process still has them to do.
+    /// Whether something was answered within a limit. If so, late requests will be answered too and keep their places:
+    /// the store or this process is still working on them.
     hears: bool,
     /// No request outlasts its limit before this.
     first_limit: Instant,
@@ -109,15 +110,15 @@ pub(super) struct Window {
 struct Times {
     /// The time that the latest answer took.
     latest: Duration,
-    /// The mean time to an answer; the last one counts for one part in [`USUAL`].
+    /// The mean time to an answer, in which the latest has a weight of one in [`USUAL`].
     usual: Duration,
-    /// The fastest answers of the present span and the one before.
+    /// The fastest answers of the current and the previous span.
     fastest: [Duration; 2],
     fastest_since: Instant,
-    /// The answers of the present span and the one before.
+    /// The number of answers in the current and the previous span.
     answers: [u32; 2],
     answers_since: Instant,
-    /// Earlier spans show that the store answers more when it is asked more.
+    /// Whether earlier spans show that the store answers more if it is asked more.
     grow: bool,
 }
 
@@ -126,8 +127,9 @@ struct Times {
 pub struct LastAnswers {
     /// To any request.
     pub any: Instant,
-    /// To the write of a record, because an isolated server still answers reads. In a queue: when the newest answered
-    /// request that is no keep-alive was sent, because the stream of keep-alives may be silent alone.
+    /// The time of the latest answer to the write of a record, because an isolated server still answers reads. In a
+    /// queue: the send time of the newest answered request other than a keep-alive, because the stream of keep-alives
+    /// may be silent on its own.
     pub apart: Instant,
 }
 
@@ -137,7 +139,7 @@ impl LastAnswers {
         (self.any, self.apart) = (self.any.max(others.any), self.apart.max(others.apart));
     }
 
-    /// A request was answered at `now`. The time at which it was sent may no longer be known.
+    /// A request was answered at `now`. Its send time may no longer be known.
     pub(crate) fn answered(&mut self, ticket: Ticket, sent: Option<Instant>, now: Instant) {
         self.any = now;
         match ticket {
@@ -174,7 +176,7 @@ impl Window {
         self.size = self.size.min(self.most);
     }
 
-    /// The number of requests that may leave now.
+    /// The number of requests that may be sent now.
     pub(super) fn places(&self) -> u32 {
         let all = u32::try_from(self.unanswered.len()).unwrap_or(u32::MAX);
         let held = if self.hears { all } else { all - self.late };
@@ -187,7 +189,7 @@ impl Window {
         self.first_limit = self.first_limit.min(now + limit);
     }
 
-    /// A request was answered, or no answer will come; then `of_store` is false.
+    /// A request was answered, or no answer will come, in which case `of_store` is false.
     pub(super) fn ended(&mut self, id: CampaignId, ticket: Ticket, of_store: bool, now: Instant) {
         let is_it = |request: &Unanswered| (request.id, request.ticket) == (id, ticket);
         let place = self.unanswered.iter().position(is_it);
@@ -197,7 +199,8 @@ impl Window {
             return;
         }
         self.answered.answered(ticket, request.map(|request| request.sent), now);
-        // An unknown request counted as lost; except that companions' leases are kept alive for many, without a place.
+        // An unknown request had counted as lost, or is a keep-alive of a companions' lease, which serves many
+        // campaigns and takes no place.
         let is_lost = request.is_none() && !matches!(ticket, Ticket::KeepAlive(_));
         self.late_answers += u64::from(is_lost || request.is_some_and(|request| request.is_late));
         let Some(request) = request else { return };
@@ -228,8 +231,8 @@ impl Window {
         self.times.usual
     }
 
-    /// Requests outlast their limits. The first time halves the window. If nothing was answered for a limit, they give
-    /// up their places.
+    /// Requests have outlasted their limits. The first time halves the window. If nothing was answered within a limit,
+    /// they give up their places.
     pub(super) fn pass(&mut self, now: Instant) {
         if now < self.first_limit {
             return;
@@ -248,7 +251,7 @@ impl Window {
                 continue;
             }
             self.first_limit = self.first_limit.min(request.sent + request.limit * LOST);
-            // Requests sent earlier reveal nothing about the smaller window.
+            // Requests sent before the window was halved say nothing about its new size.
             let is_news = self.halved.is_none_or(|halved| halved <= request.sent);
             if !core::mem::replace(&mut request.is_late, true) && is_news {
                 self.halved = Some(now);
@@ -265,7 +268,7 @@ impl Window {
         self.first_limit
     }
 
-    /// The connection was replaced: requests under way on the old one have no place.
+    /// The connection was replaced, so requests in flight on the old one no longer take places.
     pub(super) fn clear(&mut self) {
         self.unanswered.clear();
         self.late = 0;
@@ -289,7 +292,7 @@ impl Window {
         }
     }
 
-    /// Forgets requests sent a limit before one that is now answered: they will not be answered in time.
+    /// Forgets requests sent at least a limit before one that was just answered: they will not be answered in time.
     fn drop_lost(&mut self, answered: Instant) {
         let is_lost = |request: &Unanswered| request.sent + request.limit <= answered;
         if !self.unanswered.front().is_some_and(is_lost) {
@@ -356,7 +359,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    /// Sends as many requests as may leave, numbered from `first`. Returns the next number.
+    /// Sends as many requests as are allowed, numbered from `first`. Returns the next number.
     fn fill(window: &mut Window, first: u64, now: Instant) -> u64 {
         let places = u64::from(window.places());
         (first..first + places).for_each(|number| window.sent(1, Ticket::Write(number), LIMIT, now));
@@ -418,14 +421,14 @@ mod tests {
         let mut window = Window::new(256);
         window.sent(1, Ticket::Read(0), LIMIT, at(0));
         window.ended(1, Ticket::Read(0), true, at(2));
-        // A store that answers one in ten milliseconds.
+        // A store that answers one request every ten milliseconds.
         let mut next = fill(&mut window, 0, at(2));
         for answered in 0..400 {
             let now = at(12 + answered * 10);
             answer(&mut window, answered..answered + 1, now);
             next = fill(&mut window, next, now);
         }
-        // The first span has none before it, so its answers seem to be more.
+        // The first span has no predecessor, so its answers seem to have increased.
         assert!(next - 400 <= 64 + 50, "{}", next - 400);
     }
 
@@ -534,7 +537,7 @@ mod tests {
         fill(&mut window, 0, at(0));
         window.pass(at(1_500));
         answer(&mut window, 0..4, at(1_500));
-        // It is halved, and sixty are under way.
+        // The window is halved, and sixty requests are in flight.
         window.pass(at(2_000));
         assert_eq!((window.places(), window.first_limit()), (0, at(3_500)));
         answer(&mut window, 4..30, at(2_500));

@@ -30,7 +30,7 @@ impl Class {
 pub struct Wish {
     /// Its class.
     pub class: Class,
-    /// For a renewal, the time from which its answer would come too late; otherwise when it was wished.
+    /// For a renewal, the time from which its answer would come too late; otherwise the time of the wish.
     pub by: Instant,
 }
 
@@ -46,7 +46,7 @@ const FEW: usize = 64;
 /// The queue of a session. A campaign has one wish at a time, and knows its place in the queue.
 #[derive(Clone, Debug)]
 pub(super) struct Wishes {
-    /// By class, earliest first. Some entries are for wishes that no longer exist.
+    /// By class, earliest first. Some entries are for wishes that are gone.
     heaps: [BinaryHeap<Reverse<(Instant, Queued, CampaignId)>>; CLASSES],
     /// The number of the newest.
     newest: NonZeroU64,

@@ -1,4 +1,4 @@
-//! What an election may cost in memory, counted. `cargo xtask test core` counts instructions, with the program
+//! How much memory an election may use, counted. `cargo xtask test core` counts instructions, with the program
 //! [`steps`](steps.rs).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
@@ -14,13 +14,13 @@ use incumbent_core::campaign::Campaign;
 use incumbent_core::session::Command;
 use store::Bench;
 
-/// The budgets: the most that may be counted. Lower a budget when its cost has fallen.
+/// The budgets, each the largest allowed count. Lower a budget when its cost has fallen.
 mod budget {
     /// Allocations of a whole campaign: it enters, wins, renews ten times, resigns, and is closed.
     pub const CAMPAIGN: u64 = 116;
     /// The bytes of those allocations.
     pub const CAMPAIGN_BYTES: u64 = 13_148;
-    /// Allocations of one renewal, and of what the watch shows of it.
+    /// Allocations of one renewal and of its watch event.
     pub const RENEWAL: u64 = 7;
     /// Allocations of a waiting candidate, per renewal of the leader.
     pub const WAITING: u64 = 0;

@@ -35,7 +35,7 @@ fn main() {
             bench.enter(1, "jobs");
             bench.win(1);
         }
-        // One renewal, and what the watch shows of it.
+        // One renewal, and its watch event.
         Some("renewal") => {
             bench.enter(1, "jobs");
             bench.win(1);

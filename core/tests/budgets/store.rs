@@ -1,5 +1,5 @@
 //! A session on a store that answers at once, like a NATS server without markers. Only the session's work is counted:
-//! inputs are made before, and outputs dropped after.
+//! inputs are created beforehand, and outputs dropped afterwards.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl Bench {
         self.count = count;
     }
 
-    /// A campaign enters, without a splay; all that follows is answered.
+    /// A campaign enters, without a splay; every request that follows is answered.
     pub fn enter(&mut self, id: CampaignId, election: &str) {
         let settings = Settings { splay: Some(Duration::ZERO), ..Settings::new("candidate") };
         let nonce = Nonce(0xa0 + u128::from(id));
@@ -76,7 +76,7 @@ impl Bench {
         self.give(Input::Enter(Box::new(enter)));
     }
 
-    /// Sends a command, and answers all that follows.
+    /// Sends a command, and answers every request that follows.
     pub fn command(&mut self, id: CampaignId, command: Command) {
         self.give(Input::Command { id, command });
     }
@@ -134,7 +134,7 @@ impl Bench {
         self.answer();
     }
 
-    /// Hands in the pending inputs and answers each output, until nothing is left.
+    /// Hands in the pending inputs and answers each output, until none is left.
     fn answer(&mut self) {
         while let Some(input) = self.inputs.pop_front() {
             let (session, now, outputs) = (&mut self.session, self.now, &mut self.outputs);

@@ -12,7 +12,7 @@ fn token(sequence: u64) -> Token {
     Token { incarnation: INCARNATION, sequence: Revision(sequence) }
 }
 
-/// A record of another candidate, of a term with this token.
+/// Another candidate's record, of a term with this token.
 fn of_term(revision: u64, sequence: u64) -> Entry {
     match theirs(revision) {
         Entry::Live(record) => Entry::Live(Record {
@@ -23,8 +23,8 @@ fn of_term(revision: u64, sequence: u64) -> Entry {
     }
 }
 
-/// A candidate that saw a record at this revision, of a term with this token. Then a power cut loses what the store had
-/// acknowledged: the key is absent, and the candidate's acquire gets `next`.
+/// A candidate that saw a record at this revision, of a term with this token. Then the store loses acknowledged writes
+/// in a power cut: the key is absent, and the candidate's acquire gets `next`.
 fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<String>) {
     let mut bench = Bench::candidate(of_term(revision, sequence));
     bench.watched(Entry::Vacant);
@@ -139,7 +139,8 @@ fn a_token_in_a_record_that_is_read_below_the_mark_is_not_won_again() {
 #[test]
 fn the_token_of_a_term_whose_removal_alone_was_seen_is_not_won_again() {
     for removal in [released(70, Duration::ZERO), deleted(70), expired(70)] {
-        // Cut off since a term of token 10, it misses the next one, sees its end, and the store goes back.
+        // Cut off since a term of token 10, the candidate misses the next term but sees its end; then the store goes
+        // back.
         let mut bench = Bench::candidate(of_term(60, 10));
         let outputs = bench.watched(removal.clone());
         let seen = goes_on(&mut bench, outputs, &mut 61, T * 4);
@@ -159,7 +160,7 @@ fn a_release_of_a_former_incarnation_bars_nothing() {
     assert_eq!(seen.last().map(|(_, output)| output.as_str()), Some("won 62"));
 }
 
-/// The warning about a store that goes back from this token to this revision.
+/// The warning about a store that goes back from this token to that revision.
 fn warning(sequence: u64, next: u64) -> Warning {
     let mut bench = Bench::candidate(of_term(sequence, sequence));
     bench.watched(Entry::Vacant);

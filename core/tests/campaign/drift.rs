@@ -1,5 +1,5 @@
 //! Two clocks that drift apart as far as the setting allows, the leader's slow and the other one fast: the leader's
-//! lease ends before the other clock has counted it.
+//! lease ends before the other clock has measured its full length.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Settings;
@@ -21,8 +21,7 @@ fn bench(settings: &Settings, lease: Duration) -> Bench {
     Bench::with_info(settings.clone(), bucket(), first).expect("settings that fit the store")
 }
 
-/// The time, by its own clock, for which a leader keeps leading after it sent a renewal whose answer is the last input
-/// it gets.
+/// How long, by its own clock, a leader leads after sending a renewal whose answer is its last input.
 fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     let aged = |info: StoreInfo| StoreInfo { max_age: Some(lease), ..info };
     let mut leader = bench(settings, lease);
@@ -45,7 +44,7 @@ fn waits(settings: &Settings, lease: Duration) -> Duration {
 }
 
 /// The time from the end of the leader's lease until the other candidate leads, in real nanoseconds, if each clock
-/// drifts by the allowed amount, in opposite directions. If negative, two lead for that long.
+/// drifts by the allowed amount, in opposite directions. A negative number is the time for which two lead.
 fn apart(settings: &Settings, lease: Duration) -> i128 {
     let drift = u128::from(settings.drift_ppm);
     let leads = leads_on(settings, lease).as_nanos() * MILLION / (MILLION - drift);
@@ -68,7 +67,7 @@ fn the_drift_of_two_clocks_alone_is_enough_of_a_margin_for_it() {
         for lease in LEASES {
             let apart = apart(&bare, lease);
             assert!(apart >= 0, "{drift_ppm} ppm, {lease:?}: two lead for {} µs", -apart / 1_000);
-            // The margin only leaves out the square of the drift, so the test fails for any smaller margin.
+            // The margin is exact up to the square of the drift, so the test fails for any smaller margin.
             let square = lease.as_nanos() * 3 * u128::from(drift_ppm).pow(2) / MILLION.pow(2) + 2;
             assert!(apart as u128 <= square, "{drift_ppm} ppm, {lease:?}: {apart} ns");
         }

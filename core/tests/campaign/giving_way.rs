@@ -11,7 +11,7 @@ use crate::harness::*;
 
 /// A store that answers at once while it is up.
 struct Store {
-    /// It answers inspections; otherwise it denies them.
+    /// Whether it answers inspections; otherwise it denies them.
     inspects: bool,
     /// It answers at all.
     up: bool,
@@ -169,7 +169,7 @@ fn alone_it_rests_no_longer_than_the_worst_fail_over() {
     let (mut bench, mut store) = that_gave_way();
     let again = ["62 state ACQUIRING", "62 leader me", "62 state HOLDING"];
     assert_eq!(pass(&mut bench, &mut store, secs(30)), again);
-    // It does not count in the row.
+    // It does not count in the series.
     let events = pass(&mut bench, &mut store, secs(30));
     assert_eq!(events[..2], ["92 state RELEASING", "92 warning GaveWay {Inspect} 300s"]);
 }

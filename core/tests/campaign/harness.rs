@@ -9,8 +9,8 @@ use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, WriteId};
 use incumbent_core::store::{Action, Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-/// The lease of the bench. The margin that follows is 1 s of skew, 0.15 s of drift for each of two clocks, and 0.25 s
-/// of slack.
+/// The lease of the bench. The resulting margin is 1 s of skew, 0.15 s of drift for each of two clocks, and 0.25 s of
+/// slack.
 pub const T: Duration = Duration::from_secs(30);
 pub const M: Duration = Duration::from_millis(1550);
 pub const INCARNATION: Incarnation = Incarnation(1_000);
@@ -140,7 +140,7 @@ impl Bench {
         129
     }
 
-    /// Shows a record of the forgotten first attempt at revision 10 while `awaited` is under way, and lets the
+    /// Shows a record of the forgotten first attempt at revision 10 while `awaited` is in flight, and lets the
     /// candidate retake it. Returns the time of the observation.
     pub fn retake_a_forgotten_record(&mut self, record: Entry, awaited: u64) -> Instant {
         let seen = self.now;
@@ -173,12 +173,12 @@ impl Bench {
         bench
     }
 
-    /// A leader whose token is so large that a store that goes back cannot reach it again soon.
+    /// A leader whose token is so large that a store that went back takes long to reach it again.
     pub fn leader_far_on() -> Self {
         Self::leader_at(1_000, settings(), bucket())
     }
 
-    /// A holder whose acquire was attempt 1, over an operator's tombstone, at revision 10: it waits `T`, and for a
+    /// A holder whose acquire, attempt 1, replaced an operator's tombstone at revision 10: it waits `T`, and for a
     /// renewal.
     pub fn holder() -> Self {
         let mut bench = Self::candidate(deleted(5));
@@ -371,7 +371,7 @@ pub fn expired(revision: u64) -> Entry {
     Entry::Expired { revision: Revision(revision) }
 }
 
-/// An output in a few words, with the parts that matter.
+/// An output in a few words, with the relevant parts.
 pub fn in_short(output: &Output) -> String {
     match output {
         Output::Ask(Request::Write(write)) => write_in_short(write),

@@ -487,7 +487,7 @@ fn the_late_acknowledgement_of_an_old_release_changes_nothing_for_a_leader() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
     assert_eq!(bench.give(Input::Drained)[1], "release 2 over 10 owing 0ms");
-    // No answer comes, but the watch shows that it was applied.
+    // No answer comes, but the watch shows that the write was applied.
     let ours = match released(11, secs(0)) {
         Entry::Released(release) => Entry::Released(incumbent_core::record::Release {
             write_id: Some(incumbent_core::record::WriteId { nonce: ME, attempt: Attempt(2) }),

@@ -20,7 +20,7 @@ fn an_orphan_is_retaken_with_the_wait_of_the_attempt_that_wrote_it() {
     assert_eq!(won_at(&mut bench, wait_ends, 3, 12), "won 11");
 }
 
-/// Renews until a win is reported. Returns the win, and how long before or after `at` it came.
+/// Renews until a win is reported. Returns the win, and how long before or after `at` it was reported.
 fn won_at(bench: &mut Bench, at: Instant, mut attempt: u64, mut revision: u64) -> String {
     for _ in 0..1000 {
         let mut outputs = bench.next();
@@ -281,7 +281,7 @@ fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.pass(secs(3));
     bench.pass(secs(1));
-    // The second acquire is refused. Whichever candidate wrote revision 8, the record of the first acquire is gone.
+    // The second acquire is refused. Whoever wrote revision 8, the record of the first acquire is gone.
     let attempt = 2;
     bench.refused(attempt, 8);
     let outputs = bench.applied(1, 6);
@@ -295,7 +295,8 @@ fn an_unknown_record_of_ours_is_waited_for_also_when_it_vanishes() {
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.begin(deleted(5));
     bench.applied(1, 6);
-    // It was applied in another incarnation, over another candidate's record. Then the server's marker erases it.
+    // The acquire was applied in another incarnation, over another candidate's record, and then the server's marker
+    // erases it.
     bench.inspected_as(elsewhere);
     bench.read(2, mine(6, 1));
     let seen = bench.now;

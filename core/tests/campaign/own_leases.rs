@@ -1,5 +1,5 @@
 //! A store whose records have their own leases: other candidates' leases may be longer than ours, up to the store's
-//! maximum age, and a leader that was not observed may have any of them.
+//! maximum age, and so may that of an unobserved leader.
 
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ fn a_record_is_kept_as_long_as_it_states_that_other_candidates_wait() {
     let outputs = bench.give_in_full(Input::Campaign);
     assert_eq!(outputs.iter().find_map(lives), None);
     bench.read(1, with_lease(theirs(10), AGE));
-    // An operator deletes it: a candidate that comes later observes only its successor's record.
+    // An operator deletes the record, so a later candidate observes only its successor's.
     let outputs = bench.give_in_full(Input::Watched(deleted(11)));
     assert_eq!(outputs.iter().find_map(lives), Some(AGE));
     bench.applied(1, 12);

@@ -127,7 +127,7 @@ fn what_the_store_cannot_keep_is_refused() {
     let narrow = Capabilities { shortest: secs(10), longest: secs(20), ..store };
     assert_eq!(
         said(of(Preset::Standard, secs(9)), (narrow, info)),
-        "lease is 9s, and must be between 10s and 20s: the store cannot keep any other"
+        "lease is 9s, and must be between 10s and 20s: the store supports no other"
     );
     let stepped = Capabilities { lease_step: secs(1), ..store };
     assert_eq!(
@@ -149,7 +149,7 @@ fn a_margin_above_a_fifth_of_the_lease_is_refused() {
     assert_eq!(
         said(skewed(ms(6001)), bucket_of(Some(T))),
         "lease is 30s, and must be at least 30.1s, five times the margin (skew + 2 drift + slack = 6.001s): \
-         use a longer lease, or values of skew, drift_ppm and slack that your clocks really keep"
+         use a longer lease, or lower skew, drift_ppm and slack if your clocks allow it"
     );
     for settings in [
         Settings { drift_ppm: 1_000_000, ..settings() },
@@ -182,7 +182,7 @@ fn an_interval_keeps_the_bounds_of_its_preset() {
             said(go(interval), bucket_of(Some(T))),
             format!(
                 "interval is {interval:?}, and must be between 5s and 25s, which is 5s under the lease: \
-                 these are the Go library's bounds; its own choice is 0.75 of the lease"
+                 these are the Go library's bounds; its default is 0.75 of the lease"
             )
         );
     }
@@ -199,7 +199,7 @@ fn a_name_is_one_line_of_printable_text() {
     let named = |name: &str| said(Settings { name: name.into(), ..settings() }, bucket_of(Some(T)));
     assert_eq!(named("wörker 7"), "accepted with 30s");
     assert_eq!(named(&"x".repeat(255)), "accepted with 30s");
-    let remedy = "a host name and process number make a good one";
+    let remedy = "use, for example, a host name and a process number";
     assert_eq!(named(""), format!("name is 0 bytes long, and must be 1 to 255 bytes long: {remedy}"));
     assert_eq!(
         named(&"x".repeat(256)),
@@ -208,7 +208,9 @@ fn a_name_is_one_line_of_printable_text() {
     for name in ["a\nb", "a\u{0}", " a", "a ", "\t"] {
         assert_eq!(
             named(name),
-            format!("name is {name:?}, and must be free of control characters and outer spaces: {remedy}")
+            format!(
+                "name is {name:?}, and must be free of control characters and surrounding spaces: {remedy}"
+            )
         );
     }
 }
@@ -229,7 +231,7 @@ fn metadata_fits_into_headers() {
         assert_eq!(
             with(key, "x"),
             format!(
-                "metadata key is {key:?}, and must be letters, digits and '-': a key becomes part of a header's name"
+                "metadata key is {key:?}, and must be letters, digits and '-': it becomes part of a header's name"
             )
         );
     }
@@ -237,8 +239,8 @@ fn metadata_fits_into_headers() {
         assert_eq!(
             with("k", text),
             format!(
-                "metadata text is {text:?}, and must be one line without outer spaces: \
-                 a text becomes a header's value; encode a text of several lines"
+                "metadata value is {text:?}, and must be one line without surrounding spaces: \
+                 it becomes a header's value, so encode several lines"
             )
         );
     }

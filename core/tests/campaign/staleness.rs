@@ -7,7 +7,7 @@ use incumbent_core::store::{FaultKind, Outcome, StoreInfo};
 
 use crate::harness::*;
 
-/// Answers every question stale for `span`, over one new connection after another. Lists the outputs except the
+/// Gives every question a stale answer for `span`, over one new connection after another. Lists the outputs except the
 /// questions.
 fn all_stale(bench: &mut Bench, span: std::time::Duration, stale: &Entry) -> Vec<String> {
     let end = bench.now + span;
@@ -377,7 +377,7 @@ fn a_late_acknowledgement_below_what_became_known_since_changes_nothing() {
     assert_eq!(bench.applied(1, 36), NOTHING);
     assert_eq!(bench.remaining(), remaining);
 
-    // It also does not answer what happened to the newest record.
+    // It does not show what happened to the newest record either.
     let mut bench = leader_with_unanswered_acquires(4);
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);

@@ -1,4 +1,4 @@
-//! Random numbers that repeat: records with this campaign's nonce that this campaign did not write.
+//! Repeated random numbers: records with this campaign's nonce that this campaign did not write.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use incumbent_core::{Instant, Revision};
 
 use crate::harness::*;
 
-/// A record under another name with our nonce, written by this attempt of it.
+/// A record with our nonce but another name, written by that candidate's attempt of this number.
 fn with_our_nonce(name: &str, revision: u64, attempt: u64) -> Entry {
     match mine(revision, attempt) {
         Entry::Live(record) => Entry::Live(Record { candidate: name.into(), ..record }),
@@ -127,7 +127,8 @@ impl Pair {
         acknowledged(self.newest, None)
     }
 
-    /// Hands in an input and everything that follows from it, and checks that the two never lead together.
+    /// Hands in an input and everything that follows from it, and checks that the two campaigns never lead at the same
+    /// time.
     fn give(&mut self, place: usize, input: Input) {
         let mut inputs = VecDeque::from([(place, input)]);
         while let Some((place, input)) = inputs.pop_front() {

@@ -213,7 +213,7 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
         ),
         (
             Warning::StoreReset { seen: Some(token), next: Some(next), barred: false },
-            "next; this candidate first uses up the numbers in between",
+            "next; this candidate first uses up the tokens in between",
         ),
         (Warning::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
         (Warning::SameName { nonce: OTHER }, "give every candidate its own name"),

@@ -44,7 +44,7 @@ fn where_the_watch_dies_silently_the_poll_still_elects() {
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
 }
 
-/// A candidate whose watch has been ready since then shows the first record, at revision 10.
+/// A candidate whose watch has been ready since then, and shows the first record, at revision 10.
 fn watching_since(since: std::time::Duration) -> Bench {
     let mut bench = Bench::new();
     bench.give(Input::Watching { since: bench.now.before(since) });

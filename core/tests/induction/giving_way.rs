@@ -1,4 +1,4 @@
-//! Giving way: an owner that cannot prove leaves the group to others, and rests.
+//! Giving way: an owner that cannot prove its claim leaves the group to others, and rests.
 
 use incumbent_core::campaign::State;
 use incumbent_core::induction::{Answer, Failure, Input, Kind, Timer, Topic};
@@ -9,7 +9,7 @@ use crate::harness::*;
 /// Answers the outputs like a healthy group with brokers that refuse every append; returns the events.
 struct Refusing {
     bench: Bench,
-    /// What was reported or asked, without appends, questions and inspections, each with its second.
+    /// The reports and requests other than appends, questions and inspections, each with its second.
     seen: Vec<(u64, String)>,
     begun: incumbent_core::Instant,
     /// The coordinator answers.
@@ -155,7 +155,7 @@ fn an_owner_that_cannot_append_leaves_after_a_lease_and_rests() {
     assert_eq!(refusing.bench.campaign.state(), State::Waiting);
 }
 
-/// Its last record is committed again and again, and acknowledged, because it is a member.
+/// Its last record is committed again and again, and acknowledged because it is still a member.
 #[test]
 fn a_leader_that_cannot_append_any_more_leaves_a_lease_after_its_first_refused_record() {
     let mut refusing = Refusing::leader();
@@ -222,7 +222,7 @@ fn of_an_hour_an_owner_that_never_appends_blocks_less_than_a_tenth() {
 
 #[test]
 fn where_no_one_else_claims_the_rest_ends_after_the_worst_fail_over() {
-    // A session, a rebalance and two leases: 15, 35 and 10 seconds. At first, ten times what it blocked would be less.
+    // A session, a rebalance and two leases: 15, 35 and 10 seconds. At first, ten times the blocked time would be less.
     let rests = Refusing::owner().rests(300);
     assert!(rests.len() >= 4 && rests.iter().all(|rest| (55..=63).contains(rest)), "{rests:?}");
 }

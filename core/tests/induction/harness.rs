@@ -11,7 +11,7 @@ use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
-/// The lease of the bench. The margin that follows is 25 ms of drift for each of two clocks, and 250 ms of slack.
+/// The lease of the bench. The resulting margin is 25 ms of drift for each of two clocks, and 250 ms of slack.
 pub const T: Duration = Duration::from_secs(5);
 pub const M: Duration = Duration::from_millis(300);
 pub const ME: Nonce = Nonce(0xa);
@@ -40,7 +40,7 @@ pub struct Bench {
     pub next: u64,
     /// The id that inspections report.
     pub topic: Option<TopicId>,
-    /// What was published, for the reader.
+    /// The published records, for the reader.
     published: Vec<Publish>,
     /// The claims of others, with their offsets.
     claims: Vec<(u128, u64)>,
@@ -126,8 +126,8 @@ impl Bench {
         self
     }
 
-    /// A member whose claim was preceded, between its send and its append, by another claim with this incarnation. Its
-    /// commit states the smaller one.
+    /// A member whose claim was overtaken, between its send and its append, by another claim with this incarnation. Its
+    /// commit states the smaller incarnation.
     pub fn claimed_above(incarnation: u64) -> Self {
         let mut bench = Self::member();
         bench.assigned();
@@ -182,8 +182,8 @@ impl Bench {
         self.now = self.now + span;
     }
 
-    /// Sleeps until this timer fires, and lists what it asks for. Leaves out what other timers before it or with it ask
-    /// for: inspections, the end of an observed leader, and, for an inspection, the renewal.
+    /// Sleeps until this timer fires, and lists its outputs. Leaves out those of other timers before it or with it:
+    /// inspections, the end of an observed leader, and, for an inspection, the renewal.
     pub fn until(&mut self, timer: Timer) -> Vec<String> {
         let is = |output: &String, what: &str| output.starts_with(what);
         loop {
@@ -227,7 +227,7 @@ impl Bench {
         panic!("no win");
     }
 
-    /// Gets the partition in a group that has committed nothing; leaves out the question about that.
+    /// Gets the partition in a group that has committed nothing; leaves out the question about the committed token.
     pub fn assigned(&mut self) -> Vec<String> {
         let mut outputs = self.assigned_only();
         outputs.retain(|output| !output.starts_with("ask token"));
@@ -239,7 +239,7 @@ impl Bench {
         self.give(Answer::Assigned { member: "m1".into() })
     }
 
-    /// The newest question for the committed token is answered with this metadata.
+    /// Answers the newest question for the committed token with this metadata.
     pub fn informed(&mut self, metadata: &str) -> Vec<String> {
         self.informed_of(self.question, Ok(metadata.into()))
     }
@@ -345,7 +345,7 @@ impl Bench {
         self.campaign.lease().map(|lease| lease.deadline.since(self.now))
     }
 
-    /// A header of what was published under this number.
+    /// A header of the record published under this number.
     pub fn header(&self, attempt: u64, name: &str) -> Option<String> {
         let publish = self.published.iter().find(|publish| publish.attempt == Attempt(attempt))?;
         publish.headers.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone())
@@ -383,7 +383,7 @@ pub fn fault(kind: FaultKind) -> Fault {
     Fault { kind, detail: "text".into() }
 }
 
-/// An output in a few words, with the parts that matter.
+/// An output in a few words, with the relevant parts.
 fn in_short(output: &Output) -> String {
     match output {
         Output::Ask(request) => match request {

@@ -188,7 +188,7 @@ fn a_close_answers_the_revocation_that_is_pending() {
     assert_eq!(bench.give(Input::Close), NOTHING);
     assert_eq!(bench.give(Input::Drained)[0], "lost 10 REVOKED");
     assert_eq!(bench.appended(3), ["yield", "leave"]);
-    // When the client closes, it revokes what it still has.
+    // When the client closes, it revokes the partitions that it still has.
     assert_eq!(bench.give(Answer::Revoked), ["yield"]);
 }
 

@@ -1,4 +1,4 @@
-//! What is known of the leader by reading the log.
+//! What the log shows about the leader.
 
 use incumbent_core::campaign::Leader;
 use incumbent_core::induction::{Kind, Record, Shown, Timer};

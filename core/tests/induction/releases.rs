@@ -30,7 +30,7 @@ fn a_release_names_the_topic_in_which_its_term_was_proven() {
     let mut bench = ending();
     assert_eq!(bench.give(Input::Drained), ["release 4 proven 12"]);
     assert_eq!(bench.header(4, "Incumbent-Topic").as_deref(), Some("00000000000000000000000000000001"));
-    // It lands in the topic that was made again meanwhile.
+    // The release lands in the topic that was recreated meanwhile.
     assert_eq!(bench.inspected_as(REMADE)[0], "warning STORE_RESET");
     assert_eq!(bench.appended_at(4, 2), ["leave"]);
 }

@@ -1,4 +1,5 @@
-//! The order of tokens if the log does not keep it: what the group's committed offset states, and what was not read.
+//! The order of tokens when the log alone does not guarantee it: the group's committed offset, and records that were
+//! not read.
 
 use incumbent_core::induction::{
     Answer, Campaign, Failure, Group, Input, Kind, Loss, Record, Shown, Timer, Topic, TopicId,
@@ -39,7 +40,7 @@ fn a_claim_is_above_the_token_that_the_group_has_committed() {
     assert_eq!(bench.token(), Some(token(DAY + 600_001, 10)));
 }
 
-/// The topic was made again, and a broker that does not know reports its former id to the owner. The owner's reader
+/// The topic was recreated, and a broker that has not noticed reports its former id to the owner. The owner's reader
 /// continued at an offset above the last leader's records, so it did not read them; the group has that leader's token.
 #[test]
 fn where_the_last_leaders_claim_is_not_in_the_log_the_win_waits_from_the_assignment() {
@@ -259,7 +260,7 @@ fn brokers_that_were_away_for_a_lease_and_a_topic_made_again_meanwhile_give_no_t
     bench.sleep(secs(6));
     bench.tick();
     bench.until(Timer::Renew);
-    // The topic is made again; the claim and its commit come before the topic's id.
+    // The topic is recreated; the claim and its commit arrive before the topic's id.
     bench.give(Shown::Gap);
     bench.next = 0;
     bench.appended(2);
@@ -271,8 +272,8 @@ fn brokers_that_were_away_for_a_lease_and_a_topic_made_again_meanwhile_give_no_t
     assert!(bench.token().is_none());
 }
 
-/// While it waited for its coordinator, a client kept a commit; it sends it under its present membership (librdkafka).
-/// The commit of an earlier membership would replace the token of the leader in between by a smaller one.
+/// A client (librdkafka) keeps a commit while it waits for its coordinator, and sends it under its later membership.
+/// The commit of an earlier membership would replace the token of the leader in between with a smaller one.
 #[test]
 fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another_client() {
     let mut bench = Bench::leader();
@@ -293,7 +294,7 @@ fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another
 fn no_term_begins_while_a_commit_with_a_smaller_token_is_open() {
     let open = || {
         let mut bench = Bench::claimed_above(DAY + 7);
-        // Its commit, which states the smaller one, is not answered, and is repeated with the larger one.
+        // Its commit, which states the smaller token, is not answered, and is repeated with the larger token.
         bench.until(Timer::Answer);
         assert_eq!(bench.until(Timer::Renew), ["commit 1 12"]);
         assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);

@@ -1,4 +1,4 @@
-//! The topic: a replaced one, one that lost its end, one without an id.
+//! A topic that was replaced, that lost its end, or that has no id.
 
 use incumbent_core::campaign::Settings;
 use incumbent_core::induction::{Answer, Failure, Group, Input, Kind, Record, Shown, Timer, Topic, TopicId};
@@ -92,7 +92,7 @@ fn a_member_whose_topic_was_made_again_remains_a_member() {
 fn what_a_record_of_a_former_topic_says_does_not_count_in_the_new_one() {
     let former = Some(TopicId(7));
     let mut bench = Bench::member();
-    // Kept by a producer, and delivered to the topic that has the name now.
+    // A producer kept the record, and delivers it to the topic that has the name now.
     let theirs = TermInfo { token: token(DAY + 9, 0), led_for: None };
     bench.give(Shown::Record(Record {
         term_info: Some(theirs),
@@ -113,7 +113,7 @@ fn a_release_of_a_former_topic_releases_nothing_in_the_new_one() {
     let mut bench = Bench::member();
     bench.other(1, Kind::Heartbeat);
     bench.other(2, Kind::Heartbeat);
-    // Its range would include everything below.
+    // Its range would include every record below.
     for topic in [Some(TopicId(7)), None] {
         bench.give(Shown::Record(Record { topic, ..record(bench.next, 1, released(160)) }));
         bench.next += 1;
@@ -154,8 +154,8 @@ fn a_renewal_below_a_heartbeat_for_gonelis_members_ends_the_term() {
         assert_eq!(bench.until(Timer::Heartbeat), [format!("heartbeat {attempt}")]);
     }
     bench.appended_at(3, 20);
-    // Made again without an id: its first offsets are above those of the last renewal and below those of the
-    // heartbeats.
+    // The topic is recreated without an id: its first offsets are above those of the last renewal and below those of
+    // the heartbeats.
     let outputs = bench.appended_at(4, 15);
     assert_eq!(outputs[..2], ["warning STORE_RESET", "lost 10 STORE_RESET"]);
 }
@@ -166,7 +166,8 @@ fn a_renewal_whose_append_is_reported_late_is_compared_with_those_before_it() {
     bench.until(Timer::Renew);
     bench.until(Timer::Answer);
     bench.until(Timer::Renew);
-    // Both were kept until the topic had been made again, and the later one happens to be above what is proved.
+    // Both records were kept until the topic had been recreated, and the later one happens to lie above the proved
+    // offset.
     bench.appended_at(4, 12);
     let outputs = bench.appended_at(3, 11);
     assert_eq!(outputs[..2], ["warning STORE_RESET", "lost 10 STORE_RESET"]);

@@ -57,7 +57,7 @@ fn our_own_records_do_not_spoil_a_release() {
     bench.read_back(1, Kind::Claim);
     bench.not_committed(1, Failure::Refused);
     bench.give(Answer::Revoked);
-    // The next claim is above our own first one.
+    // The next claim lies above our own first claim.
     bench.assigned();
     bench.claimed(2);
     assert_eq!(bench.committed(2), ["won 13", "heartbeat 3", "state LEADING"]);
@@ -260,7 +260,7 @@ fn a_claim_that_is_not_appended_is_published_again() {
     assert_eq!(bench.wake().map(|(timer, _)| timer), Some(Timer::Answer));
     assert_eq!(bench.until(Timer::Answer), NOTHING);
     assert_eq!(bench.until(Timer::Renew), ["claim 2"]);
-    // The first one landed after all, but does not count.
+    // The first claim was appended after all, but does not count.
     bench.read_back_at(1, Kind::Claim, 10);
     bench.next = 11;
     assert_eq!(bench.appended(2), ["inspect", "commit 2 12"]);
@@ -296,7 +296,7 @@ fn a_restarted_candidate_waits_for_the_records_of_its_former_self() {
 #[test]
 fn the_incarnation_is_the_largest_at_the_claim_or_below() {
     let mut bench = Bench::claimed_above(DAY + 7);
-    // Its commit stated the smaller one, so the win waits for the next commit.
+    // Its commit stated the smaller token, so the win waits for the next commit.
     assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);
     bench.renewed(2);
     assert_eq!(bench.token(), Some(token(DAY + 7, 11)));

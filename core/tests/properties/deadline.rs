@@ -43,7 +43,7 @@ fn acknowledge(campaign: &mut Campaign, now: Instant, attempt: u64) {
         .expect("no misuse");
 }
 
-/// The end of a lease sent at this time, in numbers that cannot overflow.
+/// The end of a lease sent at this time, computed in numbers that cannot overflow.
 fn end(sent: Instant, campaign: &Campaign) -> u128 {
     u128::from(sent.as_nanos()) + campaign.lease_time().as_nanos() - campaign.margin().as_nanos()
 }

@@ -11,7 +11,7 @@ use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-/// The lease of the bench. The margin that follows is 0.15 s of drift for each of two clocks, and 0.25 s of slack.
+/// The lease of the bench. The resulting margin is 0.15 s of drift for each of two clocks, and 0.25 s of slack.
 pub const T: Duration = Duration::from_secs(30);
 pub const M: Duration = Duration::from_millis(550);
 /// The pause between a release and the writes that follow it.
@@ -22,7 +22,7 @@ pub const ME: Nonce = Nonce(0xa);
 pub const TERM: u64 = 2;
 /// The lease for the connection's companions.
 pub const B: LeaseId = LeaseId::of_companions(TERM, 0xb);
-/// Another lease, which the companions move to.
+/// Another lease, to which the companions move.
 pub const C: LeaseId = LeaseId::of_companions(TERM, 0xc);
 /// The revision that created the bench's first place.
 pub const R: u64 = 10;
@@ -46,7 +46,7 @@ pub fn settings() -> Settings {
 pub struct Bench {
     pub campaign: Campaign,
     pub now: Instant,
-    /// The leases of places, in the order in which they were asked for: A1, A2 …
+    /// The leases of places, in the order of their requests: A1, A2 …
     leases: Vec<LeaseId>,
     /// The lease, creation and companion's lease of the place that a snapshot shows as our own.
     own: (usize, u64, LeaseId),
@@ -116,8 +116,8 @@ impl Bench {
         Self::with(settings).enter().place()
     }
 
-    /// A candidate with a place, in a store that elected another leader before it came: other candidates' leases are of
-    /// the previous raft term.
+    /// A candidate with a place, in a store that elected another leader before the candidate entered: other candidates'
+    /// leases are of the previous raft term.
     pub fn placed_in_a_later_term() -> Self {
         let mut bench = Self { raft_term: TERM + 1, ..Self::new() };
         bench.give(Input::Campaign);
@@ -131,7 +131,7 @@ impl Bench {
         self
     }
 
-    /// A candidate behind another one of ours, which came at revision 5.
+    /// A candidate behind another one of ours, which entered at revision 5.
     pub fn waiting() -> Self {
         let mut bench = Self::placed();
         bench.prove(|snapshot| snapshot.ours(5, "other"));
@@ -205,7 +205,7 @@ impl Bench {
         self.give(Input::Answered(Answer::Granted { lease: self.lease(number), result: Err(failure) }))
     }
 
-    /// The lease asked for last is not granted.
+    /// The lease that was requested last is not granted.
     pub fn not_granted_last(&mut self, failure: Failure) -> Vec<String> {
         self.not_granted(self.leases.len(), failure)
     }
@@ -309,7 +309,7 @@ impl Bench {
         }
     }
 
-    /// Answers the read that was asked for last.
+    /// Answers the last read.
     pub fn read(&mut self, snapshot: Snapshot) -> Vec<String> {
         let read = ReadId(self.read);
         self.give(Input::Answered(Answer::Read { read, sent_at: self.now, result: Ok(Box::new(snapshot)) }))
@@ -324,7 +324,7 @@ impl Bench {
         self.give(Input::Answered(Answer::Read { read, sent_at, result: Err(failure) }))
     }
 
-    /// Answers the round that is under way; lists what follows its read.
+    /// Answers the current round; lists what follows its read.
     pub fn prove(&mut self, change: impl FnOnce(Snapshot) -> Snapshot) -> Vec<String> {
         self.kept();
         let snapshot = change(self.snapshot());
@@ -380,7 +380,7 @@ impl Bench {
         format!("A{}", number + 1)
     }
 
-    /// An output in a few words, with the parts that matter.
+    /// An output in a few words, with the relevant parts.
     fn in_short(&mut self, output: &Output) -> String {
         match output {
             Output::Ask(request) => self.request_in_short(request),
@@ -451,23 +451,23 @@ impl Bench {
     }
 }
 
-/// The lease of the place of another candidate that came at `created`.
+/// The lease of the place of another candidate, which entered at `created`.
 fn place(created: u64) -> LeaseId {
     LeaseId((1 << 62) + created)
 }
 
-/// The key of another candidate that came at `created`.
+/// The key of another candidate, which entered at `created`.
 pub fn key(created: u64) -> String {
     format!("{:x}", place(created).0)
 }
 
 /// Other candidates in a snapshot.
 pub trait Others: Sized {
-    /// A candidate of ours that came at `created`.
+    /// A candidate of ours that entered at `created`.
     fn ours(self, created: u64, name: &str) -> Self;
-    /// A foreign candidate that came at `created`.
+    /// A foreign candidate that entered at `created`.
     fn foreign(self, created: u64, name: &str) -> Self;
-    /// A companion of ours that came at `created`, whose place is gone.
+    /// A companion of ours, created at `created`, whose place is gone.
     fn companion(self, created: u64) -> Self;
     /// The first companion names this successor.
     fn naming(self, successor: &str) -> Self;

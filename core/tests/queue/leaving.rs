@@ -128,7 +128,8 @@ fn a_closed_campaign_that_still_has_something_to_remove_reports_nothing() {
 fn a_candidacy_whose_transaction_has_no_answer_leaves_nothing_behind() {
     let mut bench = Bench::entering();
     bench.failed(1, Failure::Unknown);
-    // The lease goes first: from then on a late transaction is refused as a whole. What it created before is deleted.
+    // The lease is revoked first: from then on a late transaction is refused as a whole. Keys that it created before
+    // are deleted.
     assert_eq!(bench.give(Input::Close), ["revoke A1", "state RELEASING"]);
     assert_eq!(bench.revoked(1), ["leave 2 A1"]);
     assert_eq!(bench.removed(2), ["state CLOSED"]);

@@ -31,7 +31,7 @@ fn stranded() -> Bench {
     bench
 }
 
-/// Tries to delete the companion again until something else follows. Lists that, and how long it took.
+/// Tries to delete the companion again until another output follows. Lists that output, and how long it took.
 fn until_something_follows(bench: &mut Bench) -> (Vec<String>, Duration) {
     let began = bench.now;
     loop {
@@ -137,7 +137,7 @@ fn a_companion_runs_out_a_lease_after_the_first_answer_that_follows_a_time_witho
 fn a_companion_that_can_be_deleted_after_all_needs_no_other_lease() {
     let mut bench = stranded();
     assert_eq!(bench.next(), ["leave 4 A1 companion"]);
-    // Another party may have written the place, which would then not go with its lease.
+    // Someone else may have written the place, which then would not disappear with its lease.
     assert_eq!(bench.removed(4), ["leave 5 A1"]);
     assert_eq!(bench.removed(5), ["warning GAVE_WAY", "state WAITING"]);
 }
@@ -202,8 +202,8 @@ fn where_no_other_lease_can_be_had_the_former_one_stays_and_a_warning_says_what_
     assert_eq!(
         bench.texts.last().map(String::as_str),
         Some(
-            "the store refuses. A companion cannot be deleted and its lease stays in use, because no other lease can be \
-             had: this election has no leader until this is fixed or the process ends"
+            "the store refuses. A companion cannot be deleted and its lease stays in use because no other lease is \
+             available: this election has no leader until this is fixed or the process ends"
         )
     );
     let (outputs, took) = until_something_follows(&mut bench);
@@ -313,7 +313,7 @@ fn while_a_put_may_be_applied_nothing_is_proved_without_the_lease_that_it_names(
     let snapshot = bench.snapshot();
     assert_eq!(bench.read(snapshot), ["move 3 A1@10 C"]);
     assert_eq!(bench.remaining(), Some(T - M - secs(1)));
-    // A put that names a lease that is gone is refused as a whole, and so is every earlier one.
+    // A put that names a missing lease is refused as a whole, and so is every earlier put.
     assert_eq!(bench.failed(3, Failure::LeaseGone), ["share, not C", "keep alive A1 B"]);
     bench.prove(|snapshot| snapshot);
     assert_eq!(bench.remaining(), Some(T - M));
@@ -457,7 +457,7 @@ fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> 
     bench.read(snapshot)
 }
 
-/// A leader whose companion is on a lease of the former term, while its connection has one of the next.
+/// A leader whose companion is on a lease of the former raft term, while its connection has a lease of the next.
 fn renewing() -> Bench {
     let mut bench = Bench::leader();
     bench.next();

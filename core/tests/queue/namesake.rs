@@ -4,7 +4,7 @@ use incumbent_core::queue::{Input, Snapshot};
 
 use crate::harness::*;
 
-/// An expired lease is noticed this much later.
+/// How much later an expired lease is noticed.
 const EXPIRED: std::time::Duration = ms(500);
 
 /// A candidate that observed another one of ours with its name, created at revision 5.
@@ -14,7 +14,7 @@ fn observed() -> Bench {
     bench
 }
 
-/// Rounds that each show `change`, up to the last one before the namesake's lease has expired.
+/// Rounds that each show `change`, up to the last one before the other candidate's lease expires.
 fn rounds_of_a_lease(bench: &mut Bench, change: impl Fn(Snapshot) -> Snapshot) {
     let until = bench.now + T + EXPIRED;
     while bench.wake().is_some_and(|(_, wait)| bench.now + wait < until) {

@@ -80,7 +80,8 @@ fn a_read_of_another_raft_term_proves_nothing_and_the_round_is_repeated_at_once(
     snapshot.raft_term = 10;
     assert_eq!(bench.read(snapshot.clone()), ["keep alive A1 B"]);
     assert!(!bench.leads());
-    // A lagging member forwards a keep-alive and shows the older term once more; the round is repeated a little later.
+    // A lagging member forwards a keep-alive and shows the older raft term once more, so the round is repeated a little
+    // later.
     bench.kept_as(T, T, TERM);
     assert_eq!(bench.read(snapshot.clone()), NOTHING);
     assert_eq!(bench.wake().map(|(timer, _)| timer), Some(Timer::Round));

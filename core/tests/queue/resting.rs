@@ -8,8 +8,8 @@ use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
 
-/// Answers keep-alives and fails reads in this way until the place is left. Lists what follows the last read, and
-/// returns how long it took.
+/// Answers keep-alives and fails reads in this way until the candidate leaves its place. Lists what follows the last
+/// read, and returns how long it took.
 fn without_a_proof(bench: &mut Bench, failure: &Failure) -> (Vec<String>, Duration) {
     let began = bench.now;
     loop {
@@ -112,7 +112,7 @@ fn a_candidate_that_no_other_waits_for_rests_no_longer_than_the_worst_fail_over(
     while outputs.is_empty() {
         let asked = bench.next();
         let looks = ["read nothing and all"];
-        // When the worst fail-over is over, it only checks who claims the election.
+        // After the worst fail-over it only checks who claims the election.
         assert!(asked == looks || bench.not_granted_last(Failure::Busy) == looks);
         outputs = probe_reads(&mut bench, false);
     }

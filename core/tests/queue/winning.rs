@@ -56,7 +56,7 @@ fn a_win_by_a_read_has_the_deadline_of_the_keep_alives_before_it() {
     let snapshot = early.snapshot();
     early.read(snapshot);
     assert_eq!(deadline, early.campaign.lease().unwrap().deadline);
-    // The next round is due when it would have been, and extends it.
+    // The next round is due as usual, and extends the lease.
     assert_eq!(bench.next(), ["keep alive A1 B"]);
     bench.prove(|snapshot| snapshot);
     assert!(bench.campaign.lease().unwrap().deadline > deadline);
@@ -219,7 +219,7 @@ fn on_a_lease_of(raft_term: u64, companion: &mut Companion) {
 fn a_companion_whose_lease_is_of_the_raft_term_of_the_read_that_does_not_show_it_owes_nothing() {
     let mut bench = waiting_in_a_later_term();
     bench.next();
-    // It moved to a lease of this term.
+    // The companion moved to a lease of this raft term.
     bench.prove(|snapshot| {
         let mut snapshot = snapshot.ours(5, "other");
         on_a_lease_of(TERM + 1, &mut snapshot.companions[0]);
@@ -280,7 +280,7 @@ fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
     let mut bench = waiting_in_a_later_term();
     bench.give(Input::Watching { since: bench.now });
     assert_eq!(bench.kept(), ["read A1 and all"]);
-    // The read was answered before the release, but its answer comes after it.
+    // The store answered the read before the release, but the answer arrives after it.
     let before = bench.snapshot().ours(5, "other");
     bench.released(5);
     bench.read(before);

@@ -1,4 +1,4 @@
-//! *Error*, the cool-down, and messages that come meanwhile.
+//! *Error*, the cool-down, and messages that arrive meanwhile.
 
 use incumbent_core::reconcile::{Message, Settings, State, Timer};
 

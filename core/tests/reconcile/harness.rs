@@ -41,7 +41,7 @@ impl Bench {
         bench
     }
 
-    /// A reconciler that led, whose *end*, run 2, has failed: it runs again at once, as run 3.
+    /// A reconciler that led, and whose *end*, run 2, has failed and runs again at once, as run 3.
     pub fn mending() -> Self {
         let mut bench = Self::leader();
         bench.says(Message::NotLeader);

@@ -11,7 +11,7 @@ use incumbent_core::{Instant, Revision};
 
 use crate::harness::{Bench, INCARNATION, enter, foreign, ms, secs, unreachable};
 
-/// Two campaigns whose third read in a row failed: each wants a new connection.
+/// Two campaigns whose third read in a row failed, so each wants a new connection.
 fn two_that_fail(bench: &mut Bench) -> Vec<String> {
     bench.enter(2, "mail");
     bench.inspected(2);
@@ -65,7 +65,7 @@ fn renewals_by_the_second(leaders: u64) -> Vec<usize> {
     let mut bench = Bench::new();
     for id in 0..leaders {
         let campaign = enter(id, &format!("jobs-{id}"));
-        // Modulo a third of the lease, they differ as drawn numbers would.
+        // Modulo a third of the lease, they differ as random numbers would.
         let nonce = Nonce(u128::from(id) * 6_180_339_887);
         bench.give(Input::Enter(Box::new(Enter { nonce, ..campaign })));
     }

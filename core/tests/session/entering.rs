@@ -118,10 +118,10 @@ fn of_many_campaigns_as_many_ask_as_the_store_bears_at_first_and_the_next_when_t
     let mut bench = Bench::new();
     (1..=2_500).for_each(|id| drop(bench.enter(id, &format!("jobs-{id}"))));
     assert_eq!(asking(&bench.inspected(1)), 64);
-    // A quick answer frees its place and adds one.
+    // A quick answer frees its place and adds another.
     assert_eq!(asking(&bench.read(1, 1, foreign(4))), 2);
     assert_eq!(asking(&bench.read(1, 1, foreign(4))), 0, "an answer counts once");
-    // Nothing is known about the question of a campaign that leaves.
+    // The outcome of a question is unknown if its campaign leaves.
     assert_eq!(asking(&bench.command(2, Command::Close)), 0);
     assert_eq!(asking(&bench.read(2, 1, foreign(5))), 2);
 }

@@ -161,8 +161,8 @@ fn a_member_whose_group_assigns_nothing_says_after_the_worst_fail_over_what_it_s
     assert_eq!(bench.0.poll(), Output::WakeAt(None), "once");
 }
 
-/// What a campaign asks for while the store answers nothing: the driver ends each request at its limit, with an unknown
-/// outcome.
+/// The requests of a campaign while the store answers nothing: the driver ends each request at its limit, with an
+/// unknown outcome.
 struct Unanswered {
     bench: Bench,
     now: Instant,
@@ -177,7 +177,7 @@ impl Unanswered {
         loop {
             match self.bench.0.poll() {
                 Output::WakeAt(_) => break,
-                // The client unassigns by itself, and reports its membership whenever it likes.
+                // The client unassigns on its own, and reports its membership at any time.
                 Output::Ask { request: Request::Yield, .. } => {}
                 Output::Ask { request, limit, .. } => self.asked.push((self.now + limit, request)),
                 _ => {}
@@ -190,7 +190,7 @@ impl Unanswered {
         }
     }
 
-    /// Lets time pass; limits may be reached.
+    /// Lets time pass; requests may reach their limits.
     fn run_for(&mut self, span: Duration) {
         let until = self.now + span;
         while self.now < until {
@@ -235,7 +235,7 @@ fn kind_of(request: &Request) -> &'static str {
     }
 }
 
-/// The most requests of each kind that an owner of partition zero has under way, after these answers and then none for
+/// The most requests of each kind that an owner of partition zero has in flight, after these answers and then none for
 /// minutes.
 fn most_without_answers(answers: Vec<Answer>) -> [usize; KINDS.len()] {
     let mut all = Unanswered { bench: Bench::member(), now: NOW, asked: Vec::new(), most: BTreeMap::new() };

@@ -16,7 +16,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 const T: Duration = Duration::from_secs(30);
 const BIRTH: Incarnation = Incarnation(1_000);
-/// The first lease of the companions, and the next.
+/// The first lease of the companions, and the next one.
 const B: LeaseId = LeaseId::of_companions(2, 0xb);
 const C: LeaseId = LeaseId::of_companions(2, 0xc);
 const CREATED: Revision = Revision(10);
@@ -142,7 +142,7 @@ impl Bench {
         self.wrote(1, denied());
     }
 
-    /// A read whether its companion still exists is denied.
+    /// The read that checks whether its companion still exists is denied.
     fn reads_nothing(&mut self, id: CampaignId) {
         let Request::Read { read, .. } = self.newest(id) else { panic!("it reads nothing") };
         let Outcome::Failed(failure) = denied() else { panic!("it is denied") };
@@ -260,7 +260,7 @@ fn is_share(request: &Request) -> bool {
 /// The time limit of a request.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Leaders of as many elections, with nothing under way. Returns when their next rounds are due.
+/// Leaders of as many elections, with no requests in flight. Returns when their next rounds are due.
 fn leaders(count: CampaignId) -> (Bench, Instant) {
     let mut bench = Bench::empty();
     for id in 1..=count {
@@ -296,7 +296,7 @@ fn as_many_candidates_ask_as_have_a_place_and_the_next_when_one_is_answered() {
     let lease = bench.lease_asked_for(1);
     let granted = Answer::Granted { lease, result: Ok(T) };
     bench.answer(1, granted.clone());
-    // Its question for the companions' lease needs no place, and an answer in time lets one more request leave.
+    // Its request for the companions' lease needs no place, and an answer in time lets one more request be sent.
     assert!(is_share(&bench.newest(1)));
     assert_eq!(granting(&bench), 66);
     bench.answer(1, granted);
@@ -347,7 +347,7 @@ fn the_rounds_of_many_are_spread_over_a_third_of_the_lease_and_those_of_few_fall
             kept.iter().for_each(|id| bench.round(*id, B, CREATED));
             kept.len()
         };
-        // The first campaigns have few others with them at first.
+        // When the first campaigns enter, there are few others.
         (0..30).map(second).skip(20).collect::<Vec<_>>()
     };
     assert_eq!(by_the_second(63), [0, 0, 0, 0, 0, 0, 0, 0, 0, 63]);
@@ -361,7 +361,7 @@ fn as_many_rounds_leave_as_there_are_places_and_each_that_ends_lets_the_next_one
     // Rounds of campaigns that began among many were due earlier.
     let in_order: Vec<_> = (64..100).chain(1..64).collect();
     assert_eq!(kept_alive(&bench), in_order[..64]);
-    // The read takes the place of the keep-alives, and each answer in time lets one more request leave.
+    // The read takes the place of the keep-alives, and each answer in time lets one more request be sent.
     bench.round(64, B, CREATED);
     assert_eq!(kept_alive(&bench)[64..], in_order[64..67]);
 }

@@ -1,4 +1,4 @@
-//! Leases and events come out before the requests that follow from them.
+//! Leases and events are emitted before the requests that follow from them.
 
 use incumbent_core::Revision;
 use incumbent_core::record::{Attempt, Entry};

@@ -1,4 +1,4 @@
-//! Requests that find no place wait for their turn, and are made when it comes.
+//! Requests that find no place wait, and are made when their turn comes.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ fn applied(bench: &mut Bench, id: CampaignId, attempt: u64) -> Vec<String> {
     bench.give(Input::wrote(id, Attempt(attempt), Outcome::Applied { revision, incarnation: None }))
 }
 
-/// This many leaders on a store that accepts eight requests at a time. All acquired within the last second.
+/// This many leaders, all elected within the last second, on a store that accepts eight requests at a time.
 fn leaders(count: CampaignId) -> Bench {
     let mut bench = Bench::with_window(8);
     let mut outputs: VecDeque<String> = (1..=count).flat_map(|id| bench.enter(id, &election(id))).collect();
@@ -62,7 +62,7 @@ fn renewing(outputs: &[String]) -> Vec<CampaignId> {
     renewals.map(|output| output.split(' ').next().expect("a word").parse().expect("a number")).collect()
 }
 
-/// Answers the renewals of these campaigns, and returns what leaves in their places.
+/// Answers the renewals of these campaigns, and returns the requests that take their places.
 fn answered(bench: &mut Bench, ids: &[CampaignId]) -> Vec<String> {
     ids.iter()
         .flat_map(|id| applied(bench, *id, 2))
@@ -94,7 +94,7 @@ fn a_lease_counts_from_when_its_renewal_left_and_not_from_when_it_was_due() {
     assert_eq!(lease.deadline, (left + LEASE).before(campaign.margin()));
 }
 
-/// Twelve leaders whose renewals are due, and wait or are under way; campaign 13 has been reading its key for a second.
+/// Twelve leaders whose renewals are due, waiting or in flight; campaign 13 has been reading its key for a second.
 fn with_a_candidate() -> (Bench, Vec<String>) {
     let mut bench = leaders(12);
     bench.after(ms(9_000));

@@ -1,4 +1,4 @@
-//! A vacancy that lasts: a candidate reports once what it waits for, and never while it sees a leader.
+//! A long vacancy: a candidate reports once what it waits for, and never while it sees a leader.
 
 use incumbent_core::campaign::{Event, Warning};
 use incumbent_core::candidacy::{Obstacle, Waiting};
@@ -51,7 +51,7 @@ fn no_leader(warnings: &[Warning]) -> Vec<&Obstacle> {
     found
 }
 
-/// A record of another candidate that has led for that long, or has not reported its win.
+/// A record of another candidate, which has led for that long or has not reported its win.
 fn held(revision: u64, led_for: Option<u64>) -> Entry {
     let Entry::Live(mut record) = foreign(revision) else { unreachable!() };
     let token = Token { incarnation: Incarnation(1), sequence: Revision(revision) };

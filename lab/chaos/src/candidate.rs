@@ -17,7 +17,7 @@ use crate::log::{Line, Log, Nanos, Reading};
 
 /// The greatest age of a leader's last logged answer.
 const REPEAT: Duration = Duration::from_millis(20);
-/// The delay of a round of questions that shows that the process was stopped or starved.
+/// If a round of questions is delayed by this much, the process was stopped or starved.
 const STALL: Nanos = 80_000_000;
 
 /// Takes part as the child of the process `parent`.
@@ -31,7 +31,7 @@ pub(crate) fn run(parent: u32) -> Result<()> {
     served.map_err(|failed| anyhow!("{} {:?}", failed.message, failed.causes))
 }
 
-/// Logs everything, and prints the reports for the controller.
+/// Logs everything, and also prints reports for the controller.
 #[derive(Clone)]
 struct Logs {
     log: Arc<Log>,
@@ -79,7 +79,7 @@ struct Logged {
     last: Option<Reading>,
     /// The time of the newest logged reading.
     written: Option<Instant>,
-    /// True if that was the last reading.
+    /// True if that reading was the last one.
     wrote_last: bool,
 }
 

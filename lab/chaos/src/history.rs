@@ -151,7 +151,7 @@ impl History {
         for life in &self.lives {
             let mut leads = BTreeMap::new();
             for line in &life.lines {
-                // Only answers that differ from the one before.
+                // Includes only answers that differ from the previous one.
                 if let Line::Answer { key, reading } = line {
                     let token = reading.leads.map(|held| held.token);
                     if leads.insert(key.clone(), token) == Some(token) {

@@ -17,8 +17,8 @@ pub(crate) enum Touch {
     Key,
     /// A candidate of other software: only its election may notice.
     Foreign,
-    /// One server of three for the fault's duration, or one after the other: a lease that survives the failure of one
-    /// server continues.
+    /// One server of three for the fault's duration, or each in turn: a lease that survives the failure of one server
+    /// continues.
     Server,
     /// The only server, or two of three: no client can write while it lasts.
     Store,
@@ -104,7 +104,7 @@ impl Kind {
             }
     }
 
-    /// The store whose fault it is, if the other store has no such fault, or has it under another name.
+    /// The only store with this fault, if the other store lacks it or has it under another name.
     fn only_in(self) -> Option<StoreKind> {
         use Kind::{
             CutFromMember, IsolateRaftLeader, KillRaftLeader, PauseRaftLeader, Revoke, SeparateMembers,

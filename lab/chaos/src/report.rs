@@ -102,7 +102,7 @@ impl Report {
     }
 }
 
-/// The first violations; a defect can show in every answer.
+/// Only the first violations, because a defect can show in every answer.
 fn listed(violations: &[Violation]) -> Vec<String> {
     let shown = violations.iter().take(LISTED).map(|one| format!("{}: {}", one.rule, one.what));
     let more = violations.len().saturating_sub(LISTED);

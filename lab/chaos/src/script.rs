@@ -1,4 +1,4 @@
-//! The order of faults: drawn from a seed, and from nothing else.
+//! The order of faults, which depends only on a seed.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) struct Script {
     /// Every kind; a kill comes more often, because it is timed.
     rotation: Rotation<Kind>,
     aims: Vec<usize>,
-    /// The aims whose bucket allows a purge: a bucket without markers rightly refuses it.
+    /// The elections whose bucket allows a purge; a bucket without markers rightly refuses one.
     purgeable: Vec<usize>,
     /// The elections that other software takes part in.
     mixed: Vec<usize>,
@@ -108,8 +108,8 @@ impl Iterator for Script {
         } else if self.step.is_multiple_of(PAIRS) {
             faults.extend(self.companion(kind));
         }
-        // The leader is blinded before the key is changed; and an operator that finds the store gone would wait until
-        // it is back.
+        // Excluded, because the leader is blinded before the key is changed, and because an operator that finds the
+        // store gone would wait until it is back.
         faults.sort_by_key(|fault| (fault.kind.is_of_servers(), fault.kind.touch() == Touch::Key));
         Some(Step { pause, faults })
     }

@@ -120,7 +120,7 @@ fn every_scenario_is_played_on_a_server_and_most_everywhere() {
     }
     let all = files().unwrap().len();
     assert!(all >= 40, "{all}");
-    // No harness makes another process write for a group, or stops its broker: stores/kafka/tests/kafka has such faults.
+    // No harness makes another process write for a group, or stops its broker; stores/kafka/tests/kafka has such faults.
     let least = |kind| if kind == StoreKind::Kafka { all * 8 } else { all * 9 };
     assert!(played.iter().all(|(kind, count)| count * 10 >= least(*kind)), "of {all}: {played:?}");
 }

@@ -47,7 +47,7 @@ impl Harness {
         assert!(reply["error"].as_str().unwrap().contains(why), "{reply}");
     }
 
-    /// Ends its requests, and so ends it.
+    /// Ends its requests, which ends the program.
     fn end(mut self) {
         drop(self.requests);
         assert!(self.child.wait().unwrap().success());

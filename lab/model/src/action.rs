@@ -71,7 +71,7 @@ pub(crate) fn enabled<S: Store>(world: &World<S>, state: &State<S>, actions: &mu
 }
 
 /// Lists what can happen to a candidate whose requests are served in order, and to its first request. Returns true if
-/// none of that has to happen before time passes.
+/// time may pass before any of that.
 pub(crate) fn of_candidate<S: Store>(
     state: &State<S>,
     place: usize,
@@ -95,7 +95,7 @@ pub(crate) fn of_candidate<S: Store>(
     if wakes {
         actions.push(Action::Wake(place));
     }
-    // A stop between two ticks only matters if it delays something.
+    // A stop between two ticks matters only if it delays something.
     if left.has(Fault::Pause) && runs && (due || !node.requests.is_empty()) {
         actions.push(Action::Pause(place));
     }
@@ -117,7 +117,7 @@ pub(crate) fn of_term<S: Store>(state: &State<S>, place: usize, actions: &mut Ve
     }
 }
 
-/// Lists the next tick of time, unless something has to happen first. Stopped processes continue only then.
+/// Lists the next tick of time, unless something has to happen first. Stopped processes continue only at a tick.
 pub(crate) fn of_time<S: Store>(state: &State<S>, at_rest: bool, actions: &mut Vec<ActionOf<S>>) {
     if at_rest {
         actions.push(Action::Pass(state.now + 1));
@@ -126,8 +126,8 @@ pub(crate) fn of_time<S: Store>(state: &State<S>, at_rest: bool, actions: &mut V
     }
 }
 
-/// The next action while a candidate enters whose requests are served in order: the ordinary one; otherwise time passes
-/// until the first candidate leads and each other one waits.
+/// The next action while a candidate enters whose requests are served in order: the ordinary action; otherwise time
+/// passes until the first candidate leads and all others wait.
 pub(crate) fn opening<S: Store>(
     world: &World<S>,
     state: &State<S>,

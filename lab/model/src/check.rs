@@ -13,7 +13,7 @@ use crate::step::{begin, step};
 use crate::store::{ActionOf, Store};
 use crate::world::World;
 
-/// What was found in a world.
+/// The findings about a world.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// The number of states reached, counting repeats.
@@ -49,7 +49,7 @@ pub fn check<S: Store>(world: &World<S>) -> Findings {
     S::explore(world, None)
 }
 
-/// The same, up to `most` states: for rules that are broken on purpose, with which a world may have no end in sight.
+/// The same, up to `most` states, for rules that are broken on purpose, with which a world may never end.
 pub fn check_up_to<S: Store>(world: &World<S>, most: usize) -> Findings {
     S::explore(world, Some(most))
 }
@@ -85,7 +85,7 @@ pub(crate) fn explore<S: Store>(world: &World<S>, most: Option<usize>) -> Findin
     }
 }
 
-/// A world as a model for `stateright` to explore, and the findings about it other than properties.
+/// A world as a model for `stateright` to explore, and the findings besides properties.
 struct Small<S: Store> {
     world: World<S>,
     found: Arc<Found>,

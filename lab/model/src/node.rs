@@ -12,7 +12,7 @@ use crate::clock::Tick;
 use crate::state::hasher;
 use crate::store::{InputOf, Store};
 
-/// A candidate, or the place of an absent one, with what its process has on this store.
+/// A candidate, or an empty slot for one, with the state of its process on this store.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<S: Store> {
     /// `None` if its process has ended or has not begun.

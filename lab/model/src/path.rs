@@ -45,7 +45,7 @@ pub(crate) fn render<S: Store>(world: &World<S>, path: Path<State<S>, ActionOf<S
     (property, text)
 }
 
-/// Of several wake-ups that a candidate asks for, keeps only the last.
+/// Keeps only the last of several wake-ups that a candidate requests.
 fn only_the_last_waits(came: &mut Vec<String>) {
     let waits = |line: &str| line.split_once(" waits until ").map(|(who, _)| who.to_owned());
     for place in (0..came.len()).rev() {

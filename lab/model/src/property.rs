@@ -122,8 +122,7 @@ pub(crate) struct Broken {
     pub(crate) says: String,
 }
 
-/// I1. Leadership begins only with an input, and can only end between two inputs. So a check after each input covers
-/// every instant.
+/// I1. Between two inputs leadership can end but not begin, so a check after each input covers every instant.
 pub(crate) fn one_leader<S: Store>(world: &World<S>, state: &State<S>) -> Result<(), String> {
     let mut leaders = state.leaders(world);
     match (leaders.next(), leaders.next()) {

@@ -32,7 +32,7 @@ pub struct State<S: Store> {
 }
 
 impl<S: Store> State<S> {
-    /// A world at its beginning, without candidates, faults or an end.
+    /// A world at its beginning, without candidates or faults.
     pub(crate) fn empty(world: &World<S>) -> Self {
         Self {
             now: 0,

@@ -1,4 +1,4 @@
-//! What each action does: the part that is the same on every store.
+//! The effect of each action: the part that is the same on every store.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

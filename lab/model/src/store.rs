@@ -1,4 +1,4 @@
-//! What a store, and the rule by which candidates lead on it, add to a small world.
+//! The parts of a small world that depend on its store and on the rule by which candidates lead.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -47,7 +47,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     type Action: Copy + Debug + PartialEq;
     /// A request that waits for the store, if a candidate's requests do not overtake each other.
     type Request: Clone + Debug + Send + Sync;
-    /// What a candidate's process has only on this store.
+    /// The state of a candidate's process that only this store has.
     type Process: Clone + Debug + Default + Hash + Send + Sync;
     /// What an input proves to a candidate.
     type Proof: Default;
@@ -68,7 +68,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     // ---- what can happen next ----
 
-    /// Lists it, the most ordinary first.
+    /// Lists the actions that can happen next, the most ordinary first.
     fn enabled(world: &World<Self>, state: &State<Self>, actions: &mut Vec<ActionOf<Self>>);
     /// Which fault an action is, if any.
     fn costs(action: Self::Action) -> Option<Fault>;
@@ -84,7 +84,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     fn act(step: &mut Step<'_, Self>, action: Self::Action);
     /// A candidate enters, as a new process.
     fn enter(step: &mut Step<'_, Self>, place: usize);
-    /// The action is over: time passed, or something else happened.
+    /// The action is complete: time passed, or something else happened.
     fn acted(_step: &mut Step<'_, Self>, _passed: bool) {}
     /// A process has ended.
     fn ended(_step: &mut Step<'_, Self>, _place: usize) {}
@@ -108,7 +108,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     }
     /// It has received the input, and all outputs are carried out.
     fn heard(_step: &mut Step<'_, Self>, _place: usize, _proof: &Self::Proof) {}
-    /// It asks for something, which may be answered at once.
+    /// It makes a request, which may be answered at once.
     fn asks(
         step: &mut Step<'_, Self>,
         place: usize,

@@ -60,7 +60,7 @@ impl<S: Store> World<S> {
         S::PROPERTIES
     }
 
-    /// This world with a part of the rule taken away, by showing the candidates something other than the truth.
+    /// This world with a part of the rule taken away, by showing the candidates false states.
     #[must_use]
     pub fn without(mut self, part: S::Part) -> Self {
         self.without = Some(part);
@@ -109,7 +109,7 @@ pub enum Fault {
     HandOver,
     /// A candidate is closed.
     Close,
-    /// The store, or the topic, is deleted and made again.
+    /// The store or the topic is deleted and recreated.
     Recreate,
     /// From some time on, a candidate's inspections or reads are denied.
     Deny,
@@ -123,7 +123,7 @@ pub enum Fault {
     Move,
     /// The coordinator removes a member at once: the session or rebalance timeout ran out, or an operator did it.
     Remove,
-    /// Another process takes an owner's place under the same static id, in the same generation.
+    /// Another process replaces an owner under the same static id, in the same generation.
     Replace,
     /// A rebalance revokes the partition.
     Rebalance,

@@ -36,7 +36,7 @@ impl Finding {
         Self { caught: self.caught || seen.is_some(), model: seen.unwrap_or_default(), ..self }
     }
 
-    /// Returns true if the finding is as it should be: a broken rule is noticed, and without one nothing is.
+    /// Returns true if the finding is as expected: a broken rule is noticed, and the control is not.
     pub(crate) fn is_well(&self) -> bool {
         self.caught != (self.name == NONE)
     }

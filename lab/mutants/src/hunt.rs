@@ -45,7 +45,8 @@ const QUEUE: &str = "core/src/queue/";
 /// The part of the core reached only by Kafka and the model checker's worlds of consumer groups.
 const INDUCTION: &str = "core/src/induction/";
 
-/// Selections of few faults, which find mutants that need two of them in a row. None is made for one mutant.
+/// Selections of few faults, which find mutants that need two of them in a row. No selection is made for a single
+/// mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
     ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::SilentWatch]),
     ("partitions", &[Kind::Cut, Kind::CutRequests, Kind::CutReplies, Kind::Queue]),
@@ -123,7 +124,7 @@ impl Hunt {
             };
             return self.simulate(mutant, None).and_in_the_model(seen);
         }
-        // If the page lists where it was noticed, it usually is again; if not, the other checks come first.
+        // If the page lists where it was noticed, that usually happens again; otherwise the other checks come first.
         let row = mutant.map(page::noticed).unwrap_or_default();
         let listed = self.choices(mutant).find(|choice| place(choice) == row.place);
         let seeds = if listed.is_some() { self.blind.min(FIRST) } else { 0 };
@@ -191,7 +192,7 @@ impl Hunt {
             runs += 1;
             let Some(violation) = run(&choice).violation else { continue };
             if violation.invariant == PANIC {
-                // Not a verdict: not every build has the core's own assertions.
+                // This is not a verdict, because not every build has the core's own assertions.
                 instead = format!("panic, {}", place(&choice));
                 continue;
             }
@@ -234,7 +235,7 @@ fn explore_key(first: Option<&str>) -> Option<String> {
     worlds.truncate(WORLDS);
     let first = first.map(String::from);
     let (sender, receiver) = mpsc::channel();
-    // The thread ends with the process at the latest.
+    // The thread ends at the latest with the process.
     thread::spawn(move || sender.send(explore(worlds, first.as_deref())));
     // A broken core that never settles sends no further state.
     receiver.recv_timeout(TIME_LIMIT).ok().flatten()

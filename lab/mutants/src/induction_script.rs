@@ -82,7 +82,8 @@ fn a_lost_assignment() -> bool {
     !owner.leads()
 }
 
-/// It gives way, and rests twice as long the second time: others are in the group, although it reads nothing of them.
+/// It gives way, and rests twice as long the second time: others are in the group, although it reads none of their
+/// records.
 fn a_topic_that_may_not_be_written() -> bool {
     let mut owner = Owner::new();
     let [first, second] = [(); 2].map(|()| {
@@ -212,7 +213,7 @@ struct Owner {
     wakes: Option<Instant>,
     /// The record of the newest commit that will be answered.
     committed: Option<Attempt>,
-    /// What will be answered about the group: its members, and whether it was left.
+    /// The answers about the group: its members, and whether the candidate left it.
     counts: bool,
     leaves: bool,
     joins: bool,
@@ -264,8 +265,8 @@ impl Owner {
         }
     }
 
-    /// Continues in a group with another member, until it has left the group and joins again. Returns how long it was
-    /// away.
+    /// Continues in a group with another member until the candidate has left the group and joined again. Returns how
+    /// long it was away.
     fn rests(&mut self, brokers: &dyn Fn(&mut Self)) -> Duration {
         let (begun, mut left) = (self.now, None);
         self.joins = false;
@@ -299,7 +300,7 @@ impl Owner {
         self.published.take().expect("a claim")
     }
 
-    /// Five seconds pass, in which everything that it publishes is proved.
+    /// Five seconds pass, in which every published record is proved.
     fn renews_for_a_lease(&mut self) {
         for _ in 0..5 {
             self.now = self.now + Duration::from_secs(1);

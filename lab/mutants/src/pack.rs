@@ -80,7 +80,7 @@ pub(crate) fn alone(mutant: Option<&Mutant>) -> Result<Command> {
     Ok(command)
 }
 
-/// Returns true if it ends in time.
+/// Returns true if the process ends in time.
 fn ends(child: &mut Child) -> Result<bool> {
     let until = Instant::now() + TIME_LIMIT;
     while Instant::now() < until {

@@ -44,7 +44,7 @@ pub(crate) fn play() -> Option<String> {
     broken(SCRIPTS)
 }
 
-/// No lease is accepted that could not be compared with the shortest.
+/// A lease that could not be compared with the shortest is never accepted.
 fn a_shortest_lease_that_is_not_known() -> bool {
     campaign(Server { shortest: None }, Instant::ZERO).is_none()
 }
@@ -65,7 +65,7 @@ fn a_companion_that_moves() -> bool {
     let first = given(&mut campaign, at(1), Input::Told(Told::Move { from: COMPANIONS, to: MOVED_TO }));
     let put = round(&mut campaign, at(1), &first, COMPANIONS, true);
     let proven = deadline(&campaign);
-    // The session's time limit; whether it was applied is unknown.
+    // The session's time limit has passed; it is unknown whether the transaction was applied.
     given(&mut campaign, at(3), Input::Tick);
     let again = given(&mut campaign, at(15), Input::Tick);
     let unproven = round(&mut campaign, at(15), &again, COMPANIONS, false);
@@ -269,8 +269,8 @@ fn keep_alives_that_are_late() -> bool {
     wins && deadline == Some((at(10) + LEASE).before(campaign.margin()))
 }
 
-/// Of the rounds of 65 leaders, 64 find a place, and first those of the two leaders that came when there were many,
-/// which are spread. A later one leaves before candidates that have waited to enter.
+/// 64 rounds of 65 leaders find a place, first those of the two leaders that entered when there were already many,
+/// whose rounds are spread. A later one leaves before candidates that have waited to enter.
 fn rounds_in_a_window() -> bool {
     let at = |tenths: u64| Instant::ZERO + Duration::from_millis(3_600_000 + tenths * 100);
     let mut session = Session::<Queue>::new(SERVER);
@@ -289,7 +289,7 @@ fn rounds_in_a_window() -> bool {
     let last = answered(&mut session, at(100), rounds[..1].to_vec());
     // Some of them find a place.
     let waiting = (66..=70).filter(|id| entered(&mut session, *id, at(101)).is_empty()).count();
-    // Each leader that has no round under way begins one.
+    // Each leader without a round in progress begins one.
     let begun = asked(&mut session, at(102), session::Input::Watching { number: 1 });
     let next = answered(&mut session, at(102), rounds[1..2].to_vec());
     let first = next.iter().find(|(_, request)| !matches!(request, Request::Read { .. }));
@@ -300,7 +300,7 @@ fn rounds_in_a_window() -> bool {
             .is_some_and(|(id, request)| *id == rounds[0].0 && matches!(request, Request::KeepAlive { .. }))
 }
 
-/// What a session asks for after an input.
+/// A session's requests after an input.
 fn asked(
     session: &mut Session<Queue>,
     now: Instant,
@@ -358,7 +358,7 @@ fn answered(
     answers.flat_map(|input| asked(session, now, input)).collect()
 }
 
-/// What the campaign asks for after an input.
+/// The campaign's requests after an input.
 fn given(campaign: &mut Campaign, now: Instant, input: Input) -> Vec<Request> {
     // The script answers only what was asked; a panic is not a verdict.
     campaign.handle(now, input).expect("it keeps the contract");

@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(90);
 const INCARNATION: Incarnation = Incarnation(7);
 const ME: Nonce = Nonce(0xa);
 
-/// The name, and whether the rules hold in it.
+/// The name of a script, and whether the rules hold in it.
 pub(crate) type Script = (&'static str, fn() -> bool);
 
 const SCRIPTS: &[Script] = &[
@@ -257,7 +257,7 @@ fn stated_lease(outputs: &[Output]) -> Option<Duration> {
     })
 }
 
-/// The report, if any, that the store went back; true if that bars the candidate.
+/// The report, if any, that the store went back; true if the candidate is barred because of it.
 fn barred(outputs: &[Output]) -> Option<bool> {
     outputs.iter().find_map(|output| match output {
         Output::Event(Event::Warning(Warning::StoreReset { barred, .. })) => Some(*barred),

@@ -17,9 +17,9 @@ const ANSWER: Duration = Duration::from_millis(20);
 /// The number of requests that the store accepts at a time.
 const WINDOW: u64 = 8;
 
-/// A session with a thousand elections gets a tenth of its processor, or a store that is slower than it renews: it
-/// keeps all of them, over one connection. With half of that it keeps as many as there is time for, and soon leads all
-/// again afterwards.
+/// A session with a thousand elections gets a tenth of its processor, or a store slower than its renewals: it keeps all
+/// of them, over one connection. With half of that it keeps as many as it has time for, and soon leads all again
+/// afterwards.
 pub(crate) fn little_time() -> bool {
     let little = Overload {
         elections: 1_000,

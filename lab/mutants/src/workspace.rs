@@ -69,7 +69,7 @@ fn write(folder: &Path) -> Result<()> {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         fs::write(&place, text).with_context(|| format!("cannot write {}", place.display()))?;
     }
-    // A source that was deleted in the repository would be harmless here, but confuse readers.
+    // A source that was deleted in the repository would do no harm here, but confuse readers.
     for package in PACKAGES {
         for path in sources(folder, package)? {
             if !files.contains_key(&path) {

@@ -29,7 +29,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// All of them in one election.
+/// All of the processes in one election.
 fn one(processes: usize) -> Vec<Figure> {
     eprintln!("{processes} processes, one election");
     let fleet = Fleet::run(processes, Elections::One, SEED).expect("one leads and all others wait");

@@ -6,7 +6,7 @@ use incumbent_core::Instant;
 
 const MILLION: i128 = 1_000_000;
 
-/// The world's time when a run begins. It leaves room for clocks to differ in both directions.
+/// The world's time when a run begins. It is large enough for clocks to differ in both directions.
 pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
 
 /// A clock that runs at a constant rate until another rate is set.

@@ -1,8 +1,8 @@
 //! Many processes with one candidate each on one bucket, without faults except crashes: what they ask of the store and
 //! what it sends them, when all start, at rest, and after the leader's crash.
 //!
-//! The store answers at once, after about a millisecond on the network, however much it is asked. So these are the
-//! requests that a real store has to handle, not the time it needs for them.
+//! The store answers at once, after about a millisecond on the network, however much it is asked. So this counts the
+//! requests that a real store has to handle, not the time that it needs for them.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::setting::Setting;
 const CANDIDATE: CampaignId = 1;
 /// The lease: the default on NATS.
 const LEASE: Duration = Duration::from_secs(30);
-/// The time by which a server of 2.11 or newer removes a record late, as `stores/nats/src` has it.
+/// How late a server of 2.11 or newer removes a record, as in `stores/nats/src`.
 const GRANULARITY: Duration = Duration::from_millis(350);
 /// All processes start within this time.
 const STARTS: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ const SPAN: Duration = Duration::from_millis(100);
 /// The time after a leader was found for which requests are still counted.
 const AFTER: Duration = Duration::from_secs(5);
 
-/// The way in which the candidates of many processes are spread over elections.
+/// How the candidates of many processes are spread over elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elections {
     /// All are candidates of one election.
@@ -43,7 +43,7 @@ pub enum Elections {
     Each,
 }
 
-/// What processes asked of the store in some time, and what it sent them.
+/// The requests of processes to the store in some time, and what it sent them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// Writes that were applied.
@@ -69,7 +69,7 @@ impl Demand {
     }
 }
 
-/// What processes asked of the store.
+/// The requests of processes to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fleet {
     /// From the start of the first process until all led or waited for a leader.
@@ -103,7 +103,7 @@ impl Fleet {
         let mut world = World::new(processes, elections, seed);
         world.until("all to lead or wait", |world| world.settled == processes)?;
         let start = world.counted();
-        // The effects of the last ones are over.
+        // The effects of the last requests are over.
         world.run_for(AFTER);
         world.counted();
         world.run_for(Self::RESTED);
@@ -132,7 +132,7 @@ struct Process {
     session: Option<Session>,
     election: usize,
     wakes: Instant,
-    /// The store's latest message is under way until then, so that none overtakes another.
+    /// The store's latest message is in flight until then, so that none overtakes another.
     receives: Instant,
     /// The present watch.
     watch: u64,
@@ -158,7 +158,7 @@ struct World {
     /// The number of processes that lead or wait for a leader.
     settled: usize,
     demand: Demand,
-    /// The present span, and the requests in it.
+    /// The current span, and the requests in it.
     span: (u128, u64),
 }
 
@@ -210,7 +210,7 @@ impl World {
         self.now = end;
     }
 
-    /// What was counted since the last call.
+    /// The counts since the last call.
     fn counted(&mut self) -> Demand {
         self.span = (0, 0);
         std::mem::take(&mut self.demand)
@@ -232,7 +232,7 @@ impl World {
         Ok(FailOver { demand: self.counted(), took })
     }
 
-    /// Does what comes next, unless that is after `end`. Returns whether there was anything.
+    /// Handles the next event, unless it is after `end`. Returns whether there was one.
     fn step(&mut self, end: Instant) -> bool {
         let Some((at, event)) = self.queue.take() else { return false };
         if at > end {
@@ -440,7 +440,8 @@ mod tests {
     fn after_the_first_crash_fewer_try_to_lead_at_once() {
         let fleet = Fleet::run(1_000, Elections::One, 1).unwrap();
         let tries: Vec<_> = fleet.fail_overs.iter().map(|fail_over| fail_over.demand.refused).collect();
-        // All at once, because none knows of another; then over a span that grows with each race that they lose.
+        // Candidates acquire all at once, because none knows of another; then over a span that grows with each race
+        // that they lose.
         assert_eq!(tries[0], 998);
         assert!(tries[1] < 500 && tries[2..].iter().all(|tries| *tries < 300), "{tries:?}");
     }

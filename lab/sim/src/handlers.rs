@@ -1,4 +1,4 @@
-//! Candidates whose handlers take their time, fail and hang, in a small world of their own.
+//! Candidates whose handlers are slow, fail and hang, in a small separate world.
 //!
 //! Each candidate runs a [`incumbent_core::reconcile::Reconciler`]. The election is an ideal one: a lease given to one
 //! of the candidates. Handlers, renewals, operators and the system fail. Then comes a quiet time without faults, in
@@ -66,11 +66,11 @@ enum Scheduled {
     Tick(usize),
     /// A handler returns.
     Returns { index: usize, run: RunId, succeeded: bool },
-    /// The holder renews its lease, or cannot.
+    /// The holder renews its lease, or fails to.
     Renews { index: usize, term: u64 },
-    /// The lease of a term is over.
+    /// The lease of a term has run out.
     Expires { index: usize, term: u64 },
-    /// The drain of a term is over.
+    /// The drain of a term has ended.
     Drained { index: usize, term: u64 },
     /// One of the candidates acquires the lease.
     Acquire,
@@ -92,7 +92,7 @@ struct Node {
     lease: Instant,
     overdue: bool,
     failed_ends: u32,
-    /// Its present error began with a failed *end*.
+    /// Its current error began with a failed *end*.
     failed_by_end: bool,
     sent_in_error: u32,
     /// The next tick.
@@ -104,7 +104,7 @@ struct Held {
     term: u64,
     leaves: bool,
     cut_off: bool,
-    /// Its drain is over, so it is no longer renewed.
+    /// Its drain has ended, so it is no longer renewed.
     is_over: bool,
 }
 
@@ -287,14 +287,14 @@ impl World {
 
     fn returns(&mut self, index: usize, run: RunId, succeeded: bool) -> Result<(), String> {
         let node = &mut self.nodes[index];
-        // A stopped handler has already returned; so has one of a former process.
+        // A stopped handler has already returned, as has any handler of a former process.
         let Some((_, handler)) = node.running.take_if(|running| running.0 == run) else {
             return Ok(());
         };
         self.handled.failed += u64::from(!succeeded);
         match handler {
             Handler::Begin if succeeded => self.handled.begun += 1,
-            // It may have done any part of its work.
+            // The handler may have done any part of its work.
             Handler::Begin => {}
             Handler::End if succeeded => {
                 self.handled.ended += 1;
@@ -349,7 +349,7 @@ impl World {
                 if let Some(held) = self.held.as_mut().filter(|held| held.holder == index && !held.leaves) {
                     held.leaves = true;
                     let term = held.term;
-                    // Without begun work there is nothing to wait for.
+                    // If no work was begun, there is nothing to wait for.
                     let wait = if self.nodes[index].works { DRAIN } else { Duration::ZERO };
                     self.after(wait, Scheduled::Drained { index, term });
                 }
@@ -373,7 +373,7 @@ impl World {
                 node.gave_up = true;
                 node.in_race = false;
                 self.handled.gave_up += 1;
-                // The run that was itself the error is not counted.
+                // The run that caused the error is not counted.
                 let runs =
                     if node.failed_by_end { self.settings.retries + 1 } else { self.settings.retries.max(1) };
                 must(gave_up.failed == runs && node.failed_ends == runs, || gave_up.to_string())?;
@@ -427,7 +427,7 @@ impl World {
             Event::Resumed { dropped } => {
                 self.handled.dropped += u64::from(dropped);
                 let sent = std::mem::take(&mut node.sent_in_error);
-                // In addition, one may have waited for the handler that failed.
+                // In addition, one message may have waited for the handler that failed.
                 must(dropped == sent || dropped == sent + 1, || format!("{dropped} dropped of {sent}"))?;
             }
             Event::State(State::Error) => {

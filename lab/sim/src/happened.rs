@@ -10,7 +10,7 @@ use crate::plan::{CLOCK_STEP, Plan};
 
 #[derive(Debug)]
 pub(crate) struct Happened {
-    /// When each kind was last active; without end while it is active.
+    /// Until when each kind was last active; unlimited while it is active.
     last: [Option<Instant>; Kind::ALL.len()],
     /// The longest maximum age that the bucket had.
     longest_age: Duration,
@@ -24,7 +24,8 @@ impl Happened {
         Self { last: [None; Kind::ALL.len()], longest_age: plan.max_age, stepped: Duration::ZERO }
     }
 
-    /// Assumes that everything that may happen does, to the end, for a bound that holds in every run of the plan.
+    /// Assumes that everything that may happen does happen, until the end, for a bound that holds in every run of the
+    /// plan.
     pub(crate) fn most(plan: &Plan) -> Self {
         let mut all = Self::new(plan);
         plan.kinds.iter().for_each(|kind| all.begins(*kind));

@@ -8,11 +8,11 @@ use std::str::FromStr;
 pub enum Promise {
     /// Everything.
     Full,
-    /// Everything, if every candidate watched without a gap; otherwise, for one lease, only the order of tokens.
+    /// Everything, if every candidate watched without a gap; otherwise only the order of tokens, for one lease.
     Watching,
     /// Fencing tokens still order the terms; two may believe that they lead.
     Tokens,
-    /// Only the rules that a campaign keeps on its own.
+    /// Only the rules that each campaign keeps by itself.
     Nothing,
 }
 
@@ -84,7 +84,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $says,)* }
             }
 
-            /// What is promised in spite of it.
+            /// The promise that holds in spite of it.
             pub const fn promise(self) -> Promise {
                 match self { $(Self::$kind => Promise::$promise,)* }
             }
@@ -172,13 +172,13 @@ impl Kind {
             && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate | Self::RaiseAge)
     }
 
-    /// Whether a seed has it only if it is named. One candidate has it for good, so it would get in the way of other
+    /// Whether a seed has it only if it is named. It affects one candidate permanently, and would interfere with other
     /// faults.
     pub const fn is_drawn_by_name_alone(self) -> bool {
         matches!(self, Self::NoProof)
     }
 
-    /// Whether an etcd lease may be, or look, older than the raft term after it: the store elects a leader, another
+    /// Whether an etcd lease may afterwards be, or look, older than the raft term: the store elects a leader, another
     /// store has its own terms, or a member answers with an older term.
     pub(crate) const fn ages_leases(self) -> bool {
         matches!(
@@ -236,7 +236,7 @@ impl Kind {
         }
     }
 
-    /// Whether only the order of tokens, or a campaign's own rules, are promised under it.
+    /// Whether it leaves only the promise of the order of tokens, or of a campaign's own rules.
     pub const fn breaks_an_assumption(self) -> bool {
         matches!(self.promise(), Promise::Tokens | Promise::Nothing)
     }

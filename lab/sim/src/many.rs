@@ -75,7 +75,7 @@ fn run_each(
             });
         }
         drop(sender);
-        // They end in any order, but count in the order of the seeds.
+        // Runs end in any order, but count in the order of their seeds.
         let mut early: BTreeMap<u64, Outcome> = BTreeMap::new();
         let mut next = Some(seeds.first);
         for (seed, outcome) in outcomes {
@@ -95,7 +95,7 @@ fn run_each(
     summary
 }
 
-/// The seeds that wait for their run.
+/// The seeds that have not been run yet.
 struct SeedQueue {
     first: u64,
     taken: AtomicU64,

@@ -24,7 +24,7 @@ pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     Ends { node: usize },
     /// A campaign is about to handle an input; its clock reads `clock`.
     Input { node: usize, clock: Instant, input: &'a Input<R::Answer, R::Shown, R::Told> },
-    /// The campaign has handled it. `until` is the world's time at which its `is_leader` becomes false.
+    /// The campaign has handled the input. `until` is the world's time at which its `is_leader` becomes false.
     Handled { node: usize, clock: Instant, campaign: &'a Candidacy<R>, until: Option<Instant> },
     /// The campaign emits an output.
     Output { node: usize, campaign: &'a Candidacy<R>, output: &'a Output<R::Request, R::Timer, R::Tell> },
@@ -45,7 +45,7 @@ pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     Stored { content: &'a Content },
     /// A candidate of the Go library reports that it won or lost.
     Peer { peer: usize, leads: bool },
-    /// The store was made again, with this maximum age.
+    /// The store was recreated, with this maximum age.
     Remade { max_age: Duration },
     /// The store went back to an earlier state.
     WentBack,

@@ -55,7 +55,7 @@ pub(crate) const BUCKET: Capabilities = Capabilities {
 /// The error of the servers' clocks when they are set wrong.
 pub(crate) const CLOCK_STEP: Duration = Duration::from_secs(10);
 
-/// What a raised maximum age may become, in tenths of the old one; the last is the largest.
+/// The factors by which a maximum age may be raised, in tenths; the last is the largest.
 pub(crate) const RAISED: [u32; 3] = [12, 15, 30];
 
 /// The choice of a run, which decides everything that happens in it.
@@ -130,7 +130,7 @@ pub(crate) struct Plan {
     pub(crate) shows_all: bool,
     pub(crate) replicas: usize,
     pub(crate) never_used: bool,
-    /// After which percentage of writes other keys are written.
+    /// The percentage of writes after which other keys are written.
     pub(crate) other_keys: u64,
     /// Parts per million by which the servers' clocks run fast.
     pub(crate) store_rate: i64,
@@ -148,7 +148,7 @@ pub(crate) struct Plan {
     pub(crate) group: GroupPlan,
 }
 
-/// The way in which members of a consumer group are assigned partition zero.
+/// How members of a consumer group are assigned partition zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assigning {
     /// Every rebalance first takes it from its owner.
@@ -291,7 +291,7 @@ impl Plan {
         let mut faulty = lease * if long { 12 } else { 60 };
         let mut script = script(&mut dice, &kinds, lease, faulty, choice);
         if let Some(lasts) = choice.lasts {
-            // Everything before that is the same as in the whole run.
+            // Everything before that is the same as in the complete run.
             faulty = faulty.min(lasts);
             script.retain(|fault| fault.from < faulty);
         }
@@ -345,7 +345,7 @@ impl Plan {
     pub(crate) fn quiet(&self) -> Duration {
         let orders =
             self.drain() + self.delay() * 3 + self.max_age + self.longest_age() + Duration::from_secs(30);
-        // In a group, both are waited out.
+        // In a group, candidates wait out both.
         let waits = if self.choice.store == Store::Kafka { self.lease * 4 } else { Duration::ZERO };
         ACandidateLeads::worst(self) * 2 + orders + self.owed() * 3 + waits
     }
@@ -497,7 +497,7 @@ fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, faulty: Duration, ch
     let mut script = Vec::new();
     let drawn: Vec<_> = kinds.iter().copied().filter(|kind| !kind.is_drawn_by_name_alone()).collect();
     let lease_millis = lease.as_millis() as u64;
-    // Sometimes the gap is so short that faults overlap, sometimes one fault follows the other.
+    // Sometimes the gap is so short that faults overlap; sometimes one fault follows another.
     let (gap, mut from) = match drawn.is_empty() {
         true => (0, faulty),
         false => (lease_millis * dice.pick(&[1, 4, 8]) / 4, dice.millis(0, lease_millis)),
@@ -519,7 +519,7 @@ fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, faulty: Duration, ch
     script
 }
 
-/// From some time on one candidate cannot prove: for good, or now and then, always in the same way.
+/// From some time on one candidate cannot prove its claim, permanently or occasionally, always in the same way.
 fn add_no_proof(script: &mut Vec<Fault>, lease: Duration, faulty: Duration, choice: &Choice) {
     let mut dice = Dice::new(choice.seed, NO_PROOF);
     let victim = dice.below(choice.candidates as u64) as usize;

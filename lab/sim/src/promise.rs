@@ -1,4 +1,4 @@
-//! What is promised at each moment, if an assumption of the design does not hold.
+//! The promise at each moment, if an assumption of the design does not hold.
 //!
 //! A fault that breaks an assumption excuses the affected candidates for a time, not the whole run. A clock beyond its
 //! setting excuses its candidate until the leases that count on it are over; a record that vanished early excuses the
@@ -13,7 +13,7 @@ use crate::happened::Happened;
 use crate::kind::Kind;
 use crate::plan::Plan;
 
-/// The longest time for which a message or a write is under way after the fault that delays it.
+/// The longest time for which a message or a write is in flight after the fault that delays it.
 const DELAYED: Duration = Duration::from_secs(12);
 
 macro_rules! excuses {
@@ -60,9 +60,9 @@ excuses! {
 
 #[derive(Debug)]
 pub(crate) struct Promises {
-    /// The longest time for which a leader may count on old knowledge.
+    /// The longest time for which a leader may rely on old knowledge.
     span: Duration,
-    /// The largest age of a message that is under way or held by a stopped process.
+    /// The largest age of a message that is in flight or held by a stopped process.
     echo: Duration,
     /// Before this, any two may believe that they lead.
     waived: (Instant, Excuse),
@@ -74,7 +74,7 @@ pub(crate) struct Promises {
     passed_on: Instant,
     /// A candidate that begins before this was not watching.
     fragile: Instant,
-    /// The store went back, and reuses revisions.
+    /// Whether the store went back, and reuses revisions.
     regression: Option<Regression>,
     /// The highest sequence of undone tokens, if only tokens reveal the undoing.
     undone: Option<u64>,
@@ -86,12 +86,12 @@ pub(crate) struct Promises {
     tokens_waived: Instant,
     /// The number of times that the store began another history of tokens.
     histories: u32,
-    /// Before this, the store differs from what candidates and oracles saw of it, because it went back.
+    /// Before this, the store differs from what candidates and oracles saw, because it went back.
     regressed: Instant,
     began_before: bool,
     /// For each candidate, until when it may act on an answer from a server of a former incarnation.
     misled: Vec<Instant>,
-    /// A candidate came after the newest token was reported, and may not know it.
+    /// Whether a candidate entered after the newest token was reported, and may not know it.
     newcomers: bool,
     largest: Option<Token>,
     /// Before this, a foreign candidate may lead at the same time as one of ours.
@@ -221,13 +221,13 @@ impl Promises {
         self.misled[node] = Instant::NEVER;
     }
 
-    /// Notes that a candidate knows the present incarnation again, and that no such answers are under way any more.
+    /// Notes that a candidate knows the present incarnation again, and that no such answers are in flight any more.
     pub(crate) fn undeceive(&mut self, now: Instant, node: usize) {
         self.rectify(now, node);
         self.misled[node] = now + self.span;
     }
 
-    /// Whether a message or a write that a fault delayed may be under way.
+    /// Whether a message or a write that a fault delayed may be in flight.
     pub(crate) fn is_delayed(&self, now: Instant) -> bool {
         let lately = |kind| self.happened.lately(kind, now, DELAYED);
         lately(Kind::Delay) || lately(Kind::SlowCommit)
@@ -243,7 +243,7 @@ impl Promises {
         now < self.misled[node]
     }
 
-    /// Ends such a fault. Leases from its time last one lease longer.
+    /// Ends such a fault. Leases from that time last up to one lease longer.
     pub(crate) fn rectify(&mut self, now: Instant, node: usize) {
         let (faults, by) = self.falsified[node];
         self.falsified[node].0 = faults.saturating_sub(1);
@@ -330,7 +330,7 @@ impl Promises {
         self.histories += 1;
     }
 
-    /// Notes the store's sequence, which may be beyond what was undone: what was acquired meanwhile is reported soon.
+    /// Notes the store's sequence, which may be beyond what was undone: terms acquired meanwhile are reported soon.
     pub(crate) fn reached(&mut self, now: Instant, sequence: u64) {
         if self.undone.take_if(|highest| *highest < sequence).is_some() {
             self.tokens_waived = now + self.echo * 2;

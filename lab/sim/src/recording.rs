@@ -1,4 +1,4 @@
-//! A recording of what goes into and out of a run's campaigns, to replay on another machine.
+//! A recording of the inputs and outputs of a run's campaigns, to replay on another machine.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Input, Lease, Output, Settings};

@@ -119,7 +119,7 @@ impl Tally {
             .max(self.led.last.map(|last| last.min(view.now)));
     }
 
-    /// A candidate begins to lead, or the time is over. Until then it was vacant since the last leader.
+    /// A candidate begins to lead, or the run ends. Until then the election was vacant since the last leader.
     fn vacancy(&mut self, now: Instant) {
         let vacant = now.since(self.led.last.unwrap_or(START));
         let longest = if self.led.quiet { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };

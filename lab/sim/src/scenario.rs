@@ -1,7 +1,7 @@
-//! A run that is written down: its candidates, their clocks and its faults, none of them drawn.
+//! A run written by hand: its candidates, their clocks and its faults, none of them drawn.
 //!
-//! A seed shows one interleaving until drawing changes; a scenario keeps showing it. Events within milliseconds are
-//! still drawn, always in the same way.
+//! A seed shows an interleaving only until the drawing changes; a scenario keeps showing it. Events within milliseconds
+//! are still drawn, always in the same way.
 
 use std::time::Duration;
 

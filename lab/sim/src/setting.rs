@@ -30,7 +30,7 @@ pub(crate) struct Setting {
 enum Wait {
     Standard,
     Fixed(Duration),
-    /// Longer by this after every failure, up to ten times.
+    /// Longer by this after every failure, at most ten times as long.
     Growing(Duration),
 }
 
@@ -95,7 +95,7 @@ impl Setting {
         setting
     }
 
-    /// The least time by which its settings delay a win beyond the rules.
+    /// How much its settings delay a win beyond the rules, at least.
     pub(crate) fn delay(&self) -> Duration {
         match self.win_delay {
             WinDelay::Automatic => Duration::ZERO,

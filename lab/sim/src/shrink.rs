@@ -14,7 +14,7 @@ pub fn shrink(choice: &Choice, violation: &Violation) -> (Choice, Violation) {
     shrink_by(choice, violation, &run)
 }
 
-/// The same, with another way to make a run.
+/// The same, with a custom way to make a run.
 pub(crate) fn shrink_by(
     choice: &Choice,
     violation: &Violation,
@@ -127,7 +127,7 @@ mod tests {
     use crate::clock::START;
     use crate::kind::Kind;
 
-    /// Breaks the contract whenever a pause and a cut both come and there are at least two candidates.
+    /// Breaks the contract whenever there are a pause, a cut and at least two candidates.
     fn broken_by_a_pause_and_a_cut(choice: &Choice) -> Outcome {
         let script = Plan::new(choice).script;
         let at = |kind| script.iter().find(|fault| fault.kind == kind).map(|fault| fault.from);

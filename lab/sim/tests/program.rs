@@ -10,7 +10,7 @@ use incumbent_testkit::process::ChildGuard;
 use incumbent_testkit::terminal::{pieces, terminal};
 use serde_json::Value;
 
-/// A generous bound for what takes seconds.
+/// A generous bound for work that takes seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The runs that a hunt found to fail: each holds since its defect was fixed, and states what that was.
+//! The runs that a hunt found to fail. Each passes since its defect was fixed, and states that defect.
 //!
 //! `cargo xtask hunt` writes a file in `lab/sim/red/` for each. The file fails until the defect is fixed, and then remains
 //! as a test of the fix.

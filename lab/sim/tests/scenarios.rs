@@ -30,8 +30,8 @@ fn first(trace: &str, what: &str) -> usize {
     trace.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("no {what:?} in\n{trace}"))
 }
 
-/// A leader with a long lease is deleted and does not learn of it. Its successor, with a short one, waits and is cut
-/// off. Then comes a candidate that last observed the leader's record.
+/// A leader with a long lease is deleted and does not notice. Its successor, with a short one, waits and is cut off.
+/// Then comes a candidate that last observed the leader's record.
 fn a_short_record_over_a_deletion(deleted_at: u64) -> Scenario {
     Scenario {
         store: Store::Nats,
@@ -65,7 +65,7 @@ fn two_clocks_that_drift_apart_as_far_as_the_setting_allows_never_make_two_leade
         let drift = i64::from(incumbent_core::campaign::Settings::new("c0").drift_ppm);
         let (mut slow, mut fast) = (candidate(lease, 0), candidate(lease, 2));
         (slow.rate, fast.rate) = (-drift, drift);
-        // A third of a lease after its win the leader renews; then it is deleted, and does not learn of it.
+        // A third of a lease after its win the leader renews; then it is deleted, and does not notice.
         let renewed = 1_000 * lease / 3 * 1_000_000 / (1_000_000 - drift as u64) + 500;
         let trace = holds(&Scenario {
             store: Store::Nats,

@@ -196,7 +196,7 @@ fn whatever_handlers_do_what_is_promised_holds() {
         all.gave_up += handled.gave_up;
         all.dropped += handled.dropped;
     }
-    // The runs are not empty: all of these happen.
+    // The runs are not empty: all of these events happen.
     let counts = [all.begun, all.failed, all.stopped, all.overdue, all.together, all.gave_up, all.dropped];
     assert!(counts.iter().all(|count| *count > 500), "{all:?}");
 }

@@ -38,12 +38,12 @@ impl Certificates {
         for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
             let key = KeyPair::generate()?;
             let mut params = CertificateParams::new(vec![name.to_owned()])?;
-            // OpenSSL takes a certificate with the authority's name for a self-signed one.
+            // OpenSSL mistakes a certificate with the authority's name for a self-signed one.
             params.distinguished_name = named(name);
             let certificate = params.signed_by(&key, &authority)?;
             fs::write(made.path(&format!("{file}.pem")), certificate.pem())?;
             fs::write(made.path(&format!("{file}.key")), key.serialize_pem())?;
-            // Java needs both in one file.
+            // Java needs the key and the certificate in one file.
             fs::write(made.path(&format!("{file}.both")), key.serialize_pem() + &certificate.pem())?;
         }
         Ok(made)

@@ -196,7 +196,7 @@ impl EtcdServer {
         self.restart();
     }
 
-    /// Replaces its store by the copy that was [kept](Self::keep), and starts it again.
+    /// Replaces its store with the copy that was [kept](Self::keep), and starts it again.
     ///
     /// # Panics
     /// When no copy was kept, or it does not start.
@@ -516,7 +516,7 @@ impl EtcdCluster {
         })
     }
 
-    /// Makes a voting member the leader: the present leader hands over to it, without an election timeout.
+    /// Makes a voting member the leader: the current leader hands over to it, without an election timeout.
     ///
     /// # Panics
     /// When it does not come to lead.
@@ -541,7 +541,7 @@ impl EtcdCluster {
         status["leader"].is_u64() && status["leader"] == status["header"]["member_id"]
     }
 
-    /// A member's status, by its own account.
+    /// A member's status, as it reports it.
     fn status(&self, number: usize) -> Value {
         let status = self.members[number].ctl(&["endpoint", "status", "--write-out", "json"]);
         let mut status: Value = serde_json::from_str(&status).unwrap_or_default();

@@ -71,7 +71,7 @@ export async function play(scenario: Scenario, prepared: Prepared, harness: Harn
     throw new Error(`step ${place}, ${step}: ${message}\n${run.story()}`, { cause: error });
   } finally {
     clearInterval(leaderCheck);
-    // Its error is not what the scenario tests.
+    // The scenario does not test this error.
     await inTime('closing the stores', Promise.all([run.close(), ownStore.close()])).catch(() => undefined);
   }
 }
@@ -250,7 +250,7 @@ class ScenarioRun {
         seen.push(one);
       }
     };
-    // An observer that fails sees nothing, and the step then misses it.
+    // An observer that fails sees nothing, and then the step fails too.
     read().catch(() => undefined);
   }
 
@@ -338,7 +338,7 @@ class ScenarioRun {
       for (const call of actor.calls) {
         same(`what a call of ${actor.id} returned with`, codeOf(await this.#soon(call)), [null]);
       }
-      // A candidate leads before its event is read: a count made in between misses the event.
+      // A candidate leads before its event is read, so a count in between would miss the event.
       await this.#until(`${actor.id} receives its term`, () => {
         const token = actor.candidate?.term?.token;
         return token === undefined || actor.log.some((one) => one.type === 'won' && one.token === token);

@@ -16,7 +16,7 @@ def is_end(error: BaseException | None) -> bool:
     """Whether that is the end of a term: one, or a group of nothing else, as a task group raises it."""
     if isinstance(error, TermEnded):
         return True
-    # Not by its type, which Python 3.10 lacks.
+    # Does not check its type, which Python 3.10 lacks.
     parts = getattr(error, "exceptions", None)
     return isinstance(parts, tuple) and bool(parts) and all(map(is_end, parts))
 
@@ -149,7 +149,7 @@ class BaseTerms:
     def _ask(self) -> _incumbent.Operation[_incumbent.Hold | None]:
         """Ends the previous turn and requests the next term. The caller resets ``_is_asked`` afterwards."""
         if self._is_asked:
-            # Like a generator: two concurrent callers would get the same term.
+            # Refused as in a generator, because two concurrent callers would get the same term.
             message = "another call is already waiting for the next term; give each task or thread its own terms()"
             raise RuntimeError(message)
         self._finish()

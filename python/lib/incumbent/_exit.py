@@ -66,7 +66,7 @@ def prepare() -> None:
 
 def _register() -> bool:
     """Has Python call :func:`_begin` before it joins threads; returns whether it will."""
-    # Private, and the only way; executors use it.
+    # This function is private but the only way, and executors use it too.
     register: Any = getattr(threading, "_register_atexit", None)
     if register is None:
         return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 # generated: refusals
 def two_drains() -> str:
-    """Refuses two lengths of a drain."""
-    return "drain and drain_time both give a length of time; give one of them"
+    """Refuses two durations for one drain."""
+    return "drain and drain_time both set a duration; keep one of them"
 
 
 def drain_function(value: str) -> str:
-    """Refuses a function where a thread cannot call one."""
-    return f"drain is {value}, and must be a length of time; for a function see attach(on_draining=…)"
+    """Refuses a drain function where no thread can call it."""
+    return f"drain is {value}, and must be a duration; for a function use attach(on_draining=…)"
 
 
 def no_health(value: str) -> str:
@@ -21,11 +21,11 @@ def no_health(value: str) -> str:
 
 def interval_alone() -> str:
     """Refuses an interval of health checks without a check."""
-    return "health_interval is for a health check; give one as health"
+    return "health_interval needs a health check; give one as health"
 
 
 def otherwise(value: str) -> str:
-    """Refuses a call that is neither to raise nor to be skipped."""
+    """Refuses an unknown choice for calls without leadership."""
     return f"otherwise is {value}, and must be 'raise' or 'skip'"
 
 

@@ -10,7 +10,7 @@ from typing import Literal, TypedDict, Union
 from incumbent import _refusals
 
 Length = Union[float, timedelta, str]
-"""A length of time: seconds, a timedelta, or a text such as ``"10s"`` or ``"500ms"``."""
+"""A length of time: seconds, a timedelta, or a string such as ``"10s"`` or ``"500ms"``."""
 
 
 HEALTH_INTERVAL = 5.0
@@ -49,35 +49,35 @@ class _UrlSettings(TypedDict, total=False):
     """SQLite: states that only this machine reaches the file on FUSE, and that file locks work there."""
     context: str
     """
-    NATS: the name of a context of the `nats` tool, which has the settings that the URL leaves out; by default none;
-    without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context. It is in
-    `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/`.
+    NATS: a context of the `nats` tool, for settings that the URL leaves out; by default none; without a host
+    (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context. It is in `$XDG_CONFIG_HOME/nats/context/` or
+    `~/.config/nats/context/`.
     """
     creds: str | PathLike[str]
     """NATS: a file with credentials."""
     nkey: str | PathLike[str]
-    """NATS: a file with the seed of an nkey."""
+    """NATS: a file with an nkey seed."""
     token: str
     """NATS: a token."""
     tls_first: bool
-    """NATS: whether TLS comes before the server's greeting."""
+    """NATS: whether TLS starts before the server's greeting."""
     inbox_prefix: str
-    """NATS: the prefix of the subjects of answers, if permissions require one; by default `_INBOX`."""
+    """NATS: the subject prefix for answers, if permissions require one; by default `_INBOX`."""
     domain: str
     """NATS: the JetStream domain."""
     api_prefix: str
-    """NATS: the prefix of the subjects of the JetStream API; by default `$JS.API`."""
+    """NATS: the subject prefix of the JetStream API; by default `$JS.API`."""
     discover: bool
     """
-    NATS: whether to also use servers of the cluster that the connected server names; by default true; false over
-    websockets. `false` if they advertise addresses that cannot be reached from here.
+    NATS: whether to also use other servers of the cluster, as reported by the connected one; by default true; false
+    over websockets. `false` if they advertise addresses that cannot be reached from here.
     """
     ping_interval: Length
     """NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s."""
     topic: str
     """
-    Kafka: the leader topic, in which {group} is replaced by the group; by default {group}.neli. In a URL the braces are
-    `%7B` and `%7D`.
+    Kafka: the name of the leader topic; {group} in it is replaced by the group's name; by default {group}.neli. In a
+    URL the braces are `%7B` and `%7D`.
     """
     session: Length
     """
@@ -91,8 +91,8 @@ class _UrlSettings(TypedDict, total=False):
     """
     instance_id: str
     """
-    Kafka: a static id of this process, which keeps its partition if it restarts within its session. Each process needs
-    its own.
+    Kafka: a static member id; a process that restarts within its session keeps its partition. Each process needs its
+    own.
     """
     goneli: bool
     """Kafka: whether members that use goNELI share the groups."""
@@ -128,12 +128,12 @@ class InitSettings(_UrlSettings, total=False):
     """NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own."""
     replicas: int
     """
-    NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing
-    one keeps its own.
+    NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one keeps
+    its own.
     """
     max_bytes: int
     """
-    NATS: the most bytes of the bucket, if the account requires a limit; 65536 at least; by default none for a new
+    NATS: the bucket's size limit in bytes, if the account requires one; at least 65536; by default none for a new
     bucket; an existing one keeps its own.
     """
     markers: bool
@@ -153,8 +153,8 @@ class CampaignSettings(TypedDict, total=False):
     # generated: candidate
     name: str
     """
-    The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the host
-    and the process. Each candidate of an election has a different one.
+    The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by default
+    the host and the process. Each candidate of an election has a different one.
     """
     preset: Literal["standard", "fast", "go_compatible"]
     """The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more."""

@@ -90,7 +90,7 @@ class StopSignals:
         _runs.remove(self)
         for number in self.numbers:
             present = signal.getsignal(number)
-            # A handler that the program has installed meanwhile stays.
+            # A handler that the program has installed meanwhile remains.
             if isinstance(present, _Handler) and not _asked_by(number):
                 present.restore(number)
 
@@ -104,7 +104,7 @@ def _is_handled_by(numbers: frozenset[signal.Signals]) -> bool:
         except ValueError:
             return False
         except TypeError:
-            # Its handler was not installed by Python, which is found out on the main thread only.
+            # The handler was not installed by Python, which shows only on the main thread.
             return True
         return True
     return False
@@ -121,7 +121,7 @@ class _Handler:
     __slots__ = ("_before",)
 
     def __init__(self, before: Any) -> None:
-        # None for one that was not installed by Python: it can be neither called nor restored.
+        # None for a handler that Python did not install, which can be neither called nor restored.
         self._before: Any = signal.SIG_DFL if before is None else before
 
     def restore(self, number: int) -> None:
@@ -167,5 +167,6 @@ class _Handler:
         """Whether the handler before it is neither the system's nor Python's own for Ctrl-C."""
         if not callable(self._before) or self._before is signal.default_int_handler:
             return False
-        # The one of `asyncio.Runner`, and of anyio's for older versions, cancels the main task and raises KeyboardInterrupt.
+        # The handler of `asyncio.Runner`, and of anyio's runner for older versions, cancels the main task and raises
+        # KeyboardInterrupt.
         return getattr(getattr(self._before, "func", None), "__name__", "") != "_on_sigint"

@@ -54,14 +54,14 @@ class LeaderOnly:
         self._term: incumbent.sync.Term | None = None
         self._begun: incumbent.sync.Term | None = None
         super().__init__(app, *args, lazy=lazy, **kwargs)  # type: ignore[call-arg]
-        # Celery makes a lazy one only to look at.
+        # Celery creates a lazy scheduler only to inspect it.
         if not lazy:
             conf = app.conf
             store = conf.get("incumbent_store")
             if not store:
                 message = "incumbent.celery needs the setting incumbent_store: the URL of the elections"
                 raise ImproperlyConfigured(message)
-            # On a thread: beat handles signals on this one, also while the store is away.
+            # On a separate thread, because beat handles signals on this one, even while the store is away.
             self._run = incumbent.sync.start(
                 store,
                 conf.get("incumbent_election") or "celery-beat",
@@ -76,7 +76,7 @@ class LeaderOnly:
         term.draining()
         self._term = None
         with self._sending:
-            logger.info("beat leads no more")
+            logger.info("beat no longer leads")
 
     def begin_term(self) -> None:
         """Called once in each term, before anything is sent."""
@@ -84,7 +84,7 @@ class LeaderOnly:
     def tick(self, *args: Any, **kwargs: Any) -> Any:
         """Sends what is due, if this process leads; returns the seconds to the next call."""
         if self._run is not None and self._run.is_over:
-            # It was stopped, or failed: beat ends with it.
+            # The run was stopped or failed, and beat ends with it.
             self._run.wait(0)
             raise SystemExit
         with self._sending:
@@ -100,7 +100,7 @@ class LeaderOnly:
         """Sends a task, unless the term ended while the broker was connected to."""
         term = self._begun
         if term is None or not term.is_current():
-            message = f"{entry.name} is not sent: this process leads no more"
+            message = f"{entry.name} is not sent: this process no longer leads"
             raise beat.SchedulingError(message)
         entry = copy.copy(entry)
         entry.options = {**entry.options, "headers": {**entry.options.get("headers", {}), "incumbent-token": str(term.token)}}
@@ -110,8 +110,8 @@ class LeaderOnly:
         """Releases the lease. Called at the end, by a signal's handler too, in the middle of a tick."""
         super().close()  # type: ignore[misc]
         if self._run is not None:
-            # Without waiting for that tick, which the handler has interrupted. The exit of the interpreter waits. An error
-            # of the run has been reported.
+            # Does not wait for the tick that the handler has interrupted; the interpreter's exit waits. An error of the
+            # run was already reported.
             with suppress(Exception):
                 self._run.stop(timeout=0)
 

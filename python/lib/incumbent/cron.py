@@ -81,7 +81,7 @@ class Cron:
         self.expression = expression
         self.tz = ZoneInfo(tz) if isinstance(tz, str) else tz
         self.look_back = timedelta(seconds=look_back)
-        # The last time that this process has run, or its own beginning.
+        # The last time for which this process ran the job, or the process's start.
         self._settled = _now()
         try:
             CronSim(expression, self._settled)
@@ -147,7 +147,7 @@ class Ticks:
 
     def _due(self) -> Tick | None:
         """Returns the latest time that is due, and counts it as run."""
-        # A microsecond makes the present second the first one.
+        # Going back a microsecond makes the current second the first one.
         now = _now().astimezone(self._cron.tz).replace(microsecond=1)
         backwards = CronSim(self._cron.expression, now, reverse=True)
         missed = takewhile(lambda at: at.astimezone(timezone.utc) > self._since, backwards)

@@ -95,7 +95,7 @@ class UnsafeStoreError(IncumbentError):
 
 
 class UnsupportedError(IncumbentError):
-    """This build, store or server version cannot do what is asked."""
+    """This build, store or server version does not support the request."""
 
     code = "UNSUPPORTED"
 

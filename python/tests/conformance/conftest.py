@@ -50,7 +50,7 @@ def _perform(scenario: Scenario, store: str, face: Face, harness: Path, *timeout
         asyncio.run(play(scenario, store, face, harness, *timeout))
         return
     except (Failure, Lacking) as raised:
-        # A new exception: the traceback of the old one would keep all participants.
+        # Raises a new exception, because the traceback of the old one would keep all participants alive.
         error = type(raised)(*raised.args)
     raise error
 

@@ -143,7 +143,7 @@ def test_the_witness_sees_candidates_that_both_lead() -> None:
             until = time.monotonic() + 30
             while leader_check.two_leaders is None and time.monotonic() < until:
                 time.sleep(0.001)
-            # Either may have been asked first.
+            # Either candidate may have been asked first.
             both = {"a and b both lead 'jobs'", "b and a both lead 'jobs'"}
             assert leader_check.two_leaders in both
             leader_check.lead_until("jobs", "b", 0.0)

@@ -34,7 +34,7 @@ def on_thread(call: Callable[[], T]) -> asyncio.Future[T]:
             outcome = (future.set_result, call())
         except BaseException as error:
             outcome = (future.set_exception, error)
-        # A closed loop waits for nothing.
+        # A closed loop has nothing to wait for.
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, *outcome)
 

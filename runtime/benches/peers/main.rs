@@ -50,12 +50,12 @@ const GOALS: [(&str, &str, &str, f64); 6] = [
     ("crash", "incumbent on NATS, markers, T = 2 s", "rules of nats-kv-leader-elect, T = 2 s", 1.0),
     ("crash", "incumbent on etcd, T = 6 s", "etcd's Go client, T = 6 s", 1.0),
 ];
-/// The word for a lease that is not chosen, between this program and its candidates.
+/// The word with which this program tells its candidates to use their default lease.
 const DEFAULT: &str = "default";
 /// The prefix of our sides' names: two candidates of such a side never lead at the same time.
 const OURS: &str = "incumbent";
 
-/// Measured times: the kind, the side, and the sample, which is none if the side cannot do it.
+/// Measured times: the kind, the side, and the sample; no sample if the side cannot do it.
 type Measured = (&'static str, String, Option<Sample>);
 
 fn main() {
@@ -102,7 +102,8 @@ fn measure(kinds: &[&str]) {
     let in_java = |fault| servers.in_java_with(fault);
     let turns: [&(dyn Fn(Fault) -> Vec<Side> + Sync); 2] = [&usual, &in_java];
     for sides in turns {
-        // Candidates in Java separately, as after a crash. Both faults at the same time, because they mostly wait.
+        // Candidates in Java are measured separately, as for crashes. Both faults run at the same time, because they
+        // mostly wait.
         let disturbed: Vec<_> = thread::scope(|scope| {
             let disturb = |&fault| scope.spawn(move || disturbances(&sides(fault), fault));
             let running: Vec<_> = faults.iter().map(disturb).collect();
@@ -141,7 +142,7 @@ fn hand_overs(servers: &Servers) -> Vec<Measured> {
     sides.iter().zip(samples).map(|(side, sample)| ("hand-over", side.name.clone(), sample)).collect()
 }
 
-/// Among the wanted kinds: the crashes with one lease together with Kafka's measurements, and the crashes with default
+/// Measures the wanted kinds: crashes with one lease together with Kafka's measurements, and crashes with default
 /// leases; then the crashes of candidates in Java.
 fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
     let sides = |kind: &str, sides: &dyn Fn() -> Vec<Side>| {
@@ -173,7 +174,8 @@ fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
             ("crash on Kafka", kafka, crashed),
         ]
     });
-    // Separately: starting one keeps a processor busy for half a second, which would disturb the other measurements.
+    // Measured separately, because starting one keeps a processor busy for half a second and would disturb the other
+    // measurements.
     let in_java = thread::scope(|scope| {
         let long_times = scope.spawn(move || crash(long_java, DEFAULT_CRASHES));
         let times = crash(java, CRASHES);

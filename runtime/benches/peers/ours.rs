@@ -82,8 +82,8 @@ fn waits(candidate: &Candidate) -> bool {
     candidate.leader().is_some_and(|leader| leader.name != candidate.name())
 }
 
-/// Asks whether the candidate leads, and reports the time of the last yes once a no follows it. The clock is read
-/// before the question, so the answer holds at that time or later, however long the process is stopped in between.
+/// Asks whether the candidate leads, and reports the time of the last yes once a no follows. The clock is read before
+/// the question, so the answer is true at that time or later, however long the process is stopped in between.
 fn ask(candidate: &Candidate, clock: &Clock, report_at: impl Fn(Instant, &str)) {
     let mut last = None;
     loop {

@@ -28,8 +28,8 @@ pub(crate) enum Fault {
 pub(crate) struct Succession {
     /// From the fault to the successor's report that it leads.
     pub(crate) after: Duration,
-    /// The time for which both reported that they lead, from the successor's report to the old leader's last yes; for a
-    /// pause, the part after its end.
+    /// How long both reported that they lead: from the successor's report to the old leader's last yes; for a pause,
+    /// only the part after its end.
     pub(crate) overlap: Duration,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Pair<'a> {
     waiting: u64,
     /// The number of candidates started.
     started: u32,
-    /// True if the former leader is gone, and the waiter leads in its place.
+    /// True if the former leader is gone and the waiter leads instead.
     lacks_waiter: bool,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Pair<'a> {
         is_spoilt
     }
 
-    /// Makes the leader leave: the time from its request to the waiter's report.
+    /// Makes the leader leave. Returns the time from its request to the waiter's report.
     pub(crate) fn hand_over(&mut self) -> Option<Duration> {
         if self.is_spoilt() {
             return None;
@@ -121,7 +121,7 @@ impl<'a> Pair<'a> {
         Some(Duration::from_nanos(elected - leaving))
     }
 
-    /// Kills the leader: the time from the signal to the waiter's report.
+    /// Kills the leader. Returns the time from the signal to the waiter's report.
     pub(crate) fn crash(&mut self) -> Option<Duration> {
         if self.is_spoilt() {
             return None;

@@ -11,7 +11,7 @@ use crate::side::{Leaving, Side};
 
 /// The time between a NATS server's removals of expired records, over which faults are spread too.
 const SWEEP: Duration = Duration::from_millis(250);
-/// The hand-overs of one side before the next has its turn, so that all see the same machine.
+/// The number of hand-overs of one side before the next side's turn, so that all see the same machine.
 const TURN: usize = 5;
 
 /// The pairs of each side, and the rounds.

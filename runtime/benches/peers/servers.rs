@@ -52,9 +52,9 @@ const THREE: u32 = 3;
 /// The session of a candidate on ZooKeeper.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Session {
-    /// The session that Curator asks for, as far as a server grants it.
+    /// The session that Curator requests, as far as a server grants it.
     Default,
-    /// The shortest on a server with default settings.
+    /// The shortest session on a server with default settings.
     Shortest,
     /// [`LEASE`], on a server with [`SHORTER_TICK`].
     WithShorterTick,
@@ -68,7 +68,7 @@ pub(crate) struct Servers {
     postgres: PostgresServer,
     three: OnceLock<NatsCluster>,
     kafka: OnceLock<Kafka>,
-    /// With its default tick, and with a shorter one.
+    /// One server with the default tick, and one with a shorter tick.
     zookeeper: [OnceLock<ZookeeperServer>; 2],
     files: TempDir,
     runtime: tokio::runtime::Runtime,
@@ -233,7 +233,7 @@ impl Servers {
         self.ours(name, String::new(), lease, move |_| url.clone())
     }
 
-    /// A side whose candidates are this program; `url` makes a URL from the address of a server.
+    /// A side whose candidates run this program; `url` makes a URL from the address of a server.
     fn ours(
         &self,
         name: &str,
@@ -267,7 +267,7 @@ impl Servers {
         let command = move |entry: &Entry<'_>| {
             let group = group(entry.election);
             let topic = format!("{group}.neli");
-            // Its first candidate creates the topic.
+            // The election's first candidate creates the topic.
             if topics.topic(&topic).is_err() {
                 topics.create_topic(&topic, "1", &[]);
             }
@@ -423,7 +423,7 @@ fn go_in_bucket(name: &str, servers: String, bucket: &'static str, lease: Durati
         waits: "candidate",
         leads: "won",
         leaving: Leaving::Never,
-        // Three quarters of the lease, by its rules.
+        // Renewed every three quarters of the lease, by its rules.
         renewal: lease * 3 / 4,
         ..Side::new(name, servers, Some(lease), command)
     }

@@ -19,7 +19,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) server: &'a str,
     pub(crate) election: &'a str,
     pub(crate) name: &'a str,
-    /// True if it reports until when it led: see [`LED`].
+    /// True if it reports until when it led, see [`LED`].
     pub(crate) is_asked: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) const LED: &str = "led";
 /// The polling interval.
 pub(crate) const QUESTIONS: Duration = Duration::from_millis(5);
 
-/// How a leader leaves before its lease is over.
+/// How a leader leaves before its lease runs out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaving {
     /// It resigns, and may campaign again.
@@ -156,7 +156,7 @@ impl Candidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        // Killed even if it has not ended: its locks and leases are no longer needed.
+        // Killed even if it has not ended, because its locks and leases are no longer needed.
         self.program.child().kill();
     }
 }

@@ -16,11 +16,11 @@ use crate::{Error, ErrorKind, Result};
 use incumbent_store::link::{Input, Link};
 use incumbent_store::registry::Registration;
 
-/// A candidate, from when it enters until its handlers have returned and nothing of it is left in the store, with its
-/// handles and the callers that wait for it.
+/// A candidate with its handles and the callers that wait for it, from its entry until its handlers have returned and
+/// it has left nothing in the store.
 pub(super) struct CandidateEntry {
     pub(super) shared: Arc<CandidateState>,
-    /// The time of day since which it is a candidate.
+    /// The time of day at which it became a candidate.
     pub(super) since: SystemTime,
     stage: Stage,
     commands: Weak<dyn CommandSink>,
@@ -34,14 +34,14 @@ pub(super) struct CandidateEntry {
     is_well: bool,
     /// The watched event loop responds.
     loop_responds: bool,
-    /// The callers that wait for it, if there are any.
+    /// The callers that wait for it, if any.
     waiting: Option<Box<Waiting>>,
 }
 
 /// The callers that wait for a candidate.
 #[derive(Default)]
 struct Waiting {
-    /// Answered once the successor is next and the drain has begun, or once that has failed.
+    /// Answered once the successor is next and the drain has begun, or once the hand-over has failed.
     handing_over: Vec<HandingOver>,
     /// Answered once the candidate has finished draining and releasing.
     leaving: Vec<Reply>,
@@ -49,7 +49,7 @@ struct Waiting {
     closing: Vec<Reply>,
 }
 
-/// A candidate's way to its end.
+/// How far a candidate has come towards its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
@@ -57,7 +57,7 @@ enum Stage {
     Over {
         /// Its handlers have returned, or the wait for them is over.
         returned: bool,
-        /// Nothing of it is left in the store.
+        /// It has left nothing in the store.
         settled: bool,
     },
 }
@@ -105,7 +105,7 @@ impl CandidateEntry {
         }
     }
 
-    /// Answers the callers that hand over; from now on they wait for the drain.
+    /// Answers the callers that asked to hand over; from now on they wait for the drain.
     fn hand_over_begins(&mut self) {
         let Some(waiting) = &mut self.waiting else { return };
         for HandingOver { leave, .. } in waiting.handing_over.drain(..) {
@@ -115,7 +115,7 @@ impl CandidateEntry {
         }
     }
 
-    /// Answers the callers that hand over, except those to `kept`.
+    /// Answers the callers that asked to hand over, except those who named `kept`.
     fn refuse_hand_over(&mut self, kept: Option<&str>, error: &Error) {
         let Some(waiting) = &mut self.waiting else { return };
         for handing_over in waiting.handing_over.extract_if(.., |one| Some(&*one.successor) != kept) {
@@ -123,7 +123,7 @@ impl CandidateEntry {
         }
     }
 
-    /// Returns true if the campaign is over and its handlers have returned. Something of it may be left in the store.
+    /// Returns true if the campaign is over and its handlers have returned. It may still have keys in the store.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over { returned: true, .. })
     }
@@ -148,7 +148,7 @@ impl<L: Link> Driver<L> {
     }
 
     pub(super) fn enter_checked(&mut self, enter: Enter, checked: Result<()>) {
-        // The caller dropped its candidate meanwhile, before anything else knew of it.
+        // The caller dropped its candidate before anything else knew of it.
         if enter.reply.is_closed() {
             return;
         }
@@ -229,7 +229,7 @@ impl<L: Link> Driver<L> {
             Command::AcceptReset => (session::Command::Accept, None),
             Command::Drained(of) if entry.term == Some(of) => (session::Command::Drained, None),
             Command::HandlerFailed(of) if token == Some(of) => (session::Command::HandlerFailed, None),
-            // For a term that is over.
+            // The command is for a term that is over.
             Command::Drained(_) | Command::HandlerFailed(_) => return,
         };
         self.feed(Input::<L>::Command { id, command });
@@ -359,7 +359,7 @@ impl<L: Link> Driver<L> {
         self.forget(id);
     }
 
-    /// The campaign is over, and nothing of it is left in the store.
+    /// The campaign is over, and has left nothing in the store.
     pub(super) fn settled(&mut self, id: CampaignId) {
         self.end(id);
         if let Some(CandidateEntry { stage: Stage::Over { settled, .. }, shared, .. }) =
@@ -380,7 +380,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// Logs an operator's request, which the campaign does or does not accept.
+    /// Logs an operator's request, and whether the campaign accepts it.
     pub(super) fn considered(&mut self, id: CampaignId, request: &session::Request, accepted: bool) {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         log_request(&entry.shared, request, accepted);
@@ -407,7 +407,7 @@ fn lost(event: &Event) -> Option<Reason> {
 fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
     let why = match before {
         Some(before) => format!(
-            "{before:?} is ahead of it in the queue, which is in order of arrival, and does not step behind"
+            "{before:?} arrived before it and does not step behind"
         ),
         None if leads => {
             "no such candidate is in the queue, or it did not become next within the drain time; `candidates` lists \

@@ -46,12 +46,12 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
         let store = match opened {
             Ok(store) => store,
             Err(error) => {
-                // The caller may end the program with this error, so flush the log lines that belong to it.
+                // The caller may end the program because of this error, so flush the log lines that belong to it.
                 within(clock, FLUSH_LIMIT, notifier.flush()).await;
                 return drop(ready.send(Err(error)));
             }
         };
-        // If the caller has stopped waiting meanwhile, the only handle of the driver is dropped with the answer.
+        // If the caller has stopped waiting, the driver's only handle is dropped with the answer.
         let _ = ready.send(Ok((handle, store.capabilities())));
         store.run(Running { clock, notifier, fail_fast, requests, warnings }).await;
     })?;
@@ -60,22 +60,22 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
     })?
 }
 
-/// What the store reports to its driver, without keeping it alive, and to its user.
+/// Carries the store's reports to its driver, without keeping it alive, and to its user.
 fn reports(driver: &DriverHandle, clock: &Clock, listener: WriteListener, notifier: &Notifier) -> Reports {
     let driver = driver.sender.as_ref().map(|sender| sender.downgrade());
     let connected = move || {
         if let Some(driver) = driver.as_ref().and_then(|driver| driver.upgrade()) {
-            // A driver that has ended needs no connection.
+            // A driver that has ended needs no new connection.
             let _ = driver.send(Request::Connected);
         }
     };
     Reports { clock: clock.clone(), listener, notifier: notifier.clone(), connected: Arc::new(connected) }
 }
 
-/// The time after which waiting for the store to open is reported.
+/// How long the store may take to open before that is reported.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
 
-/// The result of `opening`. Reports a long wait, because there is no candidate yet that could.
+/// Waits for `opening` and reports a long wait, because no candidate exists yet that could.
 async fn reporting<T>(opening: impl Future<Output = T>) -> T {
     let mut opening = pin!(opening);
     if let Ok(opened) = timeout(REPORT_AFTER, &mut opening).await {
@@ -157,8 +157,8 @@ fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'st
     thread.spawn(run).map_err(refused).map(drop)
 }
 
-/// A runtime that is left with the work that an adapter still has on a blocking thread, which is not waited for. Where it has
-/// no thread of its own, it is dropped by its caller's, which may not wait.
+/// A runtime that is dropped without waiting for work that an adapter still has on a blocking thread. Without a thread
+/// of its own, it would be dropped on its caller's, which must not block.
 struct Abandoned(Option<tokio::runtime::Runtime>);
 
 impl Drop for Abandoned {

@@ -33,11 +33,11 @@ pub(super) enum Done<L: Link> {
     Reconnected(bool),
     /// The watch with that number has begun, or failed.
     Watching(u64, Result<Watch<L>, Fault>),
-    /// A read for observers, with the number of changes, which shows whether the watch overtook it.
+    /// A read for observers, with the number of changes when it began, which shows whether the watch overtook it.
     ReadForObservers(Arc<str>, u64, Result<Entry, Fault>),
     /// True if the candidates were registered.
     Registered(bool),
-    /// Whether another election of the store has keys that would count in this one.
+    /// Whether another election of the store has keys that would count in this election.
     OverlapChecked(Box<Enter>, Result<()>),
     /// The handlers of a closed campaign have returned, or the wait for them is over.
     HandlersReturned(CampaignId),

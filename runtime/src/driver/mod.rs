@@ -61,13 +61,13 @@ use incumbent_store::notifier::Notifier;
 
 /// The time limit for closing the connection, and for removing what closed campaigns left in the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
-/// The time, within that limit, for notifying other processes that this process has no more candidates.
+/// The part of that limit for notifying other processes that this process has no more candidates.
 const DEREGISTER_LIMIT: Duration = Duration::from_secs(1);
 /// The time for log subscribers and listeners to receive the queued notices.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-/// The inputs that are handled before the store's client runs: its tasks share this thread, and a driver that is always
-/// busy would starve them.
+/// The inputs that are handled before the store's client gets its turn: its tasks share this thread, and a driver that
+/// is always busy would starve them.
 const INPUTS: u32 = 64;
 /// The inputs of one kind that are handled before those of another kind.
 const BATCH: u32 = INPUTS / 2;
@@ -90,19 +90,19 @@ struct Driver<L: Link> {
     in_flight: SelectAll<InFlight<L>>,
     /// Requests of campaigns that have one answer each.
     asked: FuturesUnordered<OneAnswer<(CampaignId, <L::Rule as Rule>::Answer)>>,
-    /// The limit of the first of these, or earlier.
+    /// The earliest of their limits, or an earlier time.
     first_limit: Option<Instant>,
     /// The number of the newest watch.
     watch: u64,
     /// The changes of that watch, once it has begun.
     watched: Option<Watch<L>>,
-    /// The reason of the last warning that there is no watch: each reason is reported once, not each attempt.
+    /// The reason given in the last warning about a missing watch: each reason is reported once, not each attempt.
     unwatched: Option<String>,
     /// The registered candidates.
     roll: Registry,
-    /// The inputs since other tasks of this thread ran.
+    /// The inputs handled since other tasks of this thread last ran.
     inputs: u32,
-    /// Every handle was dropped, so no request will come.
+    /// Every handle was dropped, so no more requests will come.
     handles_dropped: bool,
     /// The store is closing; answered once it is closed.
     closing: Option<Vec<Reply>>,
@@ -160,8 +160,8 @@ impl<L: Link> Driver<L> {
         }
         self.inputs += 1;
         self.take_ready();
-        // Checked in every turn, so that a flood of other work does not delay a timer; and each
-        // only once, so that no timer delays other work.
+        // Checked in every turn, so that a flood of other work does not delay a timer, and each only once per turn, so
+        // that no timer delays other work.
         let now = self.clock.now();
         if self.wake.is_some_and(|wake| wake <= now) {
             self.feed(Input::<L>::Tick);
@@ -180,8 +180,8 @@ impl<L: Link> Driver<L> {
     }
 
     /// Handles inputs that have arrived already, without setting a timer for a wait. Takes a batch of each kind, so
-    /// that no kind delays another for long, and so that everything that one inspection can serve is there when it is
-    /// answered.
+    /// that no kind delays another for long, and so that everything that one inspection can serve has arrived when it
+    /// is answered.
     fn take_ready(&mut self) {
         let mut before = 0;
         while self.inputs < INPUTS && self.inputs != before {
@@ -218,14 +218,14 @@ impl<L: Link> Driver<L> {
 
     async fn finish(mut self) {
         let until = self.clock.now() + CLOSE_LIMIT;
-        // Still removes what closed campaigns left in the store.
+        // Waits until what closed campaigns left in the store is removed.
         while !self.candidates.is_empty() && self.clock.now() < until {
             self.turn(Some(until)).await;
         }
         self.end_observers();
         let (roll, registered) = (self.roll.clone(), self.session.is_registered());
-        // Closing the connection gives up the leases that protect the work of a closed campaign. So if something is
-        // left, the connection is not closed, and the leases run out.
+        // Closing the connection gives up the leases that protect the work of a closed campaign. So if anything is left
+        // in the store, the connection is not closed, and the leases run out.
         let gives_up = self.candidates.drain().count() == 0;
         let (register, close) = (self.store.link.register(&roll), self.store.link.close());
         let close = async {
@@ -302,7 +302,7 @@ impl<L: Link> Driver<L> {
                 self.watched = Some(stream);
                 self.unwatched = None;
                 self.feed(Input::<L>::Watching { number });
-                // No watch shows a key that vanished while there was no watch, so read all keys.
+                // A new watch does not show keys that vanished while there was no watch, so read all keys.
                 let keys: Vec<_> = self.observed.keys().cloned().collect();
                 keys.iter().for_each(|key| self.read_for_observers(key));
             }
@@ -408,7 +408,8 @@ impl<L: Link> Driver<L> {
 
 impl<L: Link> Drop for Driver<L> {
     fn drop(&mut self) {
-        // Empty after an orderly close. After a panic no thread is left to renew the leases, so every term ends now.
+        // The map is empty after an orderly close. After a panic no thread is left to renew the leases, so every term
+        // ends now.
         for entry in self.candidates.values_mut() {
             let shared = &entry.shared;
             let (election, candidate) = (&*shared.election, &*shared.candidate);

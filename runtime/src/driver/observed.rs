@@ -1,4 +1,4 @@
-//! Elections that have observers: their view of a key, and the instants at which it is read again.
+//! Elections that have observers: what they see of a key, and the instants at which it is read again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -26,16 +26,16 @@ pub(super) struct ObservedElection {
     /// The last observation that was sent.
     reported: Option<Observation>,
     revision: Option<Revision>,
-    /// The instant by which the record of that revision should have expired.
+    /// The instant by which that record should have expired.
     due: Option<Instant>,
-    /// Number of changes seen: identifies an answer that the watch has overtaken.
+    /// The number of changes seen, which identifies an answer that the watch has overtaken.
     changes: u64,
     /// The last answer was older than the known revision.
     is_doubted: bool,
     reading: bool,
     /// It changed while it was being read, so it is read once more.
     changed_meanwhile: bool,
-    /// A renewal does not change the entry, so the entry is read once per lease.
+    /// Renewals are not shown as changes, so the entry is read once per lease.
     entry_stays: bool,
 }
 
@@ -59,7 +59,7 @@ impl ObservedElection {
     /// Adds an observer and sends it the last observation.
     pub(super) fn add(&mut self, reader: Arc<Queue<Observation>>) {
         if let Some(reported) = &self.reported {
-            // The reader is not returned to its owner yet, so there is no waker.
+            // The reader has not been returned to its owner yet, so there is no waker.
             drop(reader.push(reported.clone()));
         }
         self.readers.push(reader);
@@ -76,7 +76,7 @@ impl ObservedElection {
         self.readers.iter().filter_map(|reader| reader.end()).collect()
     }
 
-    /// Begins a read, unless one is under way. Returns the number of changes, which shows whether the watch overtook
+    /// Begins a read, unless one is in flight. Returns the number of changes, which shows whether the watch overtook
     /// the read.
     pub(super) fn begin_read(&mut self) -> Option<u64> {
         (!std::mem::replace(&mut self.reading, true)).then_some(self.changes)

@@ -19,7 +19,7 @@ use incumbent_store::link::{Input, Link};
 use incumbent_store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
 
 impl<L: Link> Driver<L> {
-    /// Refuses a key that no election of this store can have.
+    /// Refuses a key that is impossible for an election of this store.
     pub(super) fn check_election(&self, key: &str) -> Result<()> {
         request::check_election(key)?;
         self.store.link.check_key(key)
@@ -95,7 +95,7 @@ impl<L: Link> Driver<L> {
         wake_all(woken);
     }
 
-    /// Processes a change of an election, without its entry, for its observers.
+    /// Processes a change of an election whose new entry is not known, for its observers.
     pub(super) fn observe_change(&mut self, key: &str) {
         if let Some((key, mut election)) = self.observed.remove_entry(key) {
             election.note_change();

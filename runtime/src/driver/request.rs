@@ -24,7 +24,7 @@ pub(crate) type Reply<T = ()> = oneshot::Sender<Result<T>>;
 pub(crate) enum Request {
     /// A new candidate.
     Enter(Box<Enter>),
-    /// For the candidate with this number.
+    /// A command for the candidate with this number.
     Command(CampaignId, Command),
     Observe {
         election: String,
@@ -81,7 +81,7 @@ pub(crate) enum Command {
     HandOver(String, LeaveReplies),
     Close(LeaveReplies),
     /// The last handle was dropped, so its term is over: leave as soon as its work has ended. The end of that work is
-    /// reported through this channel, so it is kept until the campaign is over.
+    /// reported through this channel, so keep the channel until the campaign is over.
     Abandon(Arc<dyn CommandSink>),
     /// The health that the candidate, or its health check, reports.
     Health(bool),
@@ -94,7 +94,7 @@ pub(crate) enum Command {
     HandlerFailed(Token),
 }
 
-/// The replies to a caller that leaves.
+/// The replies to a caller that wants to leave.
 #[derive(Debug)]
 pub(crate) struct LeaveReplies {
     /// Answered as soon as the leave has begun, or was refused.
@@ -157,8 +157,8 @@ impl DriverHandle {
 impl Drop for DriverHandle {
     fn drop(&mut self) {
         if self.is_forked() {
-            // Not dropped: that would wake the driver, through locks that its thread may have held when the process
-            // forked.
+            // Not dropped, because that would wake the driver, through locks that its thread may have held when the
+            // process forked.
             std::mem::forget(self.sender.take());
         }
     }
@@ -172,7 +172,7 @@ pub(crate) struct CampaignHandle {
 
 impl CommandSink for CampaignHandle {
     fn send(&self, command: Command) {
-        // A driver that has ended has ended every campaign, and a waiting caller sees its answer dropped.
+        // A driver that has ended has ended every campaign, so a waiting caller sees that its answer was dropped.
         let _ = self.driver.sender.as_ref().map(|sender| sender.send(Request::Command(self.id, command)));
     }
 }

@@ -50,7 +50,7 @@ pub struct Faults {
 #[derive(Debug)]
 struct Shared {
     plan: Mutex<Plan>,
-    /// True if messages get through; a change wakes the requests that wait for it.
+    /// True if messages get through; a change wakes the requests that wait.
     link: watch::Sender<Link>,
 }
 
@@ -67,9 +67,9 @@ struct Plan {
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     cut: bool,
-    /// The number of cuts: a request that waits for its answer across a cut gets none.
+    /// The number of cuts. A request whose answer is outstanding during a cut gets none.
     cuts: u64,
-    /// The number of times that watches were killed: earlier watches are silent.
+    /// How often watches were killed; all earlier watches are silent.
     kills: u64,
 }
 
@@ -141,8 +141,8 @@ impl Faults {
         self.plan_writes(WriteFault::Busy, count);
     }
 
-    /// From now on every answer comes this much later, on tokio's clock; zero ends it. The request
-    /// itself is carried out at once.
+    /// From now on every answer comes this much later, on tokio's clock; zero ends the delay. The request itself is
+    /// carried out at once.
     pub fn delay_answers(&self, delay: Duration) {
         self.plan().delay = delay;
     }
@@ -158,9 +158,8 @@ impl Faults {
         self.plan().denied = None;
     }
 
-    /// Cuts the connection: nothing reaches the store, nothing is answered and watches are silent,
-    /// until [`heal`](Self::heal). Requests already carried out but not yet answered are not answered
-    /// either.
+    /// Cuts the connection: nothing reaches the store, nothing is answered and watches are silent, until
+    /// [`heal`](Self::heal). Requests that were carried out but not yet answered get no answer either.
     pub fn partition(&self) {
         self.shared.link.send_modify(|link| {
             link.cut = true;
@@ -231,7 +230,7 @@ impl Faults {
     }
 
     async fn restored(&self) {
-        // The sender is in `shared`, so it cannot be gone.
+        // The sender is in `shared`, so it still exists.
         let _ = self.shared.link.subscribe().wait_for(|link| !link.cut).await;
     }
 

@@ -38,9 +38,9 @@ mod tests {
             assert_eq!(
                 error.message(),
                 format!(
-                    "the store's URL {} the character {unseen:?}: leave out the {unseen:?}: a text with it selects \
-                     another election, which has its own leader; `echo` ends a file or a Secret with a line end, \
-                     `printf %s` does not",
+                    "the store's URL {} the character {unseen:?}: leave out the {unseen:?}: with it the text \
+                     selects a different election, which has its own leader; `echo` adds a line end to a file or a \
+                     Secret, `printf %s` does not",
                     if unseen == '\r' { "has" } else { "ends in" }
                 )
             );

@@ -109,8 +109,7 @@ impl StoreSettings {
         Ok(any!(self, settings => Box::new(settings.connect(reports).await?)))
     }
 
-    /// Sets whether a store that does not answer is an error, instead of waiting for it, if the store offers the
-    /// choice.
+    /// Sets whether an unresponsive store is an error instead of being waited for, if the store offers the choice.
     #[must_use]
     pub fn fail_fast(self, fail_fast: bool) -> Self {
         any!(self, settings => same settings.fail_fast(fail_fast))
@@ -122,7 +121,7 @@ impl StoreSettings {
         any!(self, settings => same settings.expected_lease(lease))
     }
 
-    /// Refuses a key that no election can have in such a store, without connecting to it.
+    /// Refuses a key that is impossible for an election in such a store, without connecting to it.
     ///
     /// # Errors
     /// `InvalidName`.

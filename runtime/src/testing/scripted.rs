@@ -76,7 +76,7 @@ impl ScriptedElection {
     }
 
     /// The candidate wins, with a lease that lasts until the next step of the script. Returns the term's token, larger
-    /// than every earlier one; the present token if it leads already.
+    /// than every earlier one; the current token if it already leads.
     pub fn acquire(&self) -> Token {
         self.script.acquire(Instant::NEVER)
     }
@@ -210,7 +210,7 @@ impl Script {
         self.shared.update(lease, events, &(Weak::clone(&self.me) as Weak<dyn CommandSink>))
     }
 
-    /// Begins to watch for the end of leases, on a thread because a test may have no runtime, or a blocked one.
+    /// Begins to watch for the end of leases, on a thread, because a test may have no runtime or a blocked one.
     fn watch(&self) {
         self.watched.call_once(|| {
             let (script, deadline) = (Weak::clone(&self.me), self.deadline.subscribe());
@@ -225,7 +225,7 @@ impl Script {
         });
     }
 
-    /// The present state: an expired lease is ended, and reported, before any other step.
+    /// The current state; an expired lease is ended and reported before any other step.
     fn current(&self) -> MutexGuard<'_, ScriptState> {
         let mut state = self.state();
         if state.lease.is_some_and(|lease| self.shared.clock.now() >= lease.deadline) {
@@ -263,7 +263,7 @@ impl CommandSink for Script {
     fn send(&self, command: Command) {
         let mut state = self.current();
         if state.closed {
-            // A caller that waits sees its answer dropped, as with a driver.
+            // A waiting caller sees that its answer was dropped, as with a driver.
             return;
         }
         let is_present = |token| state.term.is_some_and(|term| term.token == token);
@@ -308,7 +308,7 @@ impl CommandSink for Script {
                 state.asked.push(Asked::HandlerFailed);
                 self.lose(&mut state, Reason::HandlerFailed);
             }
-            // A scripted candidate's event loop is not watched.
+            // A scripted candidate's event loop is never watched.
             Command::LoopResponds(_) | Command::Drained(_) | Command::HandlerFailed(_) => {}
         }
     }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::support::{LEASE, Switched, TWO_RENEWALS, alone, lost, options, soon, until};
 
-/// Longer than any test waits, so a drain that ends has ended for another reason.
+/// Longer than any test waits, so if a drain ends, it is for another reason.
 const ENDLESS: Duration = Duration::from_secs(3600);
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn a_drain_handler_is_called_in_time_though_the_leader_leaves_before_any_h
         sender.send(term.is_current()).unwrap();
         async {}
     }));
-    // The handlers run on this very thread: none is called before the first await.
+    // The handlers run on this thread, so none is called before the first await.
     while !candidate.is_leader() {
         std::thread::yield_now();
     }

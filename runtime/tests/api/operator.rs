@@ -32,7 +32,7 @@ async fn a_leader_that_is_asked_hands_over_to_whom_the_operator_names() {
     assert_eq!(lost(&mut events).await, Reason::HandedOver);
     let second = soon(others[1].next_term()).await.unwrap().token();
     assert!(second > first);
-    // The request is still there. It applies to no other candidate, and not twice.
+    // The request still exists, but applies to no other candidate, and not twice.
     soon(others[1].close()).await.unwrap();
     until(|| [&ada, &others[0], &others[2]].iter().any(|candidate| candidate.is_leader())).await;
 }

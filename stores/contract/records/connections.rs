@@ -12,7 +12,7 @@ pub(crate) async fn a_write_whose_wait_is_abandoned_is_applied_once_or_never(fix
     for attempt in (2..40).step_by(2) {
         let abandoned = renew(attempt, revision, "a", fixture.lease());
         assert_eq!(store.write("jobs", abandoned.clone()).now_or_never().filter(|o| !is_applied(o)), None);
-        // Both expect the same revision, so the first keeps the other out.
+        // Both writes expect the same revision, so the first excludes the other.
         let second = renew(attempt + 1, revision, "a", fixture.lease());
         let by = match store.write("jobs", second.clone()).await {
             Outcome::Applied { .. } => attempt + 1,

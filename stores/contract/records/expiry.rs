@@ -14,7 +14,7 @@ pub(crate) async fn a_record_is_kept_for_its_lease(fixture: &impl Fixture) {
     fixture.pass(fixture.lease() / 2).await;
     eventually("the record expires", || async {
         let gone = store.read("jobs").await.unwrap().live().is_none();
-        // Read after the answer, so that at least this much time has passed.
+        // The clock is read after the answer, so at least this much time has passed.
         let lived = fixture.clock().now().since(sent);
         assert!(!gone || lived >= fixture.lease(), "gone after {lived:?} of {:?}", fixture.lease());
         if !gone {
@@ -47,7 +47,7 @@ pub(crate) async fn a_renewal_begins_the_lease_again(fixture: &impl Fixture) {
         for attempt in 2..6 {
             fixture.pass(fixture.lease() / 2).await;
             let sending = fixture.clock().now();
-            // Refused unless the renewal restarted the lease.
+            // The write is refused unless the renewal restarted the lease.
             let outcome = store.write(&key, renew(attempt, revision, "a", fixture.lease())).await;
             if fixture.clock().now().since(sent) >= fixture.lease() {
                 // The machine was too busy: the answer proves nothing.

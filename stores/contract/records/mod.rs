@@ -195,7 +195,7 @@ pub(crate) fn release(attempt: u64, expect: Revision, successor: Option<&str>) -
     Write { attempt: Attempt(attempt), expect: Expect::Revision(expect), action }
 }
 
-/// The wait that these tests' releases state, and the incarnation that they name.
+/// The wait and the incarnation that these tests' releases state.
 pub(crate) const OWED: Duration = Duration::from_millis(1500);
 pub(crate) const HELD_IN: Incarnation = Incarnation(77);
 

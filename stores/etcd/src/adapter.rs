@@ -29,7 +29,7 @@ use incumbent_store::{ErrorKind, Result};
 /// The pause between two attempts to find a member.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The elections under a prefix, over a separate connection.
+/// The elections under a prefix, over a connection of their own.
 ///
 /// It carries keys and leases, and classifies answers; it decides nothing. It repeats only a request that was refused
 /// for an expired token, and answers [`Failure::Unknown`] if the outcome is not known. Every future and stream may be
@@ -44,7 +44,7 @@ pub(super) struct Etcd {
     reads: Arc<Reads>,
     pub(super) watches: Arc<Watches>,
     server: Mutex<Server>,
-    /// The alarm of the cluster, or what the last inspection could not find out.
+    /// The alarm of the cluster, or what the last inspection failed to learn.
     flaw: Mutex<Option<Fault>>,
 }
 
@@ -54,10 +54,9 @@ impl Etcd {
     /// If no member answers it waits for one, and logs the first failure; with [`EtcdSettings::fail_fast`] it returns
     /// the failure.
     ///
-    /// # Errors
-    /// `Authentication` for files, credentials or TLS that do not fit, `PermissionDenied` for a user without the role
-    /// of a candidate, `Unsupported` for servers that are too old and for proxies, `StoreUnavailable` with `fail_fast`
-    /// if no member answers.
+    /// # Errors `Authentication` for files, credentials or TLS that cannot be used, `PermissionDenied` for a user
+    /// without the role of a candidate, `Unsupported` for servers that are too old and for proxies, `StoreUnavailable`
+    /// with `fail_fast` if no member answers.
     pub(super) async fn open(settings: &EtcdSettings, clock: &Clock) -> Result<Self> {
         settings.check()?;
         let keys = settings.keys();
@@ -71,7 +70,7 @@ impl Etcd {
             if settings.fail_fast || error.kind() != ErrorKind::StoreUnavailable {
                 return Err(error);
             }
-            // One line for each outage, not for each attempt.
+            // Logs one line for each outage, not for each attempt.
             if !std::mem::replace(&mut failing, true) {
                 tracing::warn!("trying etcd at {} again: {error}", settings.servers_shown());
             }
@@ -91,7 +90,7 @@ impl Etcd {
         })
     }
 
-    /// Asks for the shortest lease if it is not known yet. Returns the reason if it remains unknown.
+    /// Asks for the shortest lease if it is not known yet. Returns why, if it remains unknown.
     async fn learn_shortest(&self) -> Option<Fault> {
         if self.server().shortest.is_some() {
             return None;
@@ -114,7 +113,7 @@ impl Etcd {
         answer.header.map(|header| header.raft_term).ok_or(Failure::Unknown)
     }
 
-    /// What is known of the store's servers; each inspection may add to it.
+    /// Knowledge about the store's servers; each inspection may add to it.
     pub(super) fn server(&self) -> Server {
         *lock(&self.server)
     }
@@ -130,7 +129,7 @@ impl Etcd {
     }
 
     /// Checks, before a campaign enters, that no key of the store would wrongly count as a candidate of this election.
-    /// If the store does not answer, the campaign finds out by itself.
+    /// If the store does not answer, the campaign finds out on its own.
     pub(super) async fn check_overlap(&self, election: &str) -> Result<()> {
         prefixes::check_overlap(&self.connection, &self.reads, &self.keys, election).await
     }
@@ -148,7 +147,7 @@ impl Etcd {
         Ok(info)
     }
 
-    /// A state of the store that only an operator can end and that leaders survive, by the newest answer to
+    /// A problem that leaders survive and only an operator can end, according to the newest answer to
     /// [`inspect`](Self::inspect): the alarm of a full store. The driver calls this after each inspection, and reports
     /// a change to every candidate.
     pub(super) fn flaw(&self) -> Option<Fault> {
@@ -164,7 +163,7 @@ impl Etcd {
     /// yet, or only the `gone` one. Its [number](LeaseId::of_companions) contains the raft term of a linearised read
     /// that was answered before the grant was sent.
     pub(super) async fn share(&self, gone: Option<LeaseId>, ttl: Duration) -> Result<LeaseId, Failure> {
-        // A machine without random numbers could not have made a campaign's nonce either.
+        // Without random numbers, the machine could not have made a campaign's nonce either.
         let drawn = getrandom::u64().map_err(|_| Failure::Unknown)?;
         self.leases.share(gone, ttl, self.raft_term(), drawn).await
     }
@@ -204,7 +203,7 @@ impl Etcd {
         }
     }
 
-    /// A missing permission, with the server, the user and the keys that it is for.
+    /// The error of a missing permission, with the server, the user and the keys.
     fn placed(&self, failure: Failure, verb: &str, election: &str) -> Failure {
         match failure {
             Failure::Fault(Fault { kind: FaultKind::Denied, detail }) => {
@@ -231,14 +230,14 @@ impl Etcd {
         self.watches.follow(election);
     }
 
-    /// Leaves an election out of the watch again. A read that is under way does not bring it back.
+    /// Leaves an election out of the watch again. A read in flight does not include it again.
     pub(super) fn unfollow(&self, election: &str) {
         self.watches.unfollow(election);
     }
 
-    /// Watches the followed elections from the moment at which this returns, and operators' requests, beginning with
-    /// the existing ones. The stream ends when changes may have been missed: at compaction, when the store cancels it,
-    /// when the connection breaks. The driver then begins another watch, which every campaign treats as a gap.
+    /// Watches the followed elections from the moment this returns, and operators' requests, beginning with the
+    /// existing ones. The stream ends when changes may have been missed: at compaction, when the store cancels it, when
+    /// the connection breaks. The driver then begins another watch, which every campaign treats as a gap.
     pub(super) async fn watch(&self) -> Result<BoxStream<'static, Watched<Change>>, Fault> {
         self.watches.begin().await
     }
@@ -267,7 +266,7 @@ impl Etcd {
         elections::candidates(&self.connection, &self.keys, election).await
     }
 
-    /// Replaces the present connection and its stream of keep-alives by a new one, to another member if there are
+    /// Replaces the current connection and its stream of keep-alives with a new one, to another member if there are
     /// several. Returns once connected again; the driver bounds the wait.
     pub(super) async fn reconnect(&self) {
         let limit = self.settings.connect_timeout;
@@ -284,7 +283,7 @@ impl Etcd {
         }
     }
 
-    /// Revokes the leases of the companions, and closes the connection. By then no candidate of this connection leads,
+    /// Revokes the leases of the companions, and closes the connection. By then no candidate of this connection leads
     /// or is still leaving.
     pub(super) async fn close(&self) {
         self.leases.give_up_shared().await;
@@ -308,7 +307,7 @@ pub(super) struct Identity {
     pub(super) nonce: Nonce,
     /// The campaign's lease time.
     pub(super) lease_time: Duration,
-    /// The time of day since which it is a candidate. Shown to people; decides nothing.
+    /// The time of day at which it became a candidate. Only shown to people.
     pub(super) since: SystemTime,
     /// The metadata that the candidate publishes.
     pub(super) metadata: Vec<(String, String)>,

@@ -37,7 +37,7 @@ fn describe(report: &mut Examination, survey: &Survey) {
     report.value("members", survey.members.iter().map(member_json).collect::<Vec<_>>());
     let shortest = survey.server.shortest;
     let shown = shortest.map_or_else(
-        || "not known, as no lease was granted".to_owned(),
+        || "unknown, because no lease was granted".to_owned(),
         |shortest| format!("{}, as the servers grant it", span(shortest)),
     );
     report.set(
@@ -57,7 +57,7 @@ fn describe(report: &mut Examination, survey: &Survey) {
     let alarms = alarms(survey);
     report.set("alarms", if alarms.is_empty() { "none".into() } else { alarms.join(", ") }, json!(alarms));
     let birth = survey.birth.map(|Birth { incarnation, never_used, revision, .. }| {
-        let new = if never_used { ", of a prefix that was never used before" } else { "" };
+        let new = if never_used { ", for a prefix that was never used before" } else { "" };
         let text = format!("incarnation {}, since revision {}{new}", incarnation.0, revision.0);
         let json = json!({ "incarnation": incarnation.0.to_string(), "revision": revision.0, "never_used": never_used });
         (text, json)
@@ -96,7 +96,7 @@ fn judge_members(report: &mut Examination, survey: &Survey) {
         if let Err(why) = state {
             report.find(Finding::weak(
                 format!("the member at {address} does not answer: {why}"),
-                "bring it back, or take it out of the URL; candidates that use it try the next one",
+                "restart it, or remove it from the URL; candidates that use it try the next member",
             ));
         }
     }
@@ -104,26 +104,26 @@ fn judge_members(report: &mut Examination, survey: &Survey) {
         report.find(Finding::broken(
             "the hosts of the URL belong to different clusters: candidates of one election might never meet, and each \
              could lead",
-            "let the URL name the members of one cluster",
+            "list only members of one cluster in the URL",
         ));
     }
     if survey.is_proxy {
         report.find(Finding::broken(
             "the URL leads to an `etcd grpc-proxy`: it answers keep-alives from its own memory, and a leader relies \
              on them",
-            "let the URL name the members themselves",
+            "list the members themselves in the URL",
         ));
     }
     for (address, state) in known(survey) {
         if state.is_learner {
             report.find(Finding::weak(
                 format!("the member at {address} is a learner, and cannot serve candidates"),
-                "take it out of the URL until it is promoted",
+                "remove it from the URL until it is promoted",
             ));
         }
         if state.is_cut_off {
             report.find(Finding::weak(
-                format!("the member at {address} knows no leader of the cluster"),
+                format!("the member at {address} sees no leader in the cluster"),
                 "check its connections to the other members; without a majority no candidate leads",
             ));
         }

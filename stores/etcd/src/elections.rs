@@ -67,7 +67,7 @@ pub(super) async fn candidates(
     let queues = queues(connection, keys, election).await?;
     let mut candidates = Vec::new();
     for (election, places) in &queues.places {
-        // Only our candidates have companions, and an election may have none of ours.
+        // Only our candidates have companions, and an election may have no candidate of ours.
         let companions = queues.companions.get(election).map(Vec::as_slice).unwrap_or_default();
         for place in keys.only_places(election, places) {
             let companion = companion_beside(keys, election, place, companions);
@@ -117,7 +117,7 @@ async fn queues(connection: &Connection, keys: &Keys, election: Option<&str>) ->
     match (election, places) {
         (Some(election), _) => drop(queues.places.insert(election.to_owned(), found)),
         (None, Some(_)) => {
-            // In an election that has a place of the usual form, places of any name count.
+            // In an election with at least one place of the usual form, places with any name count.
             let elections: BTreeSet<_> = found
                 .iter()
                 .filter_map(|kv| keys.election_of(&kv.key).map(str::to_owned))
@@ -155,7 +155,7 @@ async fn read(connection: &Connection, success: Vec<Op>) -> Result<TxnResponse, 
     answer.map_err(|status| fault(Operation::Read, &status))
 }
 
-/// A missing part of an answer means not known, rather than an empty queue.
+/// A missing part of an answer means that it is unknown, not that the queue is empty.
 fn incomplete() -> Fault {
     Fault { kind: FaultKind::Unreachable, detail: "etcd left a part of a read unanswered".into() }
 }
@@ -194,7 +194,7 @@ fn entry_of(
         record.lease = Some(companion.lease_time).filter(|lease| !lease.is_zero());
         record.term_info = incarnation.map(|incarnation| TermInfo {
             token: Token { incarnation, sequence: created },
-            // No key tells, because nothing is written when a term is won.
+            // Unknown, because nothing is written when a term is won.
             led_for: None,
         });
         record.metadata = companion.metadata;

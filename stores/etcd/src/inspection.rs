@@ -26,20 +26,20 @@ type Version = (u32, u32, u32);
 
 /// The oldest version that has all calls used here.
 const OLDEST: Version = (3, 4, 0);
-/// The time limit of the calls to a member when a store is opened; a member that lost its leader answers after 7 s.
+/// The time limit of the calls to a member when a store is opened. A member that lost its leader answers only after 7
+/// s.
 const OPENING_LIMIT: Duration = Duration::from_secs(5);
 /// The time limit for the first bytes of a server that may speak another protocol.
 const BYTES_LIMIT: Duration = Duration::from_secs(1);
-/// The beginning of a connection of HTTP/2, with empty settings.
+/// The start of an HTTP/2 connection, with empty settings.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 /// An empty TLS greeting, which a server answers with an alert.
 const EMPTY_HELLO: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
 
-/// Finds a usable member, beginning with the present one. Returns the shortest lease, or `None` if no lease was
+/// Finds a usable member, beginning with the current one. Returns the shortest lease, or `None` if no lease was
 /// granted.
 ///
-/// # Errors
-/// The first error other than a missing answer, once every member was tried.
+/// # Errors The first error other than a missing answer, after every member was tried.
 pub(super) async fn find_member(
     connection: &Connection,
     settings: &EtcdSettings,
@@ -96,10 +96,10 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
         Err(status) if status.code() == Code::PermissionDenied => {}
         Err(status) => return Err(refused(status)),
     }
-    // Linearised, and with the permission that every candidate needs.
+    // This read is linearised, and needs the permission that every candidate needs.
     let birth = RangeRequest { key: keys.birth(), ..Default::default() };
     let _: RangeResponse = connection.call(method::RANGE, birth).await.map_err(refused)?;
-    // If none is granted, each inspection asks again.
+    // If no lease is granted, each inspection asks again.
     Ok(shortest(connection).await.ok())
 }
 
@@ -107,7 +107,7 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
 pub(super) async fn is_usable(connection: &Connection) -> bool {
     match connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {}).await {
         Ok(status) => unusable(&status).is_none(),
-        // Another member would not accept the credentials either.
+        // No other member would accept the credentials either.
         Err(status) => !matches!(status.code(), Code::Unavailable | Code::Unknown | Code::DeadlineExceeded),
     }
 }
@@ -120,7 +120,7 @@ pub(super) fn unusable(status: &StatusResponse) -> Option<&'static str> {
         .then_some("has no leader: most members of its cluster are down, or it cannot reach them")
 }
 
-/// A proxy that advertises an address lists itself, but without the header of a member's answer.
+/// A proxy that advertises an address lists itself, but its answer lacks a member's header.
 fn is_of_a_proxy(answer: &MemberListResponse) -> bool {
     answer.header.is_none_or(|Header { cluster_id, .. }| cluster_id == 0)
 }
@@ -136,8 +136,7 @@ fn version(text: &str) -> Option<Version> {
 
 /// The shortest lease that the server grants, from the answer to a grant of one second.
 ///
-/// # Errors
-/// A fault with the reason why none was granted: a full server grants none.
+/// # Errors A fault that explains why none was granted: a full server grants none.
 pub(super) async fn shortest(connection: &Connection) -> std::result::Result<Duration, Fault> {
     let request = GrantRequest { ttl: 1, id: 0 };
     let granted = connection.call::<_, GrantResponse>(method::GRANT, request).await;
@@ -153,8 +152,8 @@ pub(super) async fn shortest(connection: &Connection) -> std::result::Result<Dur
     }
 }
 
-/// The fault of a store that cannot write at present. Candidates wait for a full store, as for a store that does not
-/// answer.
+/// The fault of a store that cannot write at present. Candidates wait for a full store just as for a store that does
+/// not answer.
 fn not_at_present(operation: Operation, status: &Status) -> Fault {
     let fault = fault(operation, status);
     match status.code() {
@@ -191,14 +190,15 @@ pub(super) async fn inspect(
     };
     let Some((incarnation, never_used)) = birth_of(&birth) else {
         let key = String::from_utf8_lossy(&birth.key).into_owned();
-        let detail =
-            format!("the key {key:?} of etcd holds no birth record of incumbent; choose another prefix");
+        let detail = format!(
+            "the key {key:?} in etcd holds a value that is not incumbent's birth record; choose another prefix"
+        );
         return Err(Fault { kind: FaultKind::Broken, detail });
     };
     local::remember_incarnation(incarnation);
     let info =
         StoreInfo { asked_at, incarnation, age: None, never_used, max_age: None, newest: Some(newest) };
-    // Without an answer the alarm is not known, but the read shows that the store serves.
+    // Without an answer the alarm is unknown, but the read shows that the store serves requests.
     Ok(Inspected { info, flaw: status.ok().as_ref().and_then(alarm).or(unchecked) })
 }
 
@@ -208,7 +208,7 @@ fn revision_of(header: Option<Header>, operation: Operation) -> std::result::Res
     Ok(revision(header.revision))
 }
 
-/// Writes a birth record unless another client has done so meanwhile, and returns the present one.
+/// Writes a birth record unless another client has done so meanwhile, and returns the record that exists.
 async fn give_birth(
     connection: &Connection,
     keys: &Keys,
@@ -234,7 +234,7 @@ async fn give_birth(
     Ok((birth, newest))
 }
 
-/// The state of a cluster that an operator must end.
+/// The alarm of a cluster, which an operator must end.
 fn alarm(status: &StatusResponse) -> Option<Fault> {
     let has = |alarm: &str| status.errors.iter().any(|error| error.contains(alarm));
     let remedy = if has("CORRUPT") {
@@ -248,7 +248,7 @@ fn alarm(status: &StatusResponse) -> Option<Fault> {
     Some(Fault { kind: FaultKind::Broken, detail: remedy.into() })
 }
 
-/// The error of opening a store, from the answer of a member or the lack of one.
+/// The error of opening a store, given a member's answer or the lack of it.
 pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -> Error {
     let text = status.message();
     let says = |part: &str| text.contains(part);
@@ -293,8 +293,8 @@ pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -
     Error::new(kind, message)
 }
 
-/// Whether a connection failed because of TLS itself, by the words of rustls. A handshake that breaks off does not
-/// count, because a load balancer without servers does that.
+/// Whether a connection failed because of TLS itself, judging by the message of rustls. A handshake that breaks off
+/// does not count, because a load balancer without servers causes that too.
 fn is_about_tls(text: &str) -> bool {
     ["certificate", "corrupt message", "fatal alert", "peer is incompatible"]
         .iter()
@@ -306,11 +306,11 @@ fn was_closed(text: &str) -> bool {
     ["connection closed", "broken pipe", "reset by peer"].iter().any(|word| text.contains(word))
 }
 
-/// The error for a server that accepts connections but is not a member of etcd, or a member that unexpectedly uses TLS
-/// or does not.
+/// The error for a server that accepts connections but is no etcd member, or is a member that unexpectedly uses TLS or
+/// lacks it.
 async fn other_protocol(member: &str, tls: bool) -> Option<Error> {
     let clear = answer(member, HTTP2).await?;
-    // A server of HTTP/2 begins with its settings, the fourth kind of frame.
+    // An HTTP/2 server begins with its settings, the fourth kind of frame.
     let is_http2 = matches!(clear[..], [_, _, _, 4, ..]);
     let wants_tls = async {
         // An alert of TLS, whatever its version.
@@ -329,7 +329,7 @@ async fn other_protocol(member: &str, tls: bool) -> Option<Error> {
     Some(Error::new(kind, format!("the server at {member} {message}")))
 }
 
-/// The first bytes that a server answers to `begin`, or sends before it.
+/// The first bytes that a server sends in answer to `begin`, or before it.
 async fn answer(member: &str, begin: &[u8]) -> Option<Vec<u8>> {
     let ask = async {
         let mut stream = TcpStream::connect(member).await.ok()?;

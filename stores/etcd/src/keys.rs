@@ -13,7 +13,7 @@ use super::wire::messages::KeyValue;
 use incumbent_store::{Error, ErrorKind, Result};
 use incumbent_store::{local, request};
 
-/// The part of a prefix's keys that other clients do not know.
+/// The part of a prefix's keys that only this library uses.
 const OURS: &str = ".incumbent";
 
 /// The keys under a prefix.
@@ -22,7 +22,7 @@ pub(super) struct Keys {
     prefix: String,
 }
 
-/// A range of keys: from the first, up to but without the second.
+/// A range of keys: from the first up to the second, exclusive.
 pub(super) type Range = (Vec<u8>, Vec<u8>);
 
 impl Keys {
@@ -32,8 +32,8 @@ impl Keys {
 
     /// Refuses an election that would share keys with another, or with our own.
     ///
-    /// etcd's clients take every key that begins with `ELECTION/` for a place, so one election's name must not be the
-    /// beginning of another's.
+    /// etcd's clients take every key that begins with `ELECTION/` for a place, so no election's name may be a prefix of
+    /// another's.
     pub(super) fn check(key: &str) -> Result<()> {
         local::check_text("election's key", key)?;
         let refuse = |why: &str| {
@@ -43,7 +43,7 @@ impl Keys {
             return refuse("holds a slash, which ends an election's name");
         }
         if key.starts_with(OURS) {
-            return refuse("begins with \".incumbent\", where incumbent keeps keys of its own");
+            return refuse("begins with \".incumbent\", which is reserved for incumbent's own keys");
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Keys {
         format!("{}{OURS}/{election}/{lease}", self.prefix).into_bytes()
     }
 
-    /// An operator's request, by its reserved key.
+    /// The operator's request under a reserved key.
     pub(super) fn request(&self, reserved: &str) -> Vec<u8> {
         format!("{}{OURS}/{reserved}", self.prefix).into_bytes()
     }
@@ -99,13 +99,12 @@ impl Keys {
         range(format!("{}{OURS}/", self.prefix))
     }
 
-    /// The birth record of the prefix with which an election's places begin.
+    /// The birth record that would exist if an election's key were a prefix.
     pub(super) fn birth_inside(&self, election: &str) -> Vec<u8> {
         format!("{}{election}/{OURS}", self.prefix).into_bytes()
     }
 
-    /// The prefix inside an election's keys to which this key belongs, if incumbent keeps this key for that other
-    /// prefix.
+    /// The other prefix, inside an election's keys, for which incumbent keeps this key, if any.
     pub(super) fn prefix_inside(&self, election: &str, kv: &KeyValue) -> Option<String> {
         let name = name_of(kv, &self.places(election));
         inside(&name).map(|begin| format!("{}{election}/{begin}", self.prefix))
@@ -134,27 +133,27 @@ impl Keys {
         )
     }
 
-    /// A range that contains all keys that could be places of an election that the prefix is named like; `None` without
-    /// a prefix.
+    /// A range with all keys that could be places of an election with the same name as the prefix; `None` without a
+    /// prefix.
     pub(super) fn places_of_another(&self) -> Option<Range> {
-        // A place is named after its lease, in hexadecimal.
+        // A place's name is its lease in hexadecimal.
         let key = |digit| format!("{}{digit}", self.prefix).into_bytes();
         self.have_a_prefix().then(|| (key('0'), key('g')))
     }
 
-    /// The lease that a key directly under the prefix is named after, if it is named like a lease.
+    /// The lease after which a key directly under the prefix is named, if it has the form of a lease.
     pub(super) fn lease_named_by(&self, key: &[u8]) -> Option<LeaseId> {
         let name = std::str::from_utf8(key.strip_prefix(self.prefix.as_bytes())?).ok()?;
         let lease = LeaseId(u64::from_str_radix(name, 16).ok()?);
         (lease.to_string() == name).then_some(lease)
     }
 
-    /// Whether a key is a place of an election that the prefix is named like: it is named after its own lease.
+    /// Whether a key is a place of an election with the same name as the prefix: its name is its own lease.
     pub(super) fn is_place_of_another(&self, kv: &KeyValue) -> bool {
         self.lease_named_by(&kv.key).is_some_and(|named| lease(kv.lease) == Some(named))
     }
 
-    /// The first key after this one's first segment that could be such a place.
+    /// The first such place that is possible after this key's first segment.
     pub(super) fn next_segment(&self, key: &[u8]) -> Option<Vec<u8>> {
         let name = key.strip_prefix(self.prefix.as_bytes())?;
         let segment = name.iter().position(|byte| *byte == b'/')?;
@@ -174,7 +173,7 @@ impl Keys {
         )
     }
 
-    /// The message that it could not be checked whether the prefix lies inside the keys of an election.
+    /// The message for a failed check of whether the prefix lies inside the keys of an election.
     pub(super) fn is_not_checked(&self, why: &str) -> String {
         format!(
             "cannot check whether the prefix {0:?} of etcd shares keys with an election of another prefix, because \
@@ -184,7 +183,7 @@ impl Keys {
         )
     }
 
-    /// Whether our own keys would be taken for the keys that incumbent keeps for another prefix.
+    /// Whether our own keys would look like the keys that incumbent keeps for another prefix.
     pub(super) fn is_of_another(&self) -> bool {
         inside(&self.prefix).is_some()
     }
@@ -219,14 +218,14 @@ fn inside(name: &str) -> Option<&str> {
 fn range(begin: String) -> Range {
     let begin = begin.into_bytes();
     let mut end = begin.clone();
-    // No byte of a text is 255.
+    // No byte of UTF-8 text is 255.
     if let Some(last) = end.last_mut() {
         *last += 1;
     }
     (begin, end)
 }
 
-/// The part of a key after the beginning of its range.
+/// The part of a key after its range's prefix.
 pub(super) fn name_of(kv: &KeyValue, range: &Range) -> String {
     String::from_utf8_lossy(kv.key.strip_prefix(range.0.as_slice()).unwrap_or(&kv.key)).into_owned()
 }
@@ -271,7 +270,7 @@ pub(super) fn companion_of(kv: &KeyValue, range: &Range) -> Companion {
 struct Value {
     nonce: String,
     lease_ms: u64,
-    /// The time of day since which it is a candidate, in milliseconds since 1970.
+    /// The time of day at which it became a candidate, in milliseconds since 1970.
     #[serde(default)]
     since_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -289,11 +288,11 @@ pub(super) fn companion_value(identity: &Identity, successor: Option<&str>) -> V
         successor: successor.map(str::to_owned),
         metadata: identity.metadata.iter().cloned().collect(),
     };
-    // Only texts and numbers, so the value can always be written as JSON.
+    // There are only strings and numbers, so the value can always be written as JSON.
     serde_json::to_vec(&value).unwrap_or_default()
 }
 
-/// The time for which a companion's owner has been a candidate, by its own claim and this machine's time of day.
+/// How long a companion's owner has been a candidate, by its own claim and this machine's time of day.
 pub(super) fn standing_for(kv: &KeyValue) -> Duration {
     let value: Value = serde_json::from_slice(&kv.value).unwrap_or_default();
     let since = UNIX_EPOCH.checked_add(Duration::from_millis(value.since_ms));
@@ -327,12 +326,12 @@ pub(super) fn incarnation_of(kv: &KeyValue) -> Option<Incarnation> {
     birth_of(kv).map(|(incarnation, _)| incarnation)
 }
 
-/// A revision as etcd counts it: from 1, so never below zero.
+/// A revision as etcd counts it: from 1, so it is never negative.
 pub(super) fn revision(number: i64) -> Revision {
     Revision(u64::try_from(number).unwrap_or(0))
 }
 
-/// A lease as etcd numbers it: its bits, because a number may be negative for other clients.
+/// A lease in etcd's numbering. Only the bits count, because the number may be negative for other clients.
 fn lease(number: i64) -> Option<LeaseId> {
     (number != 0).then_some(LeaseId(number.cast_unsigned()))
 }
@@ -393,7 +392,7 @@ mod tests {
         let kvs = all.map(|name| key(name, 1));
         let places: Vec<_> = keys.only_places("app", &kvs).into_iter().map(|kv| kv.key.clone()).collect();
         assert_eq!(places, [b"app/b2".to_vec(), b"app/go".to_vec()]);
-        // Without another prefix every key is a place, as it is for Go.
+        // Without another prefix every key is a place, as for Go's clients.
         assert_eq!(keys.only_places("app", &[key("app/jobs/a1", 1)]).len(), 1);
     }
 

@@ -27,7 +27,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(1);
 pub(super) struct Leases {
     connection: Arc<Connection>,
     clock: Clock,
-    /// Held while a lease is granted, so that only one is.
+    /// Held during a grant, so that only one is made at a time.
     shared: tokio::sync::Mutex<Shared>,
     stream: Mutex<Option<Stream>>,
 }
@@ -38,7 +38,7 @@ struct Shared {
     /// Each by its lease time.
     leases: BTreeMap<Duration, LeaseId>,
     /// When a lease was last refused, and why: a full cluster, or a permission. The refusal counts for all candidates
-    /// of the connection for a while, because after an election of the cluster each of them asks in every round until a
+    /// of the connection for a while: after the cluster elects a leader, each of them would ask in every round until a
     /// lease is granted.
     refused: Option<(Instant, Failure)>,
 }
@@ -51,7 +51,7 @@ struct Stream {
     _task: AbortOnDropHandle<()>,
 }
 
-/// The requests that a stream waits for; `None` once it has ended.
+/// The requests whose answers a stream waits for; `None` once it has ended.
 struct Waiting(Mutex<Option<Asked>>);
 
 struct Asked {
@@ -83,9 +83,9 @@ impl Leases {
         Ok(span(answer.ttl))
     }
 
-    /// The lease of this connection's companions of this lease time. A new lease is granted if there is none yet, or
-    /// only the `gone` one. Its number has the raft term from the given read, which is answered first, above the
-    /// randomly drawn bits.
+    /// The lease of this connection's companions, for this lease time. A new lease is granted if there is none yet, or
+    /// only the `gone` one. Its number has the raft term from the given read, which is answered first, in the bits
+    /// above the random ones.
     pub(super) async fn share(
         &self,
         gone: Option<LeaseId>,
@@ -100,10 +100,10 @@ impl Leases {
         if let Some((_, failure)) = shared.refused.as_ref().filter(|(at, _)| at.elapsed() < REFUSED_FOR) {
             return Err(failure.clone());
         }
-        // Forgotten before it is granted: a grant of unknown outcome is not used.
+        // The old lease is forgotten before the grant, because a grant with an unknown outcome is not used.
         shared.leases.remove(&ttl);
         let lease = LeaseId::of_companions(raft_term.await?, drawn);
-        // If the number exists, the caller asks again, with another.
+        // If the number is taken, the caller tries another.
         let granted = self.grant(lease, ttl).await;
         let refused = granted.as_ref().err().filter(|failure| failure.fault().is_some());
         shared.refused = refused.map(|failure| (Instant::now(), failure.clone()));
@@ -145,13 +145,13 @@ impl Leases {
             leases.into_iter().map(|lease| (lease, all.clock.now(), all.send(lease))).collect::<Vec<_>>()
         };
         let answer = |(lease, sent_at, answer): (_, _, oneshot::Receiver<_>)| async move {
-            // Without an answer the stream was left.
+            // The answer is missing if the stream was abandoned.
             KeepAliveAnswer { lease, sent_at, result: answer.await.unwrap_or(Err(Failure::Unknown)) }
         };
         stream::once(send).flat_map(stream::iter).then(answer).boxed()
     }
 
-    /// Leaves the stream of keep-alives; unanswered ones fail.
+    /// Abandons the stream of keep-alives; unanswered ones fail.
     pub(super) fn leave_stream(&self) {
         drop(self.stream().take());
     }
@@ -204,15 +204,15 @@ impl Stream {
 
 impl Asked {
     fn send(&self, lease: LeaseId) {
-        // If the stream has ended, its end answers all waiters.
+        // If the stream has ended, all waiters were answered with that.
         let _ = self.requests.send(KeepAliveRequest { id: lease.0.cast_signed() });
     }
 }
 
 /// Opens the stream and passes each answer to its request, until the stream ends.
 ///
-/// If the token has expired, unanswered requests are sent once more over a new stream. Their callers keep the instants
-/// before the first sending, which are earlier and so safe. A server that denies one keep-alive ends the stream
+/// If the token has expired, unanswered requests are sent once more over a new stream. Their callers count from before
+/// the first sending, which is earlier and therefore safe. A server that denies one keep-alive ends the stream
 /// (measured on 3.7.3; 3.4 denies none): the keep-alives of other elections are sent again.
 async fn run(
     connection: Arc<Connection>,
@@ -238,7 +238,7 @@ async fn run(
 async fn read(mut answers: Answers<KeepAliveResponse>, waiting: &Waiting, repeated: &mut bool) -> Status {
     loop {
         match answers.next().await {
-            // If the order differed from that of the requests, a lease would get another lease's time.
+            // If the order differed from that of the requests, a lease would be credited with another lease's time.
             Ok(answer) if !waiting.answered(&answer) => {
                 return Status::unknown("etcd answered keep-alives in another order");
             }
@@ -249,7 +249,7 @@ async fn read(mut answers: Answers<KeepAliveResponse>, waiting: &Waiting, repeat
 }
 
 impl Waiting {
-    /// Whether the answer belongs to the request that has waited longest.
+    /// Whether the answer belongs to the longest-waiting request.
     fn answered(&self, answer: &KeepAliveResponse) -> bool {
         let first = self.lock().as_mut().and_then(|asked| asked.waiters.pop_front());
         let Some(first) = first.filter(|first| first.lease.0 == answer.id.cast_unsigned()) else {
@@ -261,7 +261,7 @@ impl Waiting {
         true
     }
 
-    /// Whether the stream ended because the request that has waited longest was denied; answers that request.
+    /// Whether the stream ended because the longest-waiting request was denied; if so, answers that request.
     fn denied(&self, ended: &Status) -> bool {
         if ended.code() != Code::PermissionDenied {
             return false;
@@ -294,7 +294,7 @@ impl Waiting {
     }
 }
 
-/// Whole seconds: the caller's leases have no fractions.
+/// Whole seconds, because the caller's leases have no fractions.
 fn seconds(ttl: Duration) -> i64 {
     i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
 }

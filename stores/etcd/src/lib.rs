@@ -1,7 +1,7 @@
 //! etcd, 3.4 and newer: an election is a queue of keys, the same queue that `etcdctl elect` and Go's
 //! `concurrency.Election` use.
 //!
-//! `incumbent_core::queue` has the rule. A candidate has two keys: the place is the standard key, `PREFIX
+//! `incumbent_core::queue` implements the rule. A candidate has two keys: the place is the standard key, `PREFIX
 //! ELECTION/LEASE`; the companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
 
 mod adapter;

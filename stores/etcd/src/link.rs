@@ -27,7 +27,7 @@ use incumbent_store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 /// The longest time for which a lease outlives its time to live (measured on etcd).
 const GRANULARITY: Duration = Duration::from_millis(500);
 
-/// A store of this kind grants whole seconds.
+/// This store grants leases in whole seconds.
 const LEASE_STEP: Duration = Duration::from_secs(1);
 
 /// The driver's link to an etcd cluster.
@@ -67,7 +67,8 @@ impl Link for Queues {
 
     fn capabilities(&self) -> Capabilities {
         let server = self.etcd.server();
-        // Shown to people. Until the servers have granted a lease, it is only known that leases are whole seconds.
+        // Only shown to people. Until the servers have granted a lease, all that is known is that leases are whole
+        // seconds.
         let (shortest, longest) = server.lease_bounds().unwrap_or((LEASE_STEP, Duration::MAX));
         Capabilities {
             own_lease: true,
@@ -188,7 +189,7 @@ impl Link for Queues {
         async move { etcd.candidates(election.as_deref()).await.map(Some) }.boxed()
     }
 
-    /// The store holds the place of every candidate.
+    /// The store itself has the place of every candidate.
     fn register(&self, _: &Registry) -> BoxFuture<'static, Result<(), Fault>> {
         async { Ok(()) }.boxed()
     }
@@ -244,14 +245,14 @@ async fn answered<T>(
     within(clock.clone(), limit, ask).await.unwrap_or(Err(Failure::Unanswered))
 }
 
-/// A read of a campaign. If no answer comes within the limit, an answer reports that, and the store's later answer
-/// still counts for a lease.
+/// A read for a campaign. If no answer comes within the limit, the campaign is told, and the store's later answer still
+/// counts for a lease.
 struct Reading {
     id: CampaignId,
     read: ReadId,
     ask: BoxFuture<'static, Result<Box<Snapshot>, Failure>>,
     sent_at: Instant,
-    /// The limits of the two waits for the answer, from now on.
+    /// The limits of the two waits for the answer, counted from now.
     limits: [Option<Duration>; 2],
     clock: Clock,
 }
@@ -318,7 +319,7 @@ impl Round {
                 let campaigns = self.waiting.remove(&lease).unwrap_or_default();
                 campaigns.into_iter().map(|id| kept(lease, sent_at, result.clone())(id)).collect()
             }
-            // The stream has ended, or the limit has passed.
+            // The stream has ended or the limit has passed.
             None => {
                 let unanswered = std::mem::take(&mut self.waiting).into_iter();
                 let unanswered =
@@ -330,7 +331,7 @@ impl Round {
     }
 }
 
-/// The write of a record that has the same effect, for the listener: taking a place is acquiring.
+/// The equivalent write of a record, for the listener: taking a place is acquiring.
 fn reported(identity: &Identity, action: &Action) -> store::Action {
     let header = |(key, text): &(String, String)| (key.clone().into(), text.clone());
     let put = || Put {

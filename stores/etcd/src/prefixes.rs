@@ -1,8 +1,8 @@
 //! Prefixes and elections whose keys would count for each other.
 //!
 //! An election under the prefix `P` takes every key that begins with `P ELECTION/` for a place, as Go's clients do. So
-//! no prefix may be `P ELECTION/`, or begin with it: its birth record, which no lease ends, would come before every
-//! candidate. Whichever of the two comes second is refused.
+//! no prefix may be or begin with `P ELECTION/`: its birth record, which never expires, would come before every
+//! candidate. Whichever of the two is created second is refused.
 
 use std::sync::Arc;
 
@@ -21,10 +21,9 @@ use incumbent_store::{Error, ErrorKind, Result};
 const PAGE: i64 = 1000;
 
 /// Checks, before a birth record is written, that no key of the prefix is a candidate's place in an election of another
-/// prefix. Returns a fault for candidates to report if reading that is not permitted.
+/// prefix. If the read is not permitted, returns a fault for candidates to report.
 ///
-/// # Errors
-/// A fault if there is such a place, and the faults of the read.
+/// # Errors A fault if there is such a place, or if the read fails.
 pub(super) async fn check(connection: &Connection, keys: &Keys) -> std::result::Result<Option<Fault>, Fault> {
     match place_of_another(connection, keys).await {
         Ok(None) => Ok(None),
@@ -64,9 +63,8 @@ async fn place_of_another(
 
 /// Checks that no prefix lies inside the election's keys.
 ///
-/// # Errors
-/// `InvalidName`, with both prefixes. If the store does not answer, or the user may not read, the election's candidates
-/// find out by themselves.
+/// # Errors `InvalidName`, with both prefixes. If the store does not answer, or the user may not read, the election's
+/// candidates find out on their own.
 pub(super) async fn check_overlap(
     connection: &Connection,
     reads: &Arc<Reads>,
@@ -74,7 +72,7 @@ pub(super) async fn check_overlap(
     election: &str,
 ) -> Result<()> {
     let inside = |kv: &KeyValue| keys.prefix_inside(election, kv);
-    // Elections that are entered together are read in one transaction. Few have more candidates than a page.
+    // Elections that are entered together are read in one transaction. Few have more candidates than fit on a page.
     let first = reads.read(vec![without_values(keys.places(election), PAGE)]).await.ok();
     let first = first.iter().flat_map(ranges).next();
     let mut found = first.and_then(|page| page.kvs.iter().find_map(inside));
@@ -91,7 +89,7 @@ pub(super) async fn check_overlap(
     }
 }
 
-/// The keys of a range from this one on, without their values, as many as one request reads.
+/// The keys of a range from this one on, without values, up to one request's limit.
 async fn page(
     connection: &Connection,
     key: Vec<u8>,

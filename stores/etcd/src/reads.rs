@@ -1,7 +1,7 @@
 //! Reads of campaigns that are due together, in one transaction.
 //!
 //! The rounds of all campaigns of a connection coincide, and a thousand single reads cost the store forty times as many
-//! calls. One transaction is under way at a time; reads requested meanwhile go into the next.
+//! calls. One transaction is in flight at a time; reads requested meanwhile go into the next.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -49,7 +49,7 @@ impl Reads {
         if is_first {
             tokio::spawn(Arc::clone(self).send());
         }
-        // The task ends only with its runtime.
+        // The task ends only when its runtime does.
         receiver.await.unwrap_or_else(|_| Err(Status::unavailable("the connection is closed")))
     }
 
@@ -59,7 +59,7 @@ impl Reads {
         }
     }
 
-    /// As much as fits into a transaction, at least one read.
+    /// As many reads as fit into a transaction, at least one.
     fn take(&self) -> Option<Vec<Asked>> {
         let mut queue = self.queue();
         // A caller that was dropped needs no answer.
@@ -87,7 +87,7 @@ impl Reads {
                     let _ = to.send(Ok(part));
                 }
             }
-            // One of them may not be permitted, or the server accepts fewer operations.
+            // One of the reads may not be permitted, or the server accepts fewer operations.
             Err(status)
                 if asked.len() > 1
                     && matches!(status.code(), Code::PermissionDenied | Code::InvalidArgument) =>

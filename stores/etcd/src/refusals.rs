@@ -11,10 +11,10 @@ pub(crate) fn files_without_tls() -> Text {
 
 /// Refuses TLS files that do not fit each other.
 pub(crate) fn unfit_files() -> Text {
-    Text::from("TLS cannot be set up: the files of ").and(Text::setting("tls_ca")).and(", ").and(Text::setting("tls_cert")).and(" and ").and(Text::setting("tls_key")).and(" do not fit each other, or the system trusts no certificate; give ").and(Text::setting("tls_ca"))
+    Text::from("TLS cannot be set up: the files of ").and(Text::setting("tls_ca")).and(", ").and(Text::setting("tls_cert")).and(" and ").and(Text::setting("tls_key")).and(" do not match, or the system trusts no certificate; give ").and(Text::setting("tls_ca"))
 }
 
-/// Refuses a prefix under which incumbent keeps keys of its own.
+/// Refuses a prefix reserved for incumbent's own keys.
 pub(crate) fn prefix_of_ours(prefix: &str) -> InvalidSettings {
     InvalidSettings {
         setting: "prefix",
@@ -24,7 +24,7 @@ pub(crate) fn prefix_of_ours(prefix: &str) -> InvalidSettings {
     }
 }
 
-/// Refuses stating that a prefix is new if it was written to.
+/// Refuses the statement that a prefix is new, if it was written to.
 pub(crate) fn not_new(used: &str, prefix: &str) -> Text {
     Text::from(format!("{used}, so the prefix {prefix:?} of etcd is not new; leave `")).and(Text::setting("new")).and("` out")
 }

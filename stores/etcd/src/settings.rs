@@ -70,8 +70,8 @@ pub(super) struct User {
 
 impl EtcdSettings {
     /// One member, or several separated by commas, each `host` or `host:port`. The scheme `etcd://` or `etcds://` (with
-    /// TLS) and `user:password@` may precede the first. Elections have no prefix, so `etcdctl elect` finds them under
-    /// the same name.
+    /// TLS) and `user:password@` may precede the first. The elections have no prefix, so `etcdctl elect` finds them
+    /// under the same name.
     ///
     /// # Errors
     /// `InvalidUrl` for an invalid member.
@@ -160,7 +160,7 @@ impl EtcdSettings {
         self
     }
 
-    /// The texts that select its elections: the prefix, and each part of it.
+    /// The texts that select this store's elections: the prefix and each part of it.
     pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
         let whole = self.prefix.trim_end_matches('/');
         let parts = whole.split('/').filter(move |part| part.len() < whole.len());
@@ -181,8 +181,8 @@ impl EtcdSettings {
         self
     }
 
-    /// Uses TLS with this client certificate; both files are PEM. A server with `--client-cert-auth` takes its common
-    /// name for the user if no other is given.
+    /// Uses TLS with this client certificate; both files are PEM. A server with `--client-cert-auth` uses its common
+    /// name as the user if no other is given.
     #[must_use]
     pub fn tls_client_certificate(
         mut self,
@@ -221,12 +221,12 @@ impl EtcdSettings {
         Keys::new(self.prefix.clone())
     }
 
-    /// A connection to one member at a time, beginning with the first.
+    /// Prepares a connection to one member at a time, beginning with the first.
     pub(super) fn connect(&self) -> Result<Connection> {
         Connection::new(self.clone())
     }
 
-    /// A connection to each of these hosts, with the same credentials.
+    /// Prepares a connection to each of these hosts, with the same credentials.
     pub(super) fn connect_to(&self, hosts: Vec<String>) -> Result<Vec<(String, Connection)>> {
         let alone = |host: String| Self { hosts: vec![host], ..self.clone() };
         hosts.into_iter().map(|host| Ok((host.clone(), alone(host).connect()?))).collect()
@@ -264,7 +264,7 @@ impl EtcdSettings {
         let scheme = if self.tls { "https" } else { "http" };
         let endpoint = Endpoint::from_shared(format!("{scheme}://{host}"));
         let endpoint =
-            endpoint.map_err(|_| invalid(format!("{host:?} is not an address of a member of etcd")))?;
+            endpoint.map_err(|_| invalid(format!("{host:?} is not the address of an etcd member")))?;
         let endpoint = endpoint.connect_timeout(self.connect_timeout);
         if !self.tls {
             return Ok(endpoint);

@@ -1,4 +1,4 @@
-//! The requests of a candidacy, and what etcd's answers mean to it.
+//! The requests of a candidacy, and the meaning of etcd's answers.
 
 use incumbent_core::queue::{Action, Code, Failure, LeaseId, Operation, Outcome, Own, Snapshot};
 use incumbent_core::store::{Fault, FaultKind};
@@ -157,7 +157,7 @@ pub(super) fn snapshot(
     else {
         return Err(Failure::Unknown);
     };
-    // A candidate without a place did not ask for its own keys.
+    // A candidate without a place did not request its own keys.
     let (place, companion) = (read.next().unwrap_or_default(), read.next().unwrap_or_default());
     let inside = first_places.iter().find_map(|kv| keys.prefix_inside(election, kv));
     Ok(Snapshot {
@@ -256,7 +256,7 @@ pub(super) fn operation(kind: OperationKind) -> wire::Operation {
     wire::Operation { kind: Some(kind) }
 }
 
-/// A number as etcd has it, with the same bits.
+/// A number in etcd's type, with the same bits.
 fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
@@ -385,7 +385,7 @@ mod tests {
             assert_eq!(
                 seen.overlap,
                 Some(fault.detail),
-                "a candidate that is inside already reports the same"
+                "a candidate already in the election reports the same"
             );
         }
     }

@@ -1,7 +1,7 @@
 //! The watch: all companions of a prefix and an operator's requests, and the places of each election that is followed.
 //!
-//! One watch of the whole prefix would be simpler. Without a prefix it would deliver, and need permission for, every key
-//! of the cluster.
+//! One watch of the whole prefix would be simpler, but without a prefix it would deliver, and need permission for,
+//! every key of the cluster.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,8 +27,8 @@ use incumbent_store::request;
 
 /// The number of the watch of the companions; those of places follow.
 const COMPANIONS: i64 = 1;
-/// How long the removal of a place waits for the removal of its companion at the same revision, or the reverse. A
-/// member sends both at once, so a later one is a separate removal.
+/// How long the removal of a place waits for the removal of its companion at the same revision, or vice versa. A member
+/// sends both at once, so anything later is a separate removal.
 const TOGETHER: Duration = Duration::from_millis(3);
 
 /// The watches of a connection.
@@ -44,7 +44,7 @@ struct Followed {
     /// The number of the watch on each election's places, from the first read on.
     numbers: HashMap<String, Option<i64>>,
     elections: HashMap<i64, String>,
-    /// The newest number. None is given twice: a server may still answer a watch that was cancelled.
+    /// The newest number. No number is reused, because a server may still answer a cancelled watch.
     last: i64,
     /// The channel for watching another election's places.
     requests: Option<mpsc::UnboundedSender<WatchRequest>>,
@@ -73,11 +73,14 @@ impl Watches {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         let followed = self.followed();
-        assert!(followed.elections.len() <= followed.numbers.len(), "a watch of an election that was left");
+        assert!(
+            followed.elections.len() <= followed.numbers.len(),
+            "a watch remains for an election that was left"
+        );
         followed.numbers.len()
     }
 
-    /// An election was read at this revision. An answer after the election was unfollowed begins no watch.
+    /// An election was read at this revision. If it has been unfollowed meanwhile, no watch begins.
     pub(super) fn read(&self, election: &str, read: Revision) {
         let mut followed = self.followed();
         if followed.numbers.get(election) != Some(&None) {
@@ -97,7 +100,7 @@ impl Watches {
         let read = RangeRequest { key, range_end, ..Default::default() };
         let standing = self.connection.call::<_, RangeResponse>(method::RANGE, read).await;
         let standing = standing.map_err(|status| fault(Operation::Watch, &status))?;
-        // A watch from another revision would miss changes, or show old ones.
+        // A watch from another revision would miss changes or show old ones.
         let header = standing
             .header
             .ok_or_else(|| fault(Operation::Watch, &Status::unknown("etcd answered without a header")))?;
@@ -143,7 +146,7 @@ impl Watches {
 }
 
 impl Followed {
-    /// A watch that has ended takes no more requests; the next watch covers what is followed then.
+    /// A watch that has ended takes no more requests; the next watch covers the elections followed then.
     fn send(&self, request: WatchRequest) {
         if let Some(requests) = &self.requests {
             let _ = requests.send(request);
@@ -177,7 +180,7 @@ struct Reading {
     ended: bool,
 }
 
-/// What is known of one revision's changes of an election.
+/// The known changes of an election at one revision.
 #[derive(Default)]
 struct Held {
     change: Change,
@@ -186,7 +189,7 @@ struct Held {
 }
 
 impl Held {
-    /// Whether nothing that matters to campaigns is missing.
+    /// Whether everything that matters to campaigns has arrived.
     fn is_complete(&self) -> bool {
         let removes = !self.change.removed_places.is_empty() || !self.change.removed_companions.is_empty();
         !removes || (self.of_places && self.of_companions)
@@ -229,7 +232,7 @@ impl Reading {
     fn take(&mut self, mut answer: WatchResponse) {
         let number = answer.watch_id;
         if number != COMPANIONS && self.watches.election(number).is_none() {
-            // For an unfollowed election: the confirmation, or changes that were on their way.
+            // Answers for an unfollowed election: the confirmation, or changes already on their way.
             self.fragments.remove(&number);
             return;
         }

@@ -30,9 +30,8 @@ pub struct InitReport {
 /// there are that many brokers, two of them in sync, records deleted after an hour, segments of ten minutes, and no
 /// unclean elections.
 ///
-/// # Errors
-/// `InvalidName` for an election that no topic can have, `PermissionDenied` without Create on the topic, and every error
-/// of reaching the cluster.
+/// # Errors `InvalidName` for an election whose topic would be invalid, `PermissionDenied` without Create on the topic,
+/// and every error of reaching the cluster.
 pub async fn init(settings: &KafkaSettings, election: &str) -> Result<InitReport> {
     settings.check_key(election)?;
     let cluster = open(settings).await?;
@@ -58,17 +57,17 @@ pub struct Survey {
     pub session_bounds: Option<(Duration, Duration)>,
     /// The session of members in the consumer protocol.
     pub consumer_session: Option<Duration>,
-    /// The topic of the commits; the brokers create it when a group is first requested.
+    /// The topic for commits; the brokers create it when a group is first requested.
     pub offsets: Option<TopicState>,
     /// The replicas with which the brokers create it: `offsets.topic.replication.factor`.
     pub offsets_replicas: Option<usize>,
     /// The leader topics of all elections, by name.
     pub topics: Vec<TopicState>,
-    /// Why a part of this is not known.
+    /// Why some of this is unknown.
     pub unknown: Option<String>,
 }
 
-/// The settings of a topic that matter for elections.
+/// A topic's settings that matter for elections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicState {
     /// Its name.
@@ -96,7 +95,7 @@ pub struct TopicState {
 pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
     let cluster = open(settings).await?;
     let metadata = cluster.ask(|cluster| cluster.metadata(None)).await?;
-    // The first of the questions that take the addresses that the brokers advertise.
+    // The first query that uses the addresses which the brokers advertise.
     let reached = cluster.ask(|cluster| cluster.describe_topic(cluster::COMMITS)).await;
     if let Err(fault) = reached
         && fault.kind == FaultKind::Unreachable
@@ -128,7 +127,7 @@ pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
     })
 }
 
-/// The state of the topics that exist.
+/// The state of the existing topics.
 async fn topics(
     cluster: &Arc<Cluster>,
     admin: &AdminClient<DefaultClientContext>,
@@ -220,8 +219,7 @@ pub struct Acl {
 
 /// The permissions that a candidate of an election needs, or an observer, which writes nothing and joins no group.
 ///
-/// # Errors
-/// `InvalidName` for an election that no topic can have.
+/// # Errors `InvalidName` for an election whose topic would be invalid.
 pub fn permissions(settings: &KafkaSettings, election: &str, candidate: bool) -> Result<Vec<Acl>> {
     settings.check_key(election)?;
     let (topic, group) = (settings.topic_of(election), settings.group_of(election));

@@ -28,14 +28,14 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The time limit of a query to the brokers.
 pub(super) const LIMIT: Duration = Duration::from_secs(3);
-/// The interval at which a query is repeated within its limit, if the client may report that it was refused.
+/// The interval at which a query is repeated within its limit, so that the client can report a refusal.
 const SLICE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to reach a broker.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long an unreachable broker explains a question without an answer. The client tries the broker again within ten
-/// seconds, and reports it again within half a minute.
+/// How long after a broker was unreachable that still explains an unanswered query. The client tries the broker again
+/// within ten seconds, and reports it again within half a minute.
 const LATELY: Duration = Duration::from_secs(45);
-/// How often, and how soon again, a topic is looked for that was just created.
+/// How often and at which interval to look for a topic that was just created.
 const TRIES: usize = 30;
 const SOON: Duration = Duration::from_millis(100);
 /// How long records in a new leader topic are kept; a lease is shorter.
@@ -44,7 +44,7 @@ const RETENTION: &CStr = c"3600000";
 /// after a week by default (`log.roll.hours`): until then a topic keeps all of its records, whatever its retention.
 const SEGMENT: &CStr = c"600000";
 
-/// The detail of a question without an answer.
+/// The message for an unanswered query.
 const SILENT: &str = "the brokers do not answer";
 
 /// The first bytes of an alert of TLS, which the client takes for the size of an answer.
@@ -65,7 +65,7 @@ type Producing = DroppedApart<Polled>;
 /// The producer for all candidates. It is replaced if it is dead, or wrote to a topic that was recreated.
 struct Writer {
     producer: Arc<Producing>,
-    /// The ids of the topics that it wrote to, as the records name them.
+    /// The ids of the topics to which it wrote, as the records name them.
     topics: HashMap<String, String>,
 }
 
@@ -78,7 +78,7 @@ impl Writer {
         Ok(Self { producer, topics: HashMap::new() })
     }
 
-    /// Whether it wrote to an earlier topic of this name.
+    /// Whether it wrote to an earlier topic with this name.
     fn wrote_to_another(&mut self, topic: &str, id: &str) -> bool {
         match self.topics.get(topic) {
             Some(known) => known != id,
@@ -113,7 +113,7 @@ pub(super) struct Extent {
 /// Passes delivery reports on.
 #[derive(Clone, Default)]
 pub(super) struct Reports {
-    /// Why the connection or the credentials are refused, because a query only reports that there is no answer.
+    /// Why the connection or the credentials are refused. A query itself only reports that there is no answer.
     refused: Arc<Mutex<Option<ClientError>>>,
     /// The last failure to reach a broker, with its address, and when it was reported.
     unreached: Arc<Mutex<Option<(Instant, String)>>>,
@@ -180,9 +180,8 @@ impl Cluster {
     /// If none does, waits for one and logs the first failure; with [`KafkaSettings::fail_fast`] it returns the
     /// failure.
     ///
-    /// # Errors
-    /// `InvalidSetting` for properties that do not fit, `Authentication` and `PermissionDenied` if the brokers refuse
-    /// the credentials, `StoreUnavailable` with `fail_fast` if no broker answers.
+    /// # Errors `InvalidSetting` for properties that the client refuses, `Authentication` and `PermissionDenied` if the
+    /// brokers refuse the credentials, `StoreUnavailable` with `fail_fast` if no broker answers.
     pub(crate) async fn open(settings: &KafkaSettings, clock: &Clock) -> Result<Arc<Self>> {
         settings.check()?;
         threads::ready().await?;
@@ -289,7 +288,7 @@ impl Cluster {
         Some(ClientError { text: reason, ..ClientError::of(code) })
     }
 
-    /// Replaces a producer that wrote to an earlier topic of this name. If that topic's leader epoch was larger,
+    /// Replaces a producer that wrote to an earlier topic of this name. If the earlier topic's leader epoch was larger,
     /// librdkafka takes the new topic's metadata for outdated, and keeps appending to the former leader.
     fn replace_producer_of_another(&self, topic: &str, id: Option<&str>) {
         let (Some(id), mut present) = (id, self.writer()) else { return };
@@ -301,7 +300,8 @@ impl Cluster {
         next.wrote_to_another(topic, id);
         let before = std::mem::replace(&mut *present, next).producer;
         let thread = std::thread::Builder::new().name("incumbent-kafka".into());
-        // Delivers records of other elections before it is dropped. Without a thread their outcome is not known.
+        // Delivers records of other elections before it is dropped. If no thread can be started for that, their outcome
+        // is unknown.
         let _ = thread.spawn(move || drop(before.flush(LIMIT)));
     }
 
@@ -312,7 +312,7 @@ impl Cluster {
         let until = Instant::now() + LIMIT;
         loop {
             let Topic { id, .. } = self.inspect_topic(topic)?;
-            // The leader that the client knows may be outdated: a refusal makes the client look it up again.
+            // The client may know an outdated leader, and a refusal makes it look up the leader again.
             let fault = match self.offsets(topic, within) {
                 Ok((low, high, recent)) => return Ok(Extent { id, low, high, recent }),
                 Err(error) => self.explained(of_topic(of_client(&error), topic)),
@@ -336,7 +336,7 @@ impl Cluster {
         Ok((offset(ends.0), offset(ends.1), recent))
     }
 
-    /// The topic of an election, which is created if it is missing and that is allowed.
+    /// The topic of an election, created if it is missing and creation is allowed.
     pub(crate) fn prepare(&self, topic: &str) -> Result<Topic, Fault> {
         let inspected = self.inspect_topic(topic);
         let missing = matches!(&inspected, Err(fault) if is_missing(fault));
@@ -350,7 +350,7 @@ impl Cluster {
             return Err(Fault { kind: FaultKind::Broken, detail });
         }
         self.create(topic)?;
-        // Not every broker knows the new topic at once.
+        // Some brokers learn of the new topic only later.
         for _ in 0..TRIES {
             match self.inspect_topic(topic) {
                 Err(fault) if is_missing(&fault) => std::thread::sleep(SOON),
@@ -467,7 +467,7 @@ impl Cluster {
             if partitions > 0 {
                 let _ = sys::rd_kafka_TopicPartitionInfo_replicas(*all, &mut replicas);
             }
-            // Brokers before 2.8 have none, which is all zeros.
+            // Brokers before 2.8 have no ids and send zeros.
             Ok(TopicDescription { id: id.filter(|id| *id != 0).map(TopicId), partitions, replicas })
         }
     }
@@ -492,10 +492,10 @@ impl Cluster {
     }
 
     fn described_members(&self, group: &str) -> Result<Vec<String>, Fault> {
-        // A cluster makes the topic of its groups when it is first asked about one, which takes seconds.
+        // A cluster creates the topic for its groups when it is first asked about one, which takes seconds.
         match self.describe_topic(COMMITS) {
             Err(fault) if is_missing(&fault) => return Ok(Vec::new()),
-            // Neither would the next question be answered.
+            // The next query would not be answered either.
             Err(fault) if fault.kind == FaultKind::Unreachable => return Err(fault),
             _ => {}
         }
@@ -534,15 +534,16 @@ impl Cluster {
         self.metadata_within(topic, LIMIT).map_err(|fault| self.explained(fault))
     }
 
-    /// A question that no broker answered, with the reason where a broker could not be reached lately. The brokers name the
-    /// addresses for further questions themselves, and those may lead nowhere though the first one answered.
+    /// The fault of a query that no broker answered, with the reason if a broker was recently unreachable. The brokers
+    /// themselves name the addresses for further queries, and those may lead nowhere although the first broker
+    /// answered.
     fn explained(&self, fault: Fault) -> Fault {
-        // The client's own errors, and no answers of brokers.
+        // These are the client's own errors, not answers of brokers.
         let is_unanswered = fault.detail.starts_with('_') || fault.detail == SILENT;
         self.unreached().filter(|_| is_unanswered).unwrap_or(fault)
     }
 
-    /// The broker that could not be reached lately.
+    /// The broker that was recently unreachable.
     pub(super) fn unreached(&self) -> Option<Fault> {
         let producer = self.producer();
         let unreached = producer.context().unreached.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -620,7 +621,7 @@ impl Cluster {
             let options = sys::rd_kafka_AdminOptions_new(client, op);
             sys::rd_kafka_AdminOptions_set_request_timeout(options, millis, ptr::null_mut(), 0);
             ask(client, options, queue);
-            // An answer comes within the request's limit, a failure if nothing else.
+            // An answer or a failure arrives within the request's limit.
             let event = NonNull::new(sys::rd_kafka_queue_poll(queue, millis + 500));
             sys::rd_kafka_AdminOptions_destroy(options);
             sys::rd_kafka_queue_destroy(queue);
@@ -671,7 +672,7 @@ unsafe fn check(error: *const sys::rd_kafka_error_t) -> Result<(), Fault> {
     }
 }
 
-/// Makes a missing permission one on this topic.
+/// Turns a missing permission into one for this topic.
 fn of_topic(mut fault: Fault, topic: &str) -> Fault {
     if fault.kind == FaultKind::Denied {
         fault.detail = format!("{} {topic:?}", fault.detail);

@@ -77,11 +77,11 @@ fn judge_brokers(report: &mut Examination, survey: &Survey, settings: &KafkaSett
         if !survey.protocols.is_empty() && !survey.protocols.iter().any(|one| one == "consumer") {
             report.find(Finding::refused(
                 "the brokers do not support the consumer protocol, so no candidate can join",
-                "leave protocol=consumer out, or upgrade the brokers",
+                "remove protocol=consumer, or upgrade the brokers",
             ));
         }
         report.find(Finding::note(
-            "with the consumer protocol the brokers set the session, and a crash is noticed only after it",
+            "with the consumer protocol the brokers set the session, and a crash is noticed only once it times out",
             "set group.consumer.session.timeout.ms on the brokers",
         ));
     } else if let (Some((least, most)), Some(session)) = (survey.session_bounds, settings.group().session)
@@ -111,15 +111,17 @@ fn judge_brokers(report: &mut Examination, survey: &Survey, settings: &KafkaSett
 fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, why: &str) {
     let name = &topic.name;
     if topic.replicas < 3 {
-        let what =
-            format!("{name} has {} of three replicas: {why}, and a lost broker may lose it", topic.replicas);
+        let what = format!(
+            "{name} has {} of three replicas: {why}, which may be lost with a broker",
+            topic.replicas
+        );
         let remedy =
             if brokers < 3 { "use three brokers" } else { "reassign its partitions to three brokers" };
         report.find(Finding::weak(what, remedy));
     } else if topic.min_in_sync.is_some_and(|least| least < 2) {
         report.find(Finding::weak(
             format!(
-                "{name} acknowledges writes held by one broker only: {why}, and a lost broker may lose it"
+                "{name} acknowledges writes held by one broker only: {why}, which may be lost with a broker"
             ),
             "set min.insync.replicas=2",
         ));
@@ -128,7 +130,7 @@ fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, wh
 
 fn judge_topic(report: &mut Examination, topic: &TopicState, survey: &Survey) {
     let name = &topic.name;
-    judge_copies(report, topic, survey.brokers, "it holds how long a successor must wait");
+    judge_copies(report, topic, survey.brokers, "it records how long a successor must wait");
     if topic.cleanup.as_deref().is_some_and(|policy| policy != "delete") {
         report.find(Finding::refused(
             format!("{name} is compacted, so it accepts no records without a key: no candidate can win"),

@@ -30,7 +30,8 @@ const LEASES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// A crashed broker is given up after its session (`broker.session.timeout.ms`).
 const FAIL_OVER: Duration = Duration::from_secs(9);
 
-/// A read that takes longer fails with the broker that cannot be reached, if there is one; the driver gives it up half a second later.
+/// A read that takes longer fails, and names the unreachable broker if there is one. The driver would give it up half a
+/// second later.
 const READING: Duration = Duration::from_millis(4500);
 
 /// The driver's link to a Kafka cluster.
@@ -39,7 +40,7 @@ pub struct Groups {
     reader: Arc<Reader>,
     reports: Reports,
     members: HashMap<CampaignId, Candidacy>,
-    /// The only election, if all would have the same topic.
+    /// The only possible election, if all elections would have the same topic.
     only: Mutex<Option<String>>,
 }
 
@@ -49,7 +50,7 @@ struct Candidacy {
     topic: String,
     answers: ToCampaign,
     member: Option<Member>,
-    /// Its topic is being read, or will be once an inspection has succeeded.
+    /// Whether its topic is read, or will be once an inspection has succeeded.
     follows: bool,
     sent: Sent,
 }
@@ -143,7 +144,7 @@ impl Link for Groups {
         async move { cluster.inspect().await }.boxed()
     }
 
-    /// Everything that a campaign's clients report comes through the stream of its first request.
+    /// All reports of a campaign's clients come through the stream of its first request.
     fn ask(&mut self, campaign: &Campaign, asked: Asked<Induction>) -> Option<Asking<Self>> {
         let Asked { id, election, request, .. } = asked;
         let mut answers = None;
@@ -258,7 +259,7 @@ impl Link for Groups {
             if let Some(read) = within(clock, READING, &mut reading).await {
                 return Ok(read?.0);
             }
-            // The reader asks again and again, and says nothing meanwhile.
+            // The reader keeps asking, and reports nothing meanwhile.
             match cluster.unreached() {
                 Some(fault) => Err(fault),
                 None => Ok(reading.await?.0),
@@ -297,7 +298,7 @@ impl Link for Groups {
         .boxed()
     }
 
-    /// The members of the groups; what a member does not report about itself is not known.
+    /// The members of the groups; anything that a member does not report about itself is unknown.
     fn candidates(
         &self,
         own: &Registry,
@@ -332,7 +333,7 @@ impl Link for Groups {
         async { Ok(()) }.boxed()
     }
 
-    /// Each client connects again by itself.
+    /// Each client reconnects on its own.
     fn reconnect(&self) -> BoxFuture<'static, ()> {
         async {}.boxed()
     }
@@ -345,7 +346,7 @@ impl Link for Groups {
 
 impl Drop for Groups {
     fn drop(&mut self) {
-        // Even after a panic of the driver: a client that keeps polling would keep the partition.
+        // Done even after a panic of the driver, because a client that keeps polling would keep the partition.
         for member in self.members.drain().filter_map(|(_, candidacy)| candidacy.member) {
             member.leave();
         }
@@ -401,7 +402,7 @@ impl Stream {
     }
 }
 
-/// The write of a record that has the same effect, for the listener to writes.
+/// The equivalent write of a record, for the listener to writes.
 fn reported(campaign: &Campaign, publish: &Publish) -> Action {
     let put = || Put {
         value: publish.name.clone(),

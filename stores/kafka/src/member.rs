@@ -1,4 +1,4 @@
-//! A candidate's member of its group: a client that a separate thread polls, whatever else happens.
+//! A candidate's member in its group: a client that a separate thread polls, whatever else happens.
 //!
 //! No handler runs on that thread, so nothing delays a poll. The client fetches nothing.
 
@@ -22,9 +22,9 @@ use incumbent_store::{Error, threads};
 const POLL: Duration = Duration::from_millis(500);
 /// The pause before an unusable topic is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The interval at which a member that its group has not accepted checks for the reason.
+/// The interval at which a member checks why its group has not accepted it.
 const LOOKING: Duration = Duration::from_secs(5);
-/// The time after which a client that has not closed is left behind.
+/// The time after which a client that has not closed is abandoned.
 const CLOSE_LIMIT: Duration = Duration::from_secs(120);
 
 /// The reports of a campaign's clients, in order.
@@ -47,7 +47,7 @@ pub(crate) struct Member {
     consumer: Weak<DroppedApart<Consumer>>,
     commands: Sender<Command>,
     topic: String,
-    /// Another member took its place, so its end does not matter.
+    /// Another member replaced it, so its end does not matter.
     replaced: Arc<AtomicBool>,
 }
 
@@ -132,14 +132,14 @@ impl Member {
         self.send(Command::Leave);
     }
 
-    /// Another member took its place, so its leaving is no longer reported.
+    /// Another member replaced it, so its departure is no longer reported.
     pub(crate) fn replace(self) {
         self.replaced.store(true, Ordering::Release);
         self.leave();
     }
 
     fn send(&self, command: Command) {
-        // A thread that has ended has left.
+        // If the thread has ended, the member has left.
         let _ = self.commands.send(command);
         if let Some(consumer) = self.consumer.upgrade() {
             consumer.wake();
@@ -155,7 +155,7 @@ struct Polling {
     commands: Receiver<Command>,
     answers: Answers,
     replaced: Arc<AtomicBool>,
-    /// The partitions of a revocation that waits for its answer.
+    /// The partitions of an unanswered revocation.
     pending: Option<Partitions>,
 }
 
@@ -175,13 +175,13 @@ impl Polling {
         self.close();
     }
 
-    /// Returns true while no group accepts this member, and reports if none can: the client keeps asking for a
+    /// Returns true until the group accepts this member, and reports if it never can: the client keeps asking for a
     /// coordinator without reporting it.
     fn has_no_group(&self) -> bool {
         if self.consumer.membership().generation >= 0 {
             return false;
         }
-        // Brokers create it at the first request for a group, which was long ago.
+        // Brokers create the topic at the first request for a group, which was long ago.
         if self.cluster.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
             let detail = format!(
                 "COORDINATOR_NOT_AVAILABLE: no group can have a coordinator, because the brokers do not create \
@@ -251,8 +251,8 @@ impl Polling {
                 }
             }
             Event::Committed { attempt, result } => {
-                // Queried after the answer, because the client repeats commits by itself, and may have left and come
-                // back.
+                // Queried after the answer, because the client repeats commits on its own and may have left and
+                // rejoined.
                 let result = result.map(|()| self.consumer.membership()).map_err(|error| failure(&error));
                 self.report(Answer::Committed { attempt, result });
             }
@@ -273,7 +273,7 @@ impl Polling {
         let until = Instant::now() + CLOSE_LIMIT;
         while !self.consumer.is_closed() {
             if Instant::now() >= until {
-                tracing::warn!(topic = self.topic, "a client does not close; leaving it behind");
+                tracing::warn!(topic = self.topic, "a client does not close; abandoning it");
                 // Destroying it would wait without a limit.
                 std::mem::forget(Arc::clone(&self.consumer));
                 break;
@@ -303,7 +303,7 @@ fn failure(error: &ClientError) -> Failure {
     Failure::of(Operation::Commit, &error.name, &error.text)
 }
 
-/// The fault of a member that could not be made.
+/// The fault of a member that could not be created.
 fn broken(error: &Error) -> Fault {
     Fault { kind: FaultKind::Broken, detail: error.to_string() }
 }

@@ -1,7 +1,7 @@
 //! A consumer of librdkafka, driven by its events.
 //!
-//! `rdkafka`'s own consumer answers a rebalance by itself, does not report the result of an asynchronous commit, and
-//! waits in its drop for a close that may never end. So only the client is `rdkafka`'s, and this module polls the
+//! `rdkafka`'s own consumer answers rebalances on its own, does not report the result of an asynchronous commit, and
+//! waits in its drop for a close that may never finish. So only the client is `rdkafka`'s, and this module polls the
 //! queue.
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -64,7 +64,7 @@ impl ClientContext for Log {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
                 tracing::error!("librdkafka: {facility}: {line}");
             }
-            // Each outage produces endless lines here, but the campaign reports it once.
+            // An outage produces an endless stream of lines here, but the campaign reports it once.
             _ => tracing::debug!("librdkafka: {facility}: {line}"),
         }
     }
@@ -104,7 +104,7 @@ impl<T: Send + 'static> Drop for DroppedApart<T> {
     }
 }
 
-/// Partitions of topics, as the client has them.
+/// Partitions of topics, in the client's own list.
 pub(super) struct Partitions(NonNull<sys::rd_kafka_topic_partition_list_t>);
 
 // SAFETY: plain data on the heap that only its owner touches.
@@ -114,7 +114,7 @@ impl Partitions {
     /// Partition zero of a topic, with an offset.
     fn zero(topic: &str, offset: i64) -> Self {
         let topic = c_text(topic);
-        // SAFETY: the list is new, and the client ends the program where it has no memory for it.
+        // SAFETY: the list is new, and if there is no memory for it the client ends the program.
         unsafe {
             let list = NonNull::new_unchecked(sys::rd_kafka_topic_partition_list_new(1));
             let added = sys::rd_kafka_topic_partition_list_add(list.as_ptr(), topic.as_ptr(), 0);
@@ -127,7 +127,8 @@ impl Partitions {
     fn zero_with(topic: &str, offset: i64, metadata: &str) -> Self {
         let partitions = Self::zero(topic, offset);
         if !metadata.is_empty() {
-            // SAFETY: the list has one element, and frees what the client's own allocator gave; without memory there is none.
+            // SAFETY: the list has one element, and frees memory that the client's own allocator returned; without
+            // memory there is none.
             unsafe {
                 let zero = (*partitions.0.as_ptr()).elems;
                 let copy = sys::rd_kafka_mem_malloc(ptr::null_mut(), metadata.len());
@@ -142,7 +143,7 @@ impl Partitions {
 
     /// The metadata of the first partition; empty if it has none.
     fn metadata(&self) -> String {
-        // SAFETY: `elems` has `cnt` elements, and each `metadata_size` bytes where it has metadata.
+        // SAFETY: `elems` has `cnt` elements, each with `metadata_size` bytes of metadata if it has any.
         unsafe {
             let list = self.0.as_ref();
             if list.cnt < 1 || (*list.elems).metadata.is_null() {
@@ -204,8 +205,8 @@ pub(super) enum Event {
     Committed { attempt: Attempt, result: Result<(), ClientError> },
     /// A record of a topic, and the wall clock of its writer in milliseconds.
     Record { topic: String, record: Record, written: Option<u64> },
-    /// The reader is at the end of a topic, before this offset: a fetch brought nothing. It does not come while each
-    /// fetch brings the next record.
+    /// The reader is at the end of a topic, before this offset: a fetch returned nothing. Not reported while each fetch
+    /// returns the next record.
     End { topic: String, offset: u64 },
     /// The client reports an error, of a topic or of its own.
     Error { error: ClientError, topic: Option<String>, fatal: bool },
@@ -243,7 +244,7 @@ impl Consumer {
             let events =
                 sys::RD_KAFKA_EVENT_REBALANCE | sys::RD_KAFKA_EVENT_OFFSET_COMMIT | sys::RD_KAFKA_EVENT_ERROR;
             sys::rd_kafka_conf_set_events(native.ptr(), events);
-            // Lines that are logged while nothing polls would go to the standard error.
+            // Otherwise, lines logged while nothing polls would go to standard error.
             sys::rd_kafka_conf_set_log_cb(native.ptr(), Some(silent));
         }
         let client = Client::new(config, native, sys::types::RDKafkaType::RD_KAFKA_CONSUMER, Log)?;
@@ -280,7 +281,7 @@ impl Consumer {
     /// # Safety
     /// `event` is live.
     unsafe fn read(&self, event: *mut sys::rd_kafka_event_t) -> Event {
-        // SAFETY: the functions fit the types of event for which they are called; nothing of it is kept.
+        // SAFETY: each function matches the type of event for which it is called, and nothing of the event is kept.
         unsafe {
             let code = sys::rd_kafka_event_error(event);
             match sys::rd_kafka_event_type(event) {
@@ -362,7 +363,7 @@ impl Consumer {
     /// The error that ended the client.
     fn fatal(&self) -> Option<ClientError> {
         let mut reason = [0; 512];
-        // SAFETY: the client writes at most as many bytes, with a zero at their end.
+        // SAFETY: the client writes at most this many bytes, including a final zero.
         let code =
             unsafe { sys::rd_kafka_fatal_error(self.client.native_ptr(), reason.as_mut_ptr(), reason.len()) };
         let error = ClientError::check(code).err()?;
@@ -379,7 +380,7 @@ impl Consumer {
         ClientError::check(unsafe { sys::rd_kafka_subscribe(self.client.native_ptr(), topics.0.as_ptr()) })
     }
 
-    /// Accepts an assignment, paused: nothing is fetched.
+    /// Accepts an assignment and pauses it, so that nothing is fetched.
     pub(super) fn accept(&self, partitions: &Partitions) {
         let (client, list) = (self.client.native_ptr(), partitions.0.as_ptr());
         // SAFETY: all are live; the client copies the list.
@@ -413,8 +414,8 @@ impl Consumer {
         unsafe { text(sys::rd_kafka_rebalance_protocol(self.client.native_ptr())) == "COOPERATIVE" }
     }
 
-    /// Passes a commit of an offset to the client. Its answer is an event of this consumer, and may come very late,
-    /// because the client repeats the commit by itself.
+    /// Passes a commit of an offset to the client. The answer is an event of this consumer, and may come very late,
+    /// because the client repeats the commit on its own.
     pub(super) fn commit(
         &self,
         topic: &str,
@@ -467,7 +468,8 @@ impl Consumer {
     fn owns_zero(&self) -> bool {
         let client = self.client.native_ptr();
         let mut assigned = ptr::null_mut();
-        // SAFETY: the client is live, and hands over a list that is owned here. Whether it is lost is asked after that.
+        // SAFETY: the client is live, and returns a list that is owned here. The check for a lost assignment follows
+        // it.
         unsafe {
             let code = sys::rd_kafka_assignment(client, &mut assigned);
             let list = NonNull::new(assigned).map(Partitions);
@@ -496,8 +498,8 @@ impl Consumer {
     pub(super) fn connect(&self, limit: Duration) {
         let limit = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
         let mut metadata = ptr::null();
-        // SAFETY: the client is live, and hands over what is destroyed here. It is asked for the topics that it reads,
-        // which are none.
+        // SAFETY: the client is live, and its answer is destroyed here. The query is for the topics that it reads, and
+        // there are none.
         unsafe {
             sys::rd_kafka_metadata(self.client.native_ptr(), 0, ptr::null_mut(), &mut metadata, limit);
             if !metadata.is_null() {
@@ -516,7 +518,7 @@ impl Consumer {
         }
     }
 
-    /// Stops reading a topic. The error for a topic that is not read does not matter.
+    /// Stops reading a topic. The error does not matter if the topic was not read.
     pub(super) fn stop_reading(&self, topic: &str) {
         let partition = Partitions::zero(topic, 0);
         // SAFETY: both are live; the client copies the list.

@@ -1,4 +1,5 @@
-//! A producer that a thread of its own polls: that of `rdkafka` panics where the operating system refuses the thread.
+//! A producer that is polled on its own thread. `rdkafka`'s panics if the operating system refuses to start that
+//! thread.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use rdkafka::producer::BaseProducer;
 use super::cluster::Reports;
 use incumbent_store::{Error, ErrorKind, Result, threads};
 
-/// The longest wait for an event, and so for the end of the thread.
+/// The longest wait for an event, and so the longest wait until the thread ends.
 const POLL: Duration = Duration::from_millis(100);
 
 /// A producer and its thread.
@@ -57,22 +58,23 @@ impl Drop for Polled {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It ends within a poll, or has panicked.
+            // The thread ends after its current poll, or has panicked.
             let _ = thread.join();
         }
     }
 }
 
-/// The threads of a new client, and some to spare: its own, one for each broker that it knows, the coordinator's among them, and
+/// The threads of a new client, with some to spare: its own, one for each known broker including the coordinator, and
 /// ours, which polls it.
 const THREADS: usize = 8;
 
-/// Makes sure that a client gets its threads, without which librdkafka ends the program (`rd_kafka_broker_add_logical`).
+/// Makes sure that a client can start its threads; otherwise librdkafka ends the program
+/// (`rd_kafka_broker_add_logical`).
 pub(super) fn can_start_client(what: &str) -> Result<()> {
     threads::can_start(THREADS, what)
 }
 
-/// The error where librdkafka makes no client.
+/// The error if librdkafka creates no client.
 pub(super) fn no_client(what: &str, error: &KafkaError) -> Error {
     let text = error.to_string();
     // "Failed to create thread: Resource temporarily unavailable (11)", as at a limit on processes.

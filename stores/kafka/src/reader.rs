@@ -32,7 +32,7 @@ use logs::{ClientId, Logs, Order};
 /// The longest wait for an event.
 const POLL: Duration = Duration::from_millis(500);
 
-/// The longest wait for the first connection of a client.
+/// The longest wait for a client's first connection.
 const CONNECTING: Duration = Duration::from_secs(1);
 
 /// A change of an election's log.
@@ -68,19 +68,19 @@ impl Reader {
         Ok(Self(shared))
     }
 
-    /// Reads the election's topic from its newest records on, for a campaign with this lease.
+    /// Reads the election's topic, from its newest records on, for a campaign with this lease.
     pub(crate) fn follow(&self, election: &str, topic: &str, lease: Duration) {
         self.0.lock().logs.follow(election, topic, lease, Instant::now());
         self.0.wake();
     }
 
-    /// The topic has this id, by an inspection that its campaigns know of.
+    /// Notes the topic's id, from an inspection that its campaigns know of.
     pub(crate) fn identified(&self, topic: &str, id: TopicId) {
         self.0.lock().logs.identified(topic, id, Instant::now());
         self.0.wake();
     }
 
-    /// A record was appended at this offset, and must be shown within a lease.
+    /// Notes that a record was appended at this offset, and must be shown within a lease.
     pub(crate) fn appended(&self, topic: &str, offset: Revision, lease: Duration) {
         self.0.lock().logs.expect(topic, offset.0, lease, Instant::now());
     }
@@ -92,8 +92,8 @@ impl Reader {
         receiver
     }
 
-    /// The leader by the records that the log has now. A topic that is not read yet is read from its newest records on,
-    /// and from then on; a topic that does not exist is read once it does.
+    /// The leader according to the records that the log has now. If the topic is not read yet, reading begins with its
+    /// newest records; if it does not exist, reading begins once it does.
     pub(crate) async fn entry(&self, election: &str) -> Result<(Entry, Option<EntryInfo>), Fault> {
         let topic = self.0.cluster.settings.topic_of(election);
         let asked = topic.clone();
@@ -107,7 +107,7 @@ impl Reader {
         Ok(self.0.lock().logs.leader(&topic))
     }
 
-    /// The leader by what was read within the last second, if anything was.
+    /// The leader according to records read within the last second, if any.
     pub(crate) fn shown(&self, election: &str) -> Option<Entry> {
         self.0.lock().logs.shown(&self.0.cluster.settings.topic_of(election), Instant::now())
     }
@@ -137,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// Creates another client, which reads the logs that it gets from now on.
+    /// Creates another client, which reads the logs assigned to it from now on.
     fn add_client(self: &Arc<Self>) -> incumbent_store::Result<()> {
         can_start_client("a reader")?;
         let consumer = Consumer::new(&self.cluster.settings.reader("incumbent"));

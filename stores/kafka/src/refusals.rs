@@ -16,7 +16,7 @@ pub fn protocol(protocol: &str) -> InvalidSettings {
     }
 }
 
-/// Refuses a mechanism of SASL that does not exist.
+/// Refuses a SASL mechanism that does not exist.
 pub fn mechanism(mechanism: &str) -> InvalidSettings {
     InvalidSettings {
         setting: "sasl",
@@ -26,22 +26,22 @@ pub fn mechanism(mechanism: &str) -> InvalidSettings {
     }
 }
 
-/// Refuses a mechanism of SASL without a user.
+/// Refuses a SASL mechanism without a user.
 pub fn mechanism_without_user() -> Text {
     Text::from("`").and(Text::setting("sasl")).and("` needs a user; give user:password@ before the first host")
 }
 
-/// Refuses a property on which elections depend.
+/// Refuses a property that elections depend on.
 pub fn property(name: &str, why: &str) -> Text {
     Text::from(format!("cannot override the property {name:?}: {why}; leave it out"))
 }
 
-/// Refuses a name that no topic can have.
+/// Refuses an invalid topic name.
 pub fn topic(topic: &str, most: u64) -> Text {
-    Text::from("the prefix or `").and(Text::setting("topic")).and(format!("` makes a topic {topic:?}; topics have a-z, A-Z, 0-9, '.', '_' and '-', {most} characters at most: change them"))
+    Text::from("the prefix or `").and(Text::setting("topic")).and(format!("` results in the topic name {topic:?}; topic names consist of a-z, A-Z, 0-9, '.', '_' and '-', {most} characters at most: change one of them"))
 }
 
-/// Refuses an instance id of white space.
+/// Refuses a blank instance id.
 pub fn instance_id(id: &str) -> InvalidSettings {
     InvalidSettings {
         setting: "instance_id",
@@ -51,7 +51,7 @@ pub fn instance_id(id: &str) -> InvalidSettings {
     }
 }
 
-/// Refuses stating that a topic is new.
+/// Refuses the statement that a topic is new.
 pub fn new_topic() -> Text {
     Text::from("`").and(Text::setting("new")).and("` is for a store with an age, which a Kafka topic does not have; leave it out")
 }
@@ -61,9 +61,9 @@ pub fn no_election() -> Text {
     Text::from("each Kafka election has its own topic; give the election's key")
 }
 
-/// Refuses a name that no heartbeat of goNELI can hold.
+/// Refuses a name that goNELI's heartbeats cannot contain.
 pub fn neli_name(name: &str) -> Text {
-    Text::from("`").and(Text::setting("name")).and(format!("` is {name:?}, and must not contain %, which ends the time in a heartbeat: change it, or use `sanitise`"))
+    Text::from("`").and(Text::setting("name")).and(format!("` is {name:?}, and must not contain %, which separates the time from the name in a heartbeat: change it, or use `sanitise`"))
 }
 
 /// Refuses a group or a topic that no broker can have.

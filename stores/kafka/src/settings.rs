@@ -29,7 +29,7 @@ const AUTHORITY: Form = Form {
     hint: "",
     credentials: "credentials must be user:password@, once and before the first host; write @ in them as %40",
 };
-/// The topic's name, from its group's: goNELI's default.
+/// The topic's name, derived from its group's; goNELI's default.
 const TOPIC: &str = "{group}.neli";
 /// The longest name of a topic (Kafka's `Topic.java`).
 const LONGEST: usize = 249;
@@ -81,10 +81,10 @@ impl KafkaSettings {
     /// | setting | meaning | by default |
     /// |---|---|---|
     /// | `create=false` | Whether a missing file or topic is created | it is |
-    /// | `topic=TOPIC` | The leader topic, in which {group} is replaced by the group. In a URL the braces are `%7B` and `%7D` | {group}.neli |
+    /// | `topic=TOPIC` | The name of the leader topic; {group} in it is replaced by the group's name. In a URL the braces are `%7B` and `%7D` | {group}.neli |
     /// | `session=15s` | The session timeout of a member, after which a crash is noticed. At least two leases | three leases |
     /// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers set the session | classic |
-    /// | `instance_id=ID` | A static id of this process, which keeps its partition if it restarts within its session. Each process needs its own |  |
+    /// | `instance_id=ID` | A static member id; a process that restarts within its session keeps its partition. Each process needs its own |  |
     /// | `goneli=true` | Whether members that use goNELI share the groups |  |
     /// | `sasl=SCRAM-SHA-512` | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
     /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
@@ -170,7 +170,7 @@ impl KafkaSettings {
         self
     }
 
-    /// The texts that select its elections.
+    /// The texts that select this store's elections.
     pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
         named("prefix", &self.prefix).chain(named("topic", &self.topic))
     }
@@ -229,8 +229,7 @@ impl KafkaSettings {
 
     /// The SASL mechanism: `PLAIN` (the default with a password), `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`.
     ///
-    /// # Errors
-    /// `InvalidSetting` for another.
+    /// # Errors `InvalidSetting` for any other.
     pub fn sasl_mechanism(self, mechanism: &str) -> Result<Self> {
         match mechanism {
             "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" => {
@@ -245,7 +244,7 @@ impl KafkaSettings {
     /// # Errors
     /// `InvalidSetting` for a property on which elections depend.
     pub fn property(mut self, name: &str, value: &str) -> Result<Self> {
-        // Both are names of the same setting.
+        // Both names mean the same setting.
         let name = if name == "sasl.mechanisms" { "sasl.mechanism" } else { name };
         if let Some((name, why)) = FORBIDDEN.iter().chain(&OWN).find(|(forbidden, _)| *forbidden == name) {
             return Err(refused(refusals::property(name, why)));
@@ -306,7 +305,7 @@ impl KafkaSettings {
         !self.topic.contains("{group}")
     }
 
-    /// Refuses keys without a possible topic.
+    /// Refuses keys whose topic would be invalid.
     pub(crate) fn check_key(&self, key: &str) -> Result<()> {
         let topic = self.topic_of(key);
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -320,7 +319,7 @@ impl KafkaSettings {
             return Ok(());
         };
         let message =
-            format!("the key {key:?} {problem}, so its leader topic {topic:?} is impossible; change the key");
+            format!("the key {key:?} {problem}, so its leader topic {topic:?} cannot exist; change the key");
         Err(Error::new(ErrorKind::InvalidName, message))
     }
 

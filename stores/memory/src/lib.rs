@@ -1,7 +1,7 @@
 //! The store of one process: `memory:` and `memory:NAME`.
 //!
-//! For programs whose candidates are tasks of one process, and for tests. It lasts while a handle has it open, and has
-//! no thread: the next caller removes an expired record, or with markers a watcher that wakes at that instant.
+//! For programs whose candidates are tasks of one process, and for tests. It lasts while a handle has it open. It has
+//! no thread: the next caller removes an expired record, or, with markers, a watcher that wakes at that instant.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -30,15 +30,15 @@ use incumbent_store::{Error, ErrorKind, Result};
 /// The longest lease, in a store that needs no limit: a year.
 const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The number of changes that a watcher may be behind before its watch ends.
+/// How many changes a watcher may fall behind before its watch ends.
 const BACKLOG: usize = 1024;
 
 /// The settings of a `memory:` URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemorySettings {
-    /// Openings with the same name in one process share the store. Without a name the store is
-    /// shared only with the clones of the opened [`Memory`].
+    /// Handles opened with the same name in one process share the store. Without a name the store is shared only with
+    /// the clones of the opened [`Memory`].
     pub name: Option<String>,
     /// Expiry leaves a marker for watchers; without it, a record just vanishes.
     pub markers: bool,
@@ -60,12 +60,12 @@ impl MemorySettings {
         Ok(settings)
     }
 
-    /// A store that only its own clones share.
+    /// A store shared only by its own clones.
     pub fn private() -> Self {
         Self::default()
     }
 
-    /// The store of this name, in this process.
+    /// The store with this name, in this process.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
     }
@@ -155,7 +155,7 @@ struct Contents {
     never_used: bool,
     newest: Revision,
     rows: HashMap<Arc<str>, Row>,
-    /// The expiry and the key of each live record, the next one first, because every call checks the first.
+    /// The expiry and the key of each live record, earliest first, because every call checks the first.
     expiries: BTreeSet<(Instant, Arc<str>)>,
     changes: broadcast::Sender<WatchEvent>,
 }
@@ -188,7 +188,7 @@ impl Memory {
                 return Err(Error::new(
                     ErrorKind::InvalidSetting,
                     format!(
-                        "memory:{name} is already open with markers={was}; open it with that, not with {is}"
+                        "memory:{name} is already open with markers={was}; use that instead of markers={is}"
                     ),
                 ));
             }
@@ -210,7 +210,7 @@ impl Memory {
         Self { shared, closed: CancellationToken::new() }
     }
 
-    /// The present incarnation without its expired records, unless this connection is closed.
+    /// The current incarnation without its expired records, unless this connection is closed.
     fn contents(&self) -> Result<MutexGuard<'_, Contents>, Fault> {
         if self.closed.is_cancelled() {
             let detail = "this connection to the memory store is closed".to_owned();
@@ -458,7 +458,7 @@ impl Watch {
                 biased;
                 () = self.closed.cancelled() => return None,
                 change = self.changes.recv() => return Some((change.ok()?, self)),
-                // The marker of the expiry comes as a change.
+                // The marker of the expiry arrives as a change.
                 () = self.shared.clock.sleep_until(expiry), if expiry < Instant::NEVER => {}
             }
         }

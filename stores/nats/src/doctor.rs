@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::admin::survey::{ClockDifference, Survey, survey};
 use crate::config::settings::NatsSettings;
 
-/// The usual allowance for clocks that disagree; a campaign's default is a twentieth of its lease up to this.
+/// The usual allowance for clocks that disagree. A campaign's default is a twentieth of its lease, up to this.
 const USUAL_SKEW: Duration = Duration::from_secs(1);
 
 pub(crate) async fn examine(settings: &NatsSettings) -> Result<Examination> {

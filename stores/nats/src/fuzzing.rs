@@ -48,7 +48,7 @@ pub fn candidates(payload: &[u8]) -> Vec<CandidateInfo> {
     candidates::wire::read(payload).collect()
 }
 
-/// Writes the answers to a request for candidates for these candidates, in messages of at most `limit` bytes.
+/// Writes these candidates as answers to a request, in messages of at most `limit` bytes.
 pub fn candidate_answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
     candidates::wire::answers(present, limit)
 }

@@ -159,7 +159,7 @@ impl Nats {
         })
     }
 
-    /// The bucket's maximum age, if it takes lease times per record.
+    /// The bucket's maximum age, if it supports lease times per record.
     fn own_lease(&self) -> Option<Duration> {
         let max_age = Duration::from_nanos(self.max_age.load(Ordering::Relaxed));
         self.capabilities.own_lease.then_some(max_age)
@@ -177,7 +177,7 @@ impl Nats {
     /// unsafe is kept for [`flaw`](Adapter::flaw), and its campaigns continue; an unsafe recreated bucket is a fault.
     fn check_again(&self, info: &StreamInfo) -> Result<(), Fault> {
         let Incarnation(incarnation) = info.incarnation();
-        // The stream's present leader may be an older server than at opening.
+        // The stream's current leader may be an older server than at opening.
         let level = self.level.min(info.config.level());
         let flaw = safety::check(&self.api.bucket, &info.config, level)
             .map_err(|error| Fault { kind: FaultKind::Broken, detail: error.message().to_string() });
@@ -248,7 +248,7 @@ impl Adapter for Nats {
         let Entry::Live(record) = entry(&found) else { return Ok(None) };
         let info: StreamInfo =
             self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
-        // Both times come from the stream's leader, and its clock may have been set back between them.
+        // Both times come from the stream's leader, whose clock may have been set back in between.
         let ago = info.since(found.time);
         Ok(ago.map(|ago| EntryInfo { revision: record.revision, ago }))
     }
@@ -298,7 +298,8 @@ impl Nats {
     /// The newest message under a key.
     async fn newest(&self, key: &str) -> Result<Option<StreamMessage>, Fault> {
         let bucket = &self.api.bucket;
-        // Not the direct get that a bucket may allow: any replica answers a direct get, perhaps with an old record.
+        // Not by the direct get that a bucket may allow, because any replica answers a direct get, perhaps with an old
+        // record.
         let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream)).into();
         let subject = bucket.subject(key);
         let answer = self.stream.get_last_raw_message_by_subject(&subject);

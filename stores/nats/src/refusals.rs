@@ -11,17 +11,17 @@ pub(crate) fn two_identities() -> Text {
     Text::from("the URL contains two sets of credentials; keep one of user:password, ").and(Text::setting("token")).and(", ").and(Text::setting("nkey")).and(" and ").and(Text::setting("creds"))
 }
 
-/// Refuses a text that cannot be part of a subject.
+/// Refuses text that cannot be part of a subject.
 pub(crate) fn subject(name: &'static str, text: &str) -> Text {
     Text::setting(name).and(format!(" is {text:?}, but a part of a subject has no spaces, no * and no >"))
 }
 
-/// Refuses a domain with a prefix of the API.
+/// Refuses a domain together with an API prefix.
 pub(crate) fn two_prefixes() -> Text {
     Text::setting("domain").and(" and ").and(Text::setting("api_prefix")).and(" exclude each other")
 }
 
-/// Refuses an age that NATS cannot keep.
+/// Refuses a maximum age that NATS does not support.
 pub(crate) fn age_too_short(lease: Duration, least: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "lease",
@@ -31,13 +31,13 @@ pub(crate) fn age_too_short(lease: Duration, least: Duration) -> InvalidSettings
     }
 }
 
-/// Refuses a number of replicas that survives no more than a smaller one.
+/// Refuses a replica count that survives no more failures than a smaller one.
 pub(crate) fn replicas(replicas: u64) -> InvalidSettings {
     InvalidSettings {
         setting: "replicas",
         value: format!("{replicas}"),
         limit: Text::from("1, 3 or 5"),
-        remedy: Text::from("the cluster then survives the loss of no server, one or two"),
+        remedy: Text::from("the cluster then survives the loss of 0, 1 or 2 servers"),
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn bytes_required() -> Text {
     Text::from("this NATS account requires a size limit for every bucket: give ").and(Text::setting("max_bytes")).and(", such as 10000000")
 }
 
-/// Refuses stating that a bucket is new if it was written to.
+/// Refuses the statement that a bucket is new, if it was written to.
 pub(crate) fn not_new(bucket: &str, count: u64) -> Text {
     Text::from(format!("the NATS bucket {bucket:?} has been written to {count} times, so it is not new; leave `")).and(Text::setting("new")).and("` out")
 }

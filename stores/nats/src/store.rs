@@ -24,7 +24,7 @@ use crate::{Nats, doctor};
 /// The interval at which a fault that only a person can remove is logged again (10 min).
 const RARELY: Duration = Duration::from_secs(600);
 
-/// The lease of a new bucket if none is asked for.
+/// The default lease of a new bucket.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// The most attempts to examine a bucket whose servers do not answer.
@@ -90,10 +90,10 @@ impl Settings for NatsSettings {
         asked(options.lease.unwrap_or(LEASE), options.replicas.unwrap_or(1)).check()?;
         let existing = match (options.lease, options.replicas) {
             (Some(_), Some(_)) => None,
-            // A bucket that could not be examined may exist: do not assume the usual lease and replicas.
+            // A bucket that could not be examined may exist, so do not assume the default lease and replicas.
             _ => existing(self).await?,
         };
-        // Settings that are not asked for stay as they are in an existing bucket.
+        // An existing bucket keeps settings for which nothing is required.
         let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
         let replicas =
             options.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
@@ -140,7 +140,8 @@ impl Settings for NatsSettings {
     }
 }
 
-/// The bucket as it is; `None` if it does not exist. A cluster that has just elected a leader loses requests.
+/// The existing bucket; `None` if there is none. Asked more than once, because a cluster that has just elected a leader
+/// loses requests.
 async fn existing(settings: &NatsSettings) -> Result<Option<Survey>> {
     let settings = settings.clone().fail_fast(true);
     let mut tries = 1..SURVEYS;
@@ -157,7 +158,7 @@ async fn existing(settings: &NatsSettings) -> Result<Option<Survey>> {
 /// Logs the events of a connection.
 fn logged() -> impl Fn(&ConnectionEvent) + Send + Sync {
     let failing = AtomicBool::new(false);
-    // Every attempt finds it again, so it is reported rarely.
+    // Every attempt would report it again, so it is logged only rarely.
     let reported: Mutex<HashMap<String, Instant>> = Mutex::default();
     let report = move |message: String| {
         let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,7 +177,7 @@ fn logged() -> impl Fn(&ConnectionEvent) + Send + Sync {
         ConnectionEvent::ServerLeaving => {
             tracing::debug!(target: CONNECTION, "the store's server will shut down soon")
         }
-        // One line for each outage, not for each attempt.
+        // Logs one line for each outage, not for each attempt.
         ConnectionEvent::Failed { detail } if !failing.swap(true, Ordering::Relaxed) => {
             tracing::warn!(target: CONNECTION, "the store cannot be reached, trying again: {detail}");
         }

@@ -1,8 +1,8 @@
 //! The watch of a connection: of all keys, or of a few.
 //!
-//! A consumer of all keys gets every renewal of every election in the bucket. If ten thousand processes each campaign
-//! in one election, that would be ten thousand times ten thousand messages a round. So a connection that needs few keys
-//! has a consumer for these, and replaces it when it needs further ones.
+//! A consumer of all keys receives every renewal of every election in the bucket. With ten thousand processes, each
+//! campaigning in one election, that would be ten thousand times ten thousand messages a round. So a connection that
+//! needs few keys has a consumer for just those, and replaces it when it needs more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ impl Followed {
         self.0.send_if_modified(|keys| keys.insert(key.to_owned()));
     }
 
-    /// The next watch begins with a consumer of fewer keys.
+    /// Whether the next watch begins with a consumer of fewer keys.
     pub(super) fn unfollow(&self, key: &str) {
         self.0.send_if_modified(|keys| keys.remove(key));
     }
 
-    /// Begins a watch of these keys, which grows with them; of all keys if none is followed.
+    /// Begins a watch of the followed keys, which grows as keys are added; of all keys if none is followed.
     pub(super) async fn watch(
         &self,
         api: &Arc<Api>,
@@ -80,7 +80,8 @@ struct Watching {
 struct Consumer {
     scope: Scope,
     messages: BoxStream<'static, ConsumerMessage>,
-    /// The number of entries from before its creation that were not shown yet; none once all were reported as shown.
+    /// The number of entries from before its creation that were not shown yet; `None` once it was reported that all are
+    /// shown.
     waiting: Option<u64>,
 }
 
@@ -100,7 +101,8 @@ impl Watching {
             }
             tokio::select! {
                 biased;
-                // The previous consumer is dropped with what it has not shown: the new one shows all present entries.
+                // The previous consumer is dropped together with what it has not shown yet, because the new one shows
+                // all present entries.
                 created = created(&mut self.next) => (self.consumer, self.next) = (created.ok()?, None),
                 changed = self.followed.changed(), if self.next.is_none() => {
                     changed.ok()?;
@@ -111,7 +113,7 @@ impl Watching {
                         consumer.waiting = consumer.waiting.map(|_| pending);
                         return Some((Watched::Entry(watched), self));
                     }
-                    // Entries that were counted but not sent are gone.
+                    // Entries that were counted but not sent no longer exist.
                     ConsumerMessage::Idle => consumer.waiting = consumer.waiting.map(|_| 0),
                     ConsumerMessage::Stalled => {}
                 },
@@ -119,7 +121,7 @@ impl Watching {
         }
     }
 
-    /// Creates another consumer, if this one does not show all followed keys.
+    /// Creates another consumer if this one does not show all followed keys.
     fn grow(&mut self) {
         let keys = self.followed.borrow_and_update();
         let present = &self.consumer.scope;

@@ -20,7 +20,7 @@ use incumbent_testkit::nats::{NatsServer, Options};
 
 /// The most allocations of ours for a renewal and its watch message, averaged with the inspections: 12.8 were counted.
 const BUDGET: f64 = 14.0;
-/// Each is renewed every two seconds.
+/// Each record is renewed every two seconds.
 const LEASE: Duration = Duration::from_secs(6);
 const ELECTIONS: usize = 1_000;
 const WRITES: u64 = 500;
@@ -82,7 +82,7 @@ async fn ours(client: &Client, url: &str) -> f64 {
     let terms: Vec<_> = join_all(candidates.iter().map(|candidate| candidate.next_term())).await;
     let jetstream = jetstream::new(client.clone());
     let mut stream = jetstream.get_stream("KV_OURS").await.unwrap();
-    // After the first round, from which on renewals are spread.
+    // Measured after the first round, because renewals are spread only from then on.
     let first = written(&mut stream).await;
     while written(&mut stream).await < first + 2 * ELECTIONS as u64 {
         tokio::time::sleep(LEASE / 20).await;
@@ -129,7 +129,7 @@ async fn write(client: &Client, expected: u64) -> u64 {
     let mut headers = HeaderMap::new();
     let mut add = |name: &'static str, value: String| headers.insert(HeaderName::from_static(name), value);
     add("Nats-Expected-Last-Subject-Sequence", expected.to_string());
-    // Without writing each digit into a growing text.
+    // Avoids writing each digit into a growing string.
     add("Incumbent-Nonce", "0".repeat(43));
     add("Incumbent-Lease", LEASE.as_millis().to_string());
     add("Incumbent-Term", "0".repeat(47));

@@ -45,7 +45,7 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     // Renewals that arrive but are not acknowledged keep the claim for at most a lease after the deadline.
     assert!(next.started < lost.at + followed_within(SHORT), "{:?}", next.started.since(lost.at));
 
-    // Requests under way are lost with the connections; then the network works again.
+    // Requests in flight are lost with the connections; then the network works again.
     proxy.close_all();
     proxy.heal();
     a.observes("b").await;

@@ -54,8 +54,8 @@ async fn a_leader_that_closes_is_followed_at_once() {
     never_two_processes(&[&leader, &successor]);
 }
 
-/// The leader is stopped (SIGSTOP) for longer than its lease: its first `is_leader()` is already false, with
-/// the network cut so that no message can be the cause; then it reports `Lost(Expired)`.
+/// The leader is stopped (SIGSTOP) for longer than its lease: its first `is_leader()` is already false, with the
+/// network cut, so that no message can have caused that; then it reports `Lost(Expired)`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_was_stopped_for_too_long_knows_before_any_io() {
     let bench = Bench::start(SHORT).await;
@@ -90,7 +90,7 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
 
     bench.stop(&leader);
     let paused = now();
-    // A renewal falls due meanwhile, and most of the lease is left.
+    // A renewal falls due meanwhile, while most of the lease is left.
     Clock::system().sleep_until(paused + lease / 3).await;
     let resumed = now();
     leader.child.resume();

@@ -21,8 +21,8 @@ async fn a_leader_survives_a_restart_of_the_server() {
         assert_eq!((a.losses(), b.wins()), (vec![], vec![]));
         let released = now();
         a.candidate.close().await.unwrap();
-        // A watch that is not back yet misses the release, but a read finds it sooner than a lease would run out. On
-        // etcd, if the companion was still on a lease from before the restart, candidates then wait that lease out.
+        // A watch that has not resumed yet misses the release, but a read finds it sooner than a lease would run out.
+        // On etcd, if the companion was still on a lease from before the restart, candidates then wait that lease out.
         assert!(b.won(1).await.started < released + LONG * 2);
         probe.verdict();
     })
@@ -81,8 +81,8 @@ async fn a_leader_survives_a_server_that_is_stopped_for_a_moment() {
     probe.verdict();
 }
 
-/// A store is closed while the server is stopped (SIGSTOP): it waits only for a bounded time, and what it could not
-/// release is over after a lease.
+/// A store is closed while the server is stopped (SIGSTOP): it waits only for a bounded time, and a claim that it could
+/// not release is over after a lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_closes_in_time_while_the_server_is_stopped() {
     let bench = Bench::start(SHORT).await;
@@ -93,7 +93,7 @@ async fn a_store_closes_in_time_while_the_server_is_stopped() {
     let began = now();
     store.close().await.unwrap();
     let took = now().since(began);
-    // Two seconds for the release, some for the connection, and the machine is busy.
+    // Two seconds for the release, some for the connection, and more because the machine is busy.
     assert!(took < Duration::from_secs(15), "{took:?}");
     assert!(!a.is_leader());
     bench.server.resume();

@@ -58,15 +58,15 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Watches the keys that are [followed](Self::follow), and perhaps others: first the present entries, then every
     /// change in order. If one key changes in quick succession, a store may deliver only the newest change. The stream
-    /// ends when the store can no longer promise that; the driver then begins another watch.
+    /// ends when the store can no longer guarantee that; the driver then begins another watch.
     ///
     /// If [the capabilities](Self::capabilities) promise it, an item between two entries states that all present
     /// entries were shown. When the watch has been extended to further keys, another such item follows their present
     /// entries.
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault>;
 
-    /// A campaign or an observer needs this key: the open watch shows the key from now on, and so do all later ones,
-    /// with the requests about it. A store whose watch shows all keys does nothing.
+    /// A campaign or an observer needs this key: the open watch and all later ones show the key from now on, with the
+    /// requests about it. A store whose watch shows all keys does nothing.
     fn follow(&self, key: &str) {
         let _ = key;
     }
@@ -76,7 +76,7 @@ pub trait Adapter: Send + Sync + 'static {
         let _ = key;
     }
 
-    /// Replaces the present connection by a new one, to another server if there are several. Returns once connected
+    /// Replaces the current connection with a new one, to another server if there are several. Returns once connected
     /// again; the driver bounds the wait.
     async fn reconnect(&self);
 
@@ -101,8 +101,7 @@ pub trait Adapter: Send + Sync + 'static {
     async fn close(&self);
 }
 
-/// Writes to a store that no candidate makes: an operator's actions, the faults of `incumbent demo`, and the tests of
-/// every store.
+/// Writes that no candidate makes: an operator's actions, the faults of `incumbent demo`, and the tests of every store.
 ///
 /// They do not involve the leader. A leader whose record is overwritten or deleted loses its term, and its successor
 /// waits until the old lease is certainly over.
@@ -121,8 +120,8 @@ pub trait StoreAdmin: Send + Sync + 'static {
     /// The same if the entry still has that revision, in one step; otherwise returns `None` and does nothing.
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault>;
 
-    /// What is left of the leader's lease in a store that counts it and whose entries do not show it, as etcd; the
-    /// lower bound of a rounded number. `None` elsewhere, where [`Adapter::written`] says it, and without a leader.
+    /// The rest of the leader's lease, as a lower bound, in a store like etcd that counts leases but does not show them
+    /// in its entries. `None` in other stores, where [`Adapter::written`] gives it, and without a leader.
     async fn lease_left(&self, key: &str) -> Result<Option<Duration>, Fault> {
         let _ = key;
         Ok(None)
@@ -139,16 +138,16 @@ pub struct EntryInfo {
 }
 
 /// An item of a watch.
-#[allow(clippy::large_enum_variant, reason = "nearly all are entries, and each is passed on at once")]
+#[allow(clippy::large_enum_variant, reason = "nearly all are entries, and each is passed on immediately")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// A key has this entry.
     Entry(WatchEvent),
-    /// Every entry that these elections had when the watch began was shown, or has changed since then.
+    /// Every entry that these elections had when the watch began has been shown, or has changed since then.
     ShownAll(Scope),
 }
 
-/// An entry seen under a key.
+/// An entry found under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchEvent {
     /// The election's key.

@@ -9,7 +9,7 @@ use crate::credentials::Secret;
 use crate::query::{decode, is_word};
 use crate::{Error, ErrorKind, Result};
 
-/// A store whose URL has a list of hosts, with the words of its errors.
+/// A store whose URL has a list of hosts, with the wording of its errors.
 pub struct Form {
     /// The scheme without TLS, and with it.
     pub scheme: &'static str,
@@ -19,9 +19,9 @@ pub struct Form {
     pub store: &'static str,
     /// The store's word for a host.
     pub host: &'static str,
-    /// The port of a host without one.
+    /// The default port of a host.
     pub port: u16,
-    /// Another possible cause, if the scheme is not shown because it may be a part of a password.
+    /// A hint at another cause, if the scheme is not shown because it may be part of a password.
     pub hint: &'static str,
     /// The error of credentials that cannot be read.
     pub credentials: &'static str,

@@ -25,8 +25,8 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use tokio::sync::Notify;
 
-/// Separates the boot from the time namespace in a [boot id](Clock::boot_id), if the namespace shows a different time
-/// than the machine's own.
+/// Separates the boot from the time namespace in a [boot id](Clock::boot_id), if the namespace's clock differs from the
+/// machine's.
 pub const NAMESPACE: char = '+';
 
 /// The longest single sleep of [`Clock::sleep_until`]. Tokio's timers stop while the machine is suspended, so after a
@@ -68,8 +68,7 @@ impl Clock {
         Self { source: Source::Manual(Arc::new(manual)), boot: Some("manual".into()) }
     }
 
-    /// The same clock, after the boot named `id`. With a new name, tests of a store that outlives the machine see a
-    /// reboot.
+    /// The same clock, after the boot named `id`. To a store that outlives the machine, a new name looks like a reboot.
     #[must_use]
     pub fn in_boot(mut self, id: &str) -> Self {
         self.boot = Some(id.into());
@@ -126,9 +125,9 @@ impl Clock {
         }
     }
 
-    /// The boot of the machine that the clock counts from: two processes may compare their instants if, and only if,
-    /// their ids are equal. On Linux a process in a time namespace with a shifted clock has a separate id. `None` if
-    /// each process has its own clock, or if the boot is not known.
+    /// The machine's boot, from which the clock counts. Two processes may compare their instants if, and only if, their
+    /// ids are equal. On Linux a process in a time namespace with a shifted clock has a separate id. `None` if each
+    /// process has its own clock, or if the boot is not known.
     pub fn boot_id(&self) -> Option<&str> {
         self.boot.as_deref().or_else(|| machine::boot_id())
     }
@@ -145,7 +144,7 @@ mod machine {
 
     pub(super) fn now() -> u64 {
         let time = clock_gettime(ClockId::Boottime);
-        // Neither is negative: the clock counts from the boot.
+        // Neither is negative, because the clock counts from the boot.
         time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
     }
 
@@ -195,7 +194,7 @@ mod machine {
 
     pub(super) fn now() -> u64 {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `time` is one timespec to write to. The call fails for an unknown clock only.
+        // SAFETY: `time` is one writable timespec. The call fails only for an unknown clock.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
         time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
     }
@@ -209,7 +208,7 @@ mod machine {
         // A UUID's 36 characters and the terminating zero.
         let mut id = [0_u8; 37];
         let mut length = id.len();
-        // SAFETY: the name is a C string, `id` holds `length` bytes, and nothing is set.
+        // SAFETY: the name is a C string, `id` holds `length` bytes, and the call sets no value.
         let failed = unsafe {
             libc::sysctlbyname(
                 c"kern.bootsessionuuid".as_ptr(),

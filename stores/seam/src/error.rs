@@ -27,7 +27,7 @@ pub enum ErrorKind {
     NotFound,
     /// An election on a store with these settings would be unsafe.
     UnsafeStore,
-    /// This build, store or server version cannot do what is asked.
+    /// This build, store or server version does not support the request.
     Unsupported,
     /// The candidate or the store is closed.
     Closed,

@@ -14,7 +14,7 @@ pub struct Examination {
     pub findings: Vec<Finding>,
     /// What a candidate's guarantees are computed from; nothing can be promised without it.
     pub basis: Option<Basis>,
-    /// No other server takes over when the store's fails.
+    /// No other server takes over when the store's server fails.
     pub is_on_one_server: bool,
     /// Its elections cannot be listed.
     pub is_closed: bool,

@@ -133,7 +133,7 @@ pub struct InitReport {
     pub never_used: bool,
     /// The lease of the elections in a NATS bucket; elsewhere each candidate has its own.
     pub lease: Option<Duration>,
-    /// The differences between an existing bucket and the requirements; corrected if it was updated.
+    /// The differences between an existing bucket and the requirements; an update has corrected them.
     pub differences: Vec<Difference>,
     /// The leader topic, in Kafka.
     pub topic: Option<String>,

@@ -1,7 +1,7 @@
 //! The seam between the driver and the stores: the rule of a store's elections, and the requests that it carries out.
 //!
-//! The driver is the same for every rule. A store whose candidates write one record in turn implements
-//! [`Adapter`](crate::Adapter); [`RecordLink`](super::RecordLink) makes a link of it.
+//! The driver is the same for every rule. A store whose candidates take turns writing one record implements
+//! [`Adapter`](crate::Adapter), and [`RecordLink`](super::RecordLink) turns it into a link.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -29,7 +29,7 @@ pub const CONNECTION: &str = "incumbent::driver::connection";
 pub type Answers<L> = Vec<(CampaignId, <<L as Link>::Rule as Rule>::Answer)>;
 /// The answers to a request, each within its limit.
 pub enum Asking<L: Link> {
-    /// One, without a timer of its own.
+    /// One answer, without a timer of its own.
     One(OneAnswer<(CampaignId, <L::Rule as Rule>::Answer)>),
     /// Perhaps many.
     Several(BoxStream<'static, Answers<L>>),
@@ -96,13 +96,13 @@ pub trait Link: Send + 'static {
     /// As [`Adapter::inspect`](super::Adapter::inspect).
     fn inspect(&self) -> BoxFuture<'static, Result<StoreInfo, Fault>>;
 
-    /// Sends a campaign's request and emits the answers, each within the request's limit; an answer that did not come
-    /// by then has an unknown outcome. `None` for a request that [`ask_together`](Self::ask_together) sends.
+    /// Sends a campaign's request and emits the answers, each within the request's limit; if there is no answer by
+    /// then, the outcome is unknown. `None` for a request that [`ask_together`](Self::ask_together) sends.
     fn ask(&mut self, campaign: &Candidacy<Self::Rule>, asked: Asked<Self::Rule>) -> Option<Asking<Self>>
     where
         Self: Sized;
 
-    /// Sends those requests of a driver's turn that are best sent together.
+    /// Sends the requests of one turn of the driver that are best sent together.
     fn ask_together(&mut self) -> Option<BoxStream<'static, Answers<Self>>> {
         None
     }
@@ -131,13 +131,14 @@ pub trait Link: Send + 'static {
     /// Watches all elections.
     fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>>;
 
-    /// The entry in a change of an election; `None` if the change does not hold the entry, so that it must be read.
+    /// The entry in a change of an election; `None` if the change does not contain the entry, which must then be read.
     fn entry_of(shown: &<Self::Rule as Rule>::Shown) -> Option<&Entry>;
 
     /// Reads the entry of an election.
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>>;
 
-    /// The same for observers. The watch also shows them each change, so what it has just shown need not be read.
+    /// The same for observers. The watch also shows them each change, so an entry that it has just shown is not read
+    /// again.
     fn observed(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
         self.entry(key)
     }
@@ -171,7 +172,7 @@ pub struct Asked<R: Rule> {
     pub id: CampaignId,
     /// The election's key.
     pub election: Arc<str>,
-    /// The time of day since which it is a candidate.
+    /// The time of day at which it became a candidate.
     pub since: SystemTime,
     /// What it asks.
     pub request: R::Request,
@@ -224,7 +225,7 @@ impl Reports {
     }
 }
 
-/// A request with one answer. It ends without one if it is polled at its limit or [later](in_time).
+/// A request with one answer. It ends without an answer if it is polled at its limit or [later](in_time).
 pub struct OneAnswer<A> {
     /// Its limit.
     pub until: Instant,
@@ -246,8 +247,8 @@ pub fn unanswered(what: &str, limit: Duration) -> Fault {
     Fault { kind: FaultKind::Unreachable, detail }
 }
 
-/// Waits for `work`; `None` if it is polled after `until` and is not done. It sets no timer: the driver polls all these
-/// requests again at the limit of the first.
+/// Waits for `work`; `None` if it is polled after `until` and is not done. It sets no timer, because the driver polls
+/// all these requests again at the limit of the first.
 pub async fn in_time<T>(clock: &Clock, until: Instant, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     poll_fn(|context| match work.as_mut().poll(context) {

@@ -10,7 +10,7 @@ use incumbent_core::{Incarnation, selector};
 use crate::refusals;
 use crate::{Error, ErrorKind, Result};
 
-/// The longest key or name, in bytes: an arbitrary bound. NATS and etcd take less or more.
+/// The longest key or name, in bytes: an arbitrary bound. Those of NATS and etcd differ.
 const LONGEST: usize = 1024;
 
 /// Refuses a text that is empty, longer than 1024 bytes, or has an invisible character: a control character, white space at
@@ -75,9 +75,8 @@ pub fn pairs(headers: &[Header]) -> impl Iterator<Item = (&str, &str)> {
     headers.iter().map(|(name, text)| (&**name, text.as_str()))
 }
 
-/// The largest incarnation that this process has created or read. The wall clock may be set back
-/// between two incarnations of a store; a process that saw the first still creates a larger second
-/// one.
+/// The largest incarnation that this process has created or read. If the wall clock is set back between two
+/// incarnations of a store, a process that saw the first still creates a larger second one.
 static LARGEST: AtomicU64 = AtomicU64::new(0);
 
 /// An incarnation for a new store, larger than every one this process knows.

@@ -26,7 +26,8 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, NoSubscriber};
 use tracing::{Event, Metadata, Subscriber};
 
-/// The limit of the queue. A term logs about four lines, so it holds a few hundred terms while a subscriber blocks.
+/// The limit of the queue. A term logs about four lines, so the queue holds a few hundred terms while a subscriber
+/// blocks.
 const LIMIT: usize = 4096;
 /// The most fields of a line that are kept, which is the limit of `tracing`.
 const FIELDS: usize = 32;
@@ -53,7 +54,7 @@ struct Queue {
 struct Inner {
     waiting: VecDeque<Notice>,
     dropped: u64,
-    /// The thread runs, or is being started.
+    /// Whether the thread runs, or is being started.
     started: bool,
     /// No more notices will come.
     over: bool,
@@ -94,7 +95,7 @@ impl Notifier {
         if self.0.queue.lock().started {
             let (done, flushed) = oneshot::channel::<()>();
             self.notify(move || drop(done));
-            // Dropped in both cases: after the notice has run, or because the queue was full.
+            // The sender is dropped in both cases: after the notice has run, or because the queue was full.
             let _ = flushed.await;
         }
     }
@@ -131,7 +132,7 @@ impl Queue {
     }
 
     fn run(&self, logs: &Dispatch) {
-        // Without a subscriber when the store was opened, the lines go to a subscriber that is installed later.
+        // If there was no subscriber when the store was opened, the lines go to one that is installed later.
         let _default = (!logs.is::<NoSubscriber>()).then(|| dispatcher::set_default(logs));
         while let Some((notice, dropped)) = self.next() {
             // The panic hook reports a panic in user code, which does not affect other notices.
@@ -140,7 +141,7 @@ impl Queue {
                 let warn = || {
                     tracing::warn!(
                         dropped,
-                        "dropped log lines and listener calls: a log subscriber or a listener does not keep up"
+                        "dropped log lines and listener calls: a log subscriber or a listener is too slow"
                     );
                 };
                 let _ = catch_unwind(AssertUnwindSafe(warn));
@@ -172,13 +173,13 @@ struct Relay {
 
 impl Subscriber for Relay {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Called once for each log statement of the program. Returning the answer of the user's subscriber makes no
-        // line cost more than without the relay.
+        // Called once for each log statement of the program. Returns the answer of the user's subscriber, so that no
+        // line costs more than without the relay.
         self.notifier.0.logs.register_callsite(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        // Adds no level to those that the user's subscriber asks for.
+        // Requests no levels beyond those that the user's subscriber wants.
         Some(LevelFilter::OFF)
     }
 

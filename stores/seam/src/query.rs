@@ -8,7 +8,7 @@ use crate::refusals;
 use crate::{Error, ErrorKind, Result};
 use incumbent_core::text::Text;
 
-/// The parameters of a URL. Each is [taken](Query::take) by name, which also makes the name known;
+/// The parameters of a URL. Each is [taken](Query::take) by name, which also registers the name as known;
 /// [`finish`](Query::finish) refuses parameters that were not taken.
 pub struct Query {
     scheme: &'static str,
@@ -104,8 +104,8 @@ pub fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
     Ok((decode(scheme, place)?, Query::read(scheme, query)?))
 }
 
-/// Returns true if a text can be shown in a message as a misspelt scheme or parameter. Any other text may be a part
-/// of a password that was not percent-encoded.
+/// Returns true if a message can show this text as a misspelt scheme or parameter. Any other text may be part of a
+/// password that was not percent-encoded.
 pub fn is_word(text: &str) -> bool {
     text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b))
 }

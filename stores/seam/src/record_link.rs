@@ -1,4 +1,4 @@
-//! The link to a store whose candidates write one record in turn.
+//! The link to a store whose candidates take turns writing one record.
 
 use std::sync::Arc;
 

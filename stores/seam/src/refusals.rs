@@ -31,12 +31,12 @@ pub fn zero(name: &'static str) -> InvalidSettings {
 
 /// Refuses a certificate without its key.
 pub fn certificate_alone() -> Text {
-    Text::setting("tls_cert").and(" needs ").and(Text::setting("tls_key")).and(", the file of its key")
+    Text::setting("tls_cert").and(" needs ").and(Text::setting("tls_key")).and(", the file with its key")
 }
 
 /// Refuses a key without its certificate.
 pub fn key_alone() -> Text {
-    Text::setting("tls_key").and(" needs ").and(Text::setting("tls_cert")).and(", the file of its certificate")
+    Text::setting("tls_key").and(" needs ").and(Text::setting("tls_cert")).and(", the file with its certificate")
 }
 
 /// Refuses a file that cannot be read, or holds something else.
@@ -54,19 +54,19 @@ pub fn flag_in_url(name: &'static str, value: &str, scheme: &str) -> Text {
     Text::setting(name).and(format!("={value} in the {scheme}: URL: write true or false"))
 }
 
-/// Refuses a text that is no length of time.
+/// Refuses text that is not a duration.
 pub fn length_in_url(name: &'static str, value: &str, scheme: &str) -> Text {
     Text::setting(name).and(format!("={value} in the {scheme}: URL is not a duration; write it like 10ms, 2s or 1m"))
 }
 
 /// Refuses a requirement that only makes sense for a bucket.
 pub fn of_buckets(name: &'static str, this: &str) -> Text {
-    Text::from("`").and(Text::setting(name)).and(format!("` is for a bucket of NATS, and this is {this}: leave it out"))
+    Text::from("`").and(Text::setting(name)).and(format!("` is only for NATS buckets, and this is {this}: leave it out"))
 }
 
-/// Refuses the lease of a store in which each candidate has its own.
+/// Refuses a lease for a whole store whose candidates set their own.
 pub fn lease_of_buckets(this: &str) -> Text {
-    Text::from("`").and(Text::setting("lease")).and(format!("` is for a bucket of NATS, and this is {this}, where each candidate has its own: give it to the campaign"))
+    Text::from("`").and(Text::setting("lease")).and(format!("` is only for NATS buckets, and this is {this}, where each candidate sets its own: pass it to the campaign"))
 }
 
 /// Refuses the preparation of a store that needs none.
@@ -74,7 +74,7 @@ pub fn preparation() -> Text {
     Text::from("a store of this kind needs no preparation; `init` is for sqlite:, nats:, etcd: and kafka:")
 }
 
-/// Refuses an election where the whole store is prepared.
+/// Refuses an election's key, if the whole store is prepared.
 pub fn election_of_whole(election: &str) -> Text {
     Text::from(format!("{election:?} is an election, and this store is prepared as a whole; leave the key out"))
 }

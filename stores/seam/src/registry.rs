@@ -1,8 +1,8 @@
 //! The candidates in the elections of a store.
 //!
 //! A waiting candidate writes nothing to the store, so the store does not know of it. Each connection keeps a registry
-//! of its own candidates, and an adapter announces it to other connections as its store allows: on request, or by
-//! storing it at every change.
+//! of its own candidates. The adapter announces it to other connections in whatever way its store allows: on request,
+//! or by storing it at every change.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,7 +14,7 @@ use incumbent_core::record::Nonce;
 use crate::clock::Clock;
 use crate::fork::ForkGuard;
 
-/// A candidate in an election: it waits, acquires or holds the lease, leads or leaves.
+/// A candidate in an election, whatever its state: waiting, acquiring, holding, leading or leaving.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CandidateInfo {
     /// The election's key.
@@ -24,8 +24,8 @@ pub struct CandidateInfo {
     /// The nonce of its campaign, which distinguishes candidates with the same name; `None` if it is not reported.
     /// The nonce of its campaign.
     pub nonce: Option<Nonce>,
-    /// The time for which it has been a candidate without interruption. It starts again after the candidate was
-    /// unhealthy, or its process restarted.
+    /// How long it has been a candidate without interruption. It starts again after the candidate was unhealthy, or its
+    /// process restarted.
     pub standing_for: Duration,
 }
 
@@ -102,14 +102,14 @@ impl Registry {
         self.shared.lock().values().map(|registration| (**registration).clone()).collect()
     }
 
-    /// The same registry, without keeping it alive.
+    /// A reference to this registry that does not keep it alive.
     pub fn downgrade(&self) -> WeakRegistry {
         WeakRegistry(Arc::downgrade(&self.shared))
     }
 }
 
 impl Shared {
-    /// Checked before the lock, because in a forked child a thread of the parent may hold it.
+    /// Checked before the lock is taken, because in a forked child a thread of the parent may hold it.
     fn is_forked(&self) -> bool {
         self.birth.is_forked()
     }
@@ -120,7 +120,7 @@ impl Shared {
     }
 }
 
-/// A [`Registry`] that is not kept alive.
+/// A reference to a [`Registry`] that does not keep it alive.
 #[derive(Clone, Debug)]
 pub struct WeakRegistry(Weak<Shared>);
 
@@ -144,8 +144,8 @@ impl Registration {
     }
 }
 
-/// A connection's own candidates and those of other connections, each campaign once; all of them, or those of
-/// one election.
+/// Merges a connection's own candidates with those of other connections, each campaign once: of all elections, or of
+/// one.
 pub fn merge(
     own: Vec<CandidateInfo>,
     heard: Vec<CandidateInfo>,

@@ -14,7 +14,7 @@ use incumbent_core::{Incarnation, Revision, Token};
 use crate::{Error, ErrorKind, Result};
 use crate::{StoreAdmin, selectors};
 
-/// The prefix of keys that no election can have.
+/// The prefix of keys that are reserved, so no election can have them.
 pub const RESERVED: &str = "_incumbent.";
 /// The prefix of the key of a hand-over request; the election's key follows.
 const HAND_OVER: &str = "_incumbent.hand-over.";
@@ -29,8 +29,8 @@ pub fn subject(election: &str) -> String {
 /// A request that the leader hands over the leadership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// The campaign that should hand over, by the nonce in its record. If another campaign leads by then, it ignores
-    /// the request.
+    /// The campaign that should hand over, by the nonce in its record. If another campaign leads by then, that one
+    /// ignores the request.
     pub leader: Nonce,
     /// The name of the successor.
     pub to: String,
@@ -72,8 +72,8 @@ impl HandOver {
 /// that it had acknowledged.
 ///
 /// A candidate that stays out ([`StoreReset`](incumbent_core::campaign::Warning::StoreReset), barred) honours it once, and only if it has
-/// seen no larger token than `seen` and the store has this `incarnation`. So a late or repeated request applies to no
-/// other reset.
+/// seen no larger token than `seen` and the store has this `incarnation`. So a late or repeated request cannot apply to
+/// another reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptReset {
     /// The largest token that may be forgotten, as the candidates report it.
@@ -130,7 +130,7 @@ pub fn is_reserved(key: &str) -> bool {
     key.starts_with(RESERVED)
 }
 
-/// Refuses a key that no election has, in any store.
+/// Refuses a key that is impossible for an election in any store.
 pub fn check_election(key: &str) -> Result<()> {
     if is_reserved(key) {
         let message =

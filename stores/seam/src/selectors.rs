@@ -1,6 +1,6 @@
 //! The texts of a store's settings that select its elections: two candidates whose texts differ are in different elections.
 //!
-//! Each store lists its own; this module checks them, wherever the settings came from.
+//! Each store lists its texts; this module checks them, wherever the settings came from.
 
 use std::borrow::Cow;
 
@@ -8,17 +8,17 @@ use incumbent_core::selector;
 
 use crate::{Error, ErrorKind, Result};
 
-/// A text, and the setting that holds it.
+/// A text, and the name of its setting.
 pub type Selector<'a> = (&'static str, Cow<'a, str>);
 
-/// Refuses a text that looks like another: one with a control character, or with white space at either end.
+/// Refuses a text that looks like another: a text with a control character or with surrounding white space.
 pub fn check<'a>(kind: ErrorKind, texts: impl IntoIterator<Item = Selector<'a>>) -> Result<()> {
     texts.into_iter().try_for_each(|(setting, text)| {
         selector::check(setting, &text).map_err(|refused| Error::refused(kind, refused))
     })
 }
 
-/// Refuses a URL with a control character, or with white space or quotes around it. It may hold a password, so the
+/// Refuses a URL with a control character, or with white space or quotes around it. The URL may hold a password, so the
 /// message quotes only that character.
 pub fn check_url(url: &str) -> Result<()> {
     let invalid = |message: String| Err(Error::new(ErrorKind::InvalidUrl, message));
@@ -40,7 +40,7 @@ pub fn check_url(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Empty for an empty text, which selects the default.
+/// Returns nothing for an empty text, which selects the default.
 pub fn named<'a>(setting: &'static str, text: impl Into<Cow<'a, str>>) -> impl Iterator<Item = Selector<'a>> {
     Some((setting, text.into())).filter(|(_, text)| !text.is_empty()).into_iter()
 }

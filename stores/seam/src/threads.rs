@@ -1,32 +1,32 @@
 //! The thread of a runtime for calls that block, such as the look-up of a name.
 //!
-//! tokio starts such a thread when it is first needed, and panics where the operating system refuses it, as at a limit on
-//! processes. While its pool has one, a call that gets no thread of its own waits for that one instead.
+//! tokio starts such a thread when it is first needed, and panics if the operating system refuses it, for instance at a
+//! limit on processes. Once its pool has a thread, a call that gets no thread of its own waits for that one instead.
 
 use std::io;
 use std::time::Duration;
 
 use crate::{Error, ErrorKind};
 
-/// For so long a thread without work is kept, so that it never has to be started again (100 years).
+/// How long an idle thread is kept (100 years), so that it never has to be started again.
 pub const KEPT: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Makes sure that the present runtime has a thread for calls that block.
 ///
-/// # Errors
-/// `StoreUnavailable` where there is none and none can be started: some may end later.
+/// # Errors `StoreUnavailable` if there is none and none can be started; the caller may try again when other threads
+/// have ended.
 pub async fn ready() -> crate::Result<()> {
     use tokio::io::AsyncWriteExt as _;
 
     // A file that takes any write.
     let nowhere = if cfg!(windows) { "NUL" } else { "/dev/null" };
     let Ok(nowhere) = std::fs::OpenOptions::new().write(true).open(nowhere) else { return Ok(()) };
-    // Of all that tokio does on such a thread, a write to a file alone reports that there is none.
+    // Of all of tokio's work on such a thread, only a write to a file reports that no thread could be started.
     let begun = tokio::fs::File::from_std(nowhere).write(b".").await;
     begun.map(drop).map_err(|_| refused("calls that block", None))
 }
 
-/// Makes sure that so many threads can be had at present, for a library that ends the program where it gets none.
+/// Makes sure that this many threads can be started now, for a library that ends the program if it gets none.
 pub fn can_start(threads: usize, what: &str) -> crate::Result<()> {
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let ended = std::sync::Arc::new(std::sync::Mutex::new(ended));
@@ -54,7 +54,7 @@ pub fn can_start(threads: usize, what: &str) -> crate::Result<()> {
     }
 }
 
-/// The error where the operating system refuses a thread.
+/// The error if the operating system refuses a thread.
 pub fn refused(what: &str, error: Option<io::Error>) -> Error {
     let why = error.map(|error| format!(": {error}")).unwrap_or_default();
     let message =

@@ -1,4 +1,4 @@
-//! The registered candidates, stored in the file when one enters or leaves, but never while it waits.
+//! The registered candidates. The file is updated when one enters or leaves, but never while it waits.
 //!
 //! The rows of an ended process stay until another candidate enters or leaves, and are not returned.
 
@@ -18,7 +18,7 @@ use super::{forked, process};
 use incumbent_store::CandidateInfo;
 use incumbent_store::registry::{Registration, Registry};
 
-/// Created by the first candidate: a file without a candidate so far has no such table.
+/// Created by the first candidate, so a file that never had a candidate has no such table.
 const LAYOUT: &str = "
     CREATE TABLE IF NOT EXISTS candidate (
         nonce      TEXT PRIMARY KEY,
@@ -47,7 +47,7 @@ struct ConnectionId {
 /// The state of the connection behind a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionState {
-    /// It exists, or that is not known.
+    /// It exists, or it is unknown whether it does.
     Open,
     /// It is gone.
     Gone,
@@ -93,7 +93,7 @@ impl Database {
         let waits_for_locks = Arc::clone(&self.waits_for_locks);
         waits_for_locks.store(false, Ordering::Relaxed);
         let writing = Writing::begin(self);
-        // Waits for readers, because they finish quickly.
+        // Waits for readers, since they finish quickly.
         waits_for_locks.store(true, Ordering::Relaxed);
         let writing = writing?;
         if is_new {
@@ -135,7 +135,7 @@ impl Database {
     }
 }
 
-/// The approximate number of candidates; those of killed processes count until the next change.
+/// The approximate number of candidates, which includes those of killed processes until the next change.
 pub(super) fn count_candidates(reading: &Transaction<'_>) -> Result<u32, Cause> {
     if !has_table(reading)? {
         return Ok(0);
@@ -238,7 +238,7 @@ fn id(row: &Row<'_>) -> rusqlite::Result<ConnectionId> {
     Ok(ConnectionId { boot: row.get(0)?, process, connection: row.get(4).map(unsigned)? })
 }
 
-/// Reads the four columns after those.
+/// Reads the four columns that follow.
 fn registration(row: &Row<'_>) -> rusqlite::Result<Registration> {
     let nonce = u128::from_str_radix(row.get_ref(8)?.as_str()?, 16).ok().map(Nonce);
     let since = Instant::from_nanos(row.get(7).map(unsigned)?);

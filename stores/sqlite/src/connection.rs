@@ -11,7 +11,7 @@ use super::settings::SqliteSettings;
 use super::table::Known;
 use incumbent_store::clock::Clock;
 
-/// The most openings while the file keeps being replaced.
+/// How often to open the file again if it keeps being replaced.
 const REOPENINGS: u32 = 10;
 
 /// The file of one thread, opened at its first use.
@@ -21,7 +21,7 @@ pub(super) struct Connection {
     path: Arc<Path>,
     clock: Clock,
     database: Option<Database>,
-    /// The state of the file when it was last open: the next opening may find an older file.
+    /// The state of the file when it was last open, because the next opening may find an older file.
     known: Option<Known>,
     /// The time limit for locks.
     lock_timeout: Duration,
@@ -99,10 +99,10 @@ impl Connection {
         }
     }
 
-    /// Records the time of the last transaction again, if it took long.
+    /// If the last transaction was slow, records its time again.
     pub(super) fn settle(&mut self) {
         if self.database.as_ref().is_some_and(Database::is_late) {
-            // If this fails, at worst a new incarnation begins.
+            // If this fails, the worst result is a new incarnation.
             let _ = self.with(Database::settle);
         }
     }
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// The number of openings: a watch of one opening cannot be continued with another.
+    /// How often the file was opened. A watch cannot be continued on another opening.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }

@@ -1,6 +1,6 @@
-//! Creates the file atomically: as a whole or not at all.
+//! Creates the file atomically: completely or not at all.
 //!
-//! A new file is created under another name and then moved to its place. Before that, a journal is removed that an
+//! A new file is created under another name and then moved to its place. Before that, it removes any journal that an
 //! earlier, deleted file left behind.
 //!
 //! SQLite names a journal after the file, so two successive files of the same name share it. Therefore each transaction
@@ -69,7 +69,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Explicit, because a child forked meanwhile also has the folder open, and would keep it locked.
+        // The unlock is explicit, because a child forked meanwhile also has the folder open and would keep it locked.
         let _ = self.0.unlock();
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn is_missing(path: &Path) -> bool {
     }
 }
 
-/// Creates the file, unless another process has meanwhile. Returns whether this one did.
+/// Creates the file, unless another process has created it meanwhile. Returns whether this process did.
 pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duration) -> Result<bool, Cause> {
     let folder = Folder::exclusive(path, lock_timeout)?;
     if !is_missing(path) {
@@ -101,7 +101,7 @@ pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duratio
         remove(&with_end(path, end))?;
     }
     fs::rename(&draft, path).map_err(|error| unusable(path, &error))?;
-    // Without this, a crash of the machine could undo the renaming and every write since.
+    // Without this, a crash of the machine could undo the renaming and all later writes.
     folder.0.sync_all().map_err(|error| unusable(path, &error)).map(|()| true)
 }
 

@@ -27,13 +27,13 @@ pub(super) enum Cause {
     Refused(ErrorKind, Text),
     /// The file was deleted or replaced during the work, or a new incarnation of it began.
     Replaced,
-    /// The content is older than before, or was written for another file: a backup was copied into the file.
+    /// The content is older than before or belongs to another file: a backup was copied into the file.
     WentBack,
-    /// A machine of another boot writes to the file.
+    /// A machine with another boot writes to the file.
     Elsewhere,
     /// This connection is closed.
     Closed,
-    /// Unknown: the thread that did the work is gone.
+    /// Unknown, because the thread that did the work is gone.
     Lost,
 }
 
@@ -125,7 +125,7 @@ impl Failure {
                 format!("{path} was deleted, replaced or restored while it was read or written")
             }
             Cause::Elsewhere => format!(
-                "{path} is written by a machine that was started at another time; two machines must not \
+                "{path} was also written by a machine with another boot time; two machines must not \
                  share a file: give each its own, or use a store with a server"
             ),
             Cause::Sql(error) => format!("{path}: {}", explain(error)),

@@ -31,12 +31,12 @@ pub(super) const WRITE_AHEAD: &str = "wal";
 /// shortest time that a campaign gives an attempt.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The same for reading, which successive writers can delay several times.
+/// The same for reads, which successive writers can delay several times.
 pub(super) const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The random pause between two tries of the lock grows from the first to the second of these. SQLite's own pause grows
-/// to 100 ms, a long time in a hand-over; and hundreds of processes that try every millisecond keep each other from
-/// making progress.
+/// The random pause between two tries of the lock grows from the first of these values to the second. SQLite's own
+/// pause grows to 100 ms, a long time in a hand-over; and hundreds of processes that all try every millisecond block
+/// each other.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(8));
 
 /// The pause between two tries to open the file.
@@ -55,7 +55,7 @@ pub(super) struct Database {
     pub(super) identity: Identity,
     /// The known state of the file, including from earlier openings.
     pub(super) known: Option<Known>,
-    /// The last transaction, if the file may have been changed after it, and when that was found.
+    /// The last transaction, if the file may have been changed after it, and when that was noticed.
     pub(super) suspect: Option<(Instant, Last)>,
     /// True to wait for locks.
     pub(super) waits_for_locks: Arc<AtomicBool>,
@@ -91,7 +91,7 @@ impl Database {
                 Self::open_present(settings, clock, boot, known, lock_timeout)
             });
             match opened.map(|database| Self { is_new, ..database }) {
-                // It was deleted at this moment, or other processes are opening it at the same time.
+                // The file was deleted just now, or other processes are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
@@ -140,7 +140,7 @@ impl Database {
             refuse_other_namespace(&database)?;
             if is_read_only { database.check_adopted() } else { database.adopt() }
         });
-        // Checks both: this is the file that was checked, and the file that SQLite has opened.
+        // Checks that this is the file that was examined, and also the file that SQLite has opened.
         if database.was_opened_elsewhere() {
             return Err(Cause::Replaced);
         }
@@ -148,7 +148,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Does `work` without waiting for locks: a held lock is an error at once.
+    /// Does `work` without waiting for locks: a held lock is an immediate error.
     pub(super) fn without_waiting<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Cause>,
@@ -184,7 +184,8 @@ impl Database {
     }
 }
 
-/// Refuses a file of another time namespace in this boot: the shift of its clock would look like elapsed time.
+/// Refuses a file that another time namespace uses in this boot: the shift between the clocks would look like elapsed
+/// time.
 fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
     let (_, theirs) = table::head_of_any_boot(&database.sql)?;
     let ours = &database.boot;
@@ -221,7 +222,7 @@ fn connect(
     Ok(sql)
 }
 
-/// Refuses a folder in which the journal, where there is none yet, cannot be made: nothing would ever be written.
+/// Refuses a folder in which the journal does not exist and cannot be created: nothing could ever be written.
 #[cfg(unix)]
 fn check_folder(path: &Path) -> Result<(), Cause> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -247,8 +248,8 @@ pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
     Ok(())
 }
 
-/// Keeps the journal from one transaction to the next, its head filled with zeros. Creating and deleting it each time
-/// changes the folder, which file systems flush far more slowly.
+/// Keeps the journal between transactions, with a zeroed header. Creating and deleting it each time would change the
+/// folder, which file systems flush far more slowly.
 fn keep_journal(sql: &Connection) -> Result<(), Cause> {
     sql.pragma_update_and_check(None, "journal_mode", "persist", |_| Ok(()))?;
     Ok(())
@@ -268,7 +269,7 @@ fn wait(tries: i32, lock_timeout: Duration) -> bool {
 fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     let pragma = |sql: &Connection, name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if pragma(sql, "application_id")? != APPLICATION {
-        let detail = "it is the database of another program; name another file".to_owned();
+        let detail = "it is another program's database; name another file".to_owned();
         return Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()));
     }
     let version = pragma(sql, "user_version")?;
@@ -301,7 +302,7 @@ fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     Ok(())
 }
 
-/// Refuses to read a file that must be written first.
+/// Refuses a read-only file that must first be converted or adopted.
 pub(super) fn only_read(what: &str) -> Cause {
     let detail = format!(
         "the file can only be read, and {what}: a candidate must open it first, which needs write permission"
@@ -309,8 +310,8 @@ pub(super) fn only_read(what: &str) -> Cause {
     Cause::Refused(ErrorKind::PermissionDenied, detail.into())
 }
 
-/// The log and its index are separate files: processes that do not share them do not see each other's writes and locks.
-/// With a journal there is only one file, which has the locks.
+/// The write-ahead log and its index are separate files, and processes that do not share them do not see each other's
+/// writes and locks. With a journal, the locks are on the one database file.
 fn leave_write_ahead_log(sql: &Connection) -> Result<(), Cause> {
     let changed = sql.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get::<_, String>(0));
     match changed {

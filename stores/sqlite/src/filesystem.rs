@@ -17,7 +17,7 @@ use incumbent_store::ErrorKind;
 enum Kind {
     Local,
     Shared(&'static str),
-    /// Anything from sshfs, GlusterFS or S3 to a local disk in a container.
+    /// FUSE: anything from sshfs, GlusterFS or S3 to a local disk in a container.
     Fuse,
     /// The system does not report the kind.
     NotKnown(std::io::ErrorKind),
@@ -67,7 +67,7 @@ mod system {
             .map_or_else(super::without_an_answer, |status| numbered(status.f_type as u32))
     }
 
-    /// By the numbers of statfs(2), linux/magic.h and coreutils' stat.c.
+    /// By the numbers in statfs(2), linux/magic.h and coreutils' stat.c.
     pub(super) fn numbered(number: u32) -> Kind {
         Kind::Shared(match number {
             0x6969 => "NFS",

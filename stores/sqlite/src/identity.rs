@@ -1,4 +1,4 @@
-//! The identity of the file at the path, so that a copy or a restored file is not taken for its original.
+//! The identity of the file at the path, so that a copied or restored file is not taken for the original.
 //!
 //! A file is identified by its device, its inode and, because inodes are reused, its time of birth if the file system
 //! keeps it. They are stored in the file itself, so that a copy at any place is recognised as another file.
@@ -15,18 +15,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::failure::Cause;
 use incumbent_store::ErrorKind;
 
-/// The largest delay between the time that a transaction records and its change of the file. It covers the time from
-/// the last statement of a transaction until its pages are written: one flush of the journal, and the wait for readers.
-/// A slower transaction is [recorded again](super::file::Database::settle).
+/// The largest delay between the time that a transaction records and the moment at which it changes the file. It covers
+/// the time from the last statement of a transaction until its pages are written: one flush of the journal, and the
+/// wait for readers. A slower transaction is [recorded again](super::file::Database::settle).
 pub(super) const LATE: i64 = 500_000_000;
 
 /// The largest delay of a slow transaction, which may still be recorded again.
 const SLOW: i64 = 10_000_000_000;
 
-/// The largest difference the other way: file systems truncate times, FAT to two seconds.
+/// The largest difference in the other direction: file systems truncate times, FAT to two seconds.
 const EARLY: i64 = 2_000_000_000;
 
-/// A file, distinct from every other on this machine.
+/// The identity of a file, unique on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) device: i64,
@@ -61,18 +61,18 @@ impl FileState {
         Self { identity, changed, links: file.nlink() }
     }
 
-    /// Not needed here: no store is opened on systems whose processes share no clock.
+    /// Not needed here, because no store opens on systems whose processes share no clock.
     #[cfg(not(unix))]
     fn of(file: &fs::Metadata, birth: i64) -> Self {
         let changed = file.modified().map_or(0, since_1970);
         Self { identity: Identity { device: 0, inode: 0, birth }, changed, links: 1 }
     }
 
-    /// Returns true if the transaction of that time, by the wall clock, was the last to change the file.
+    /// Returns true if the transaction with that wall-clock time was the last to change the file.
     ///
     /// The wall clock is read in that transaction, moments before it changes the file. So setting the clock in between
-    /// makes a change suspicious and never hides one, with one exception: setting the clock back by exactly the age of
-    /// a backup hides that this backup was copied into the file.
+    /// makes a change suspicious but never hides one, with one exception: if the clock is set back by exactly the age
+    /// of a backup, copying that backup into the file goes unnoticed.
     pub(super) fn was_changed_at(&self, written: i64) -> bool {
         let late = self.changed.saturating_sub(written);
         (-EARLY..=LATE).contains(&late)
@@ -127,7 +127,7 @@ mod mount {
 
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-    /// Asks the kernel, before 5.8 through its list of mounts. `None` if neither tells.
+    /// Asks the kernel, before 5.8 through its list of mounts. `None` if it is unknown either way.
     pub(super) fn is_mount_point(path: &Path) -> Option<bool> {
         match statx(CWD, path, AtFlags::empty(), StatxFlags::empty()) {
             Ok(file) if file.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {

@@ -74,12 +74,13 @@ use worker::{ReaderRegistration, Worker, WorkerState, notify_readers};
 /// The longest lease, in a store that needs no limit: a year.
 const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The attempts to store the candidates while other processes write, because renewals need the lock more. The random
-/// wait between two doubles each time.
+/// How often to try to store the candidates while other processes write; renewals need the lock more. The random wait
+/// between two attempts doubles each time.
 const REGISTER_ATTEMPTS: u32 = 40;
 const REGISTER_WAIT: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(400));
 
-/// The attempts to read the candidates while other processes write; each takes up to the time limit of a read.
+/// How often to try to read the candidates while other processes write; each attempt takes up to the time limit of a
+/// read.
 const LIST_ATTEMPTS: u32 = 5;
 
 /// An open SQLite store.
@@ -88,7 +89,7 @@ pub struct Sqlite {
     clock: Clock,
     writer: Worker,
     reader: Worker,
-    // Dropped with the store; otherwise the reader would stay in the list of readers.
+    // Dropped with the store, because the reader would otherwise stay in the list of readers.
     _registration: ReaderRegistration,
     _notice: Option<Notice>,
     opened: Opened,
@@ -111,7 +112,7 @@ impl Sqlite {
         let settings = Arc::new(settings.resolved()?);
         let opened = Opened::claim(&settings.path)?;
         let connection = || Connection::new(&settings, clock);
-        // The writer first: it creates the file.
+        // The writer comes first, because it creates the file.
         let writer = Worker::start("incumbent-write", connection(), settings.poll).await?;
         let reader = Worker::start("incumbent-read", connection().for_reading(), settings.poll).await?;
         let registration = ReaderRegistration::new(&settings.path, reader.jobs());
@@ -136,7 +137,7 @@ impl Sqlite {
         Ok(Self::prepare(settings, clock, never_used).await?.0)
     }
 
-    /// The same, and whether this call created the file: of several at the same time, one does.
+    /// The same, and whether this call created the file: of several simultaneous calls, one does.
     async fn prepare(
         settings: &SqliteSettings,
         clock: &Clock,
@@ -300,7 +301,7 @@ impl Adapter for Sqlite {
             state.check();
             Ok(())
         };
-        // A worker that is gone has closed its file.
+        // A worker that has ended has closed its file.
         let _ = self.reader.run(close).await;
         let _ = self.writer.run(close).await;
         self.opened.release();

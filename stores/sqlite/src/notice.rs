@@ -1,7 +1,7 @@
 //! The kernel's notice that the file has changed, so that a waiting candidate need not poll constantly.
 //!
-//! It watches the file for writes, and the folder for another file in its place. If the kernel allows no more watches,
-//! a candidate polls: `fs.inotify.max_user_instances` is usually 128 per user, and each open store takes one.
+//! It watches the file for writes, and the folder for a file that replaces it. If the kernel allows no more watches, a
+//! candidate polls: `fs.inotify.max_user_instances` is usually 128 per user, and each open store takes one.
 
 pub(super) use system::Notice;
 
@@ -23,8 +23,8 @@ mod system {
     use crate::worker::{Job, WorkerState};
     use incumbent_store::fork::ForkGuard;
 
-    /// The time after a change in which further changes are combined: a transaction changes the file several times, and
-    /// hundreds of candidates that start together make hundreds of transactions.
+    /// How long further changes after a change are combined: a transaction changes the file several times, and hundreds
+    /// of candidates that start together make hundreds of transactions.
     const COMBINED: Duration = Duration::from_millis(25);
 
     /// A watch of the file, until it is dropped.
@@ -36,7 +36,7 @@ mod system {
     }
 
     impl Notice {
-        /// Makes the reader behind `jobs` check soon after each change; `None` if the kernel gives no notice.
+        /// Makes the reader behind `jobs` check soon after each change; `None` if the kernel offers no notices.
         pub(crate) fn start(path: &Path, jobs: Sender<Job>) -> Option<Self> {
             let kernel = Arc::new(inotify::init(CreateFlags::CLOEXEC).ok()?);
             let changes = WatchFlags::DELETE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
@@ -49,9 +49,9 @@ mod system {
 
     impl Drop for Notice {
         fn drop(&mut self) {
-            // A forked child shares the watch with its parent, and has no listening thread.
+            // A forked child shares the watch with its parent but has no listening thread.
             if !self.birth.is_forked() {
-                // The thread receives this event, and ends.
+                // The thread receives this event and ends.
                 let _ = inotify::remove_watch(&*self.kernel, self.folder);
             }
         }

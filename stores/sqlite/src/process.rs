@@ -6,10 +6,10 @@
 /// A process of this boot of the machine. The number alone is not enough, because numbers are reused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Process {
-    /// Its process-id namespace, because each container has its own; 0 if not known.
+    /// Its process-id namespace, because each container has its own; 0 if unknown.
     pub(super) space: u64,
     pub(super) number: u32,
-    /// Its start, in the system's own units; 0 if not known.
+    /// Its start time, in the system's own units; 0 if unknown.
     pub(super) started: u64,
 }
 
@@ -28,7 +28,7 @@ enum ProcessState {
     Ended,
 }
 
-/// This process. Read each time, because a forked child is another process.
+/// This process. Read again each time, because a forked child is another process.
 pub(super) fn here() -> Process {
     let number = std::process::id();
     let started = match system::state(number) {
@@ -129,7 +129,7 @@ mod tests {
         let process = Process { number: child.id(), started, ..here() };
         assert!(process.is_running());
         child.kill().unwrap();
-        // Until the process is a zombie.
+        // Waits until the process is a zombie.
         while process.is_running() {
             std::thread::yield_now();
         }

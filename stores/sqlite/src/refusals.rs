@@ -6,7 +6,7 @@ use incumbent_core::campaign::InvalidSettings;
 use incumbent_core::text::Text;
 
 // generated: refusals
-/// Refuses an interval of checks that costs too much or sees too little.
+/// Refuses a poll interval that is too short or too long.
 pub(crate) fn poll(poll: Duration, least: Duration, most: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "poll",
@@ -16,7 +16,7 @@ pub(crate) fn poll(poll: Duration, least: Duration, most: Duration) -> InvalidSe
     }
 }
 
-/// Refuses stating that a file is new if it was written to.
+/// Refuses the statement that a file is new, if it was written to.
 pub(crate) fn not_new(count: u64) -> Text {
     Text::from(format!("it has been written to {count} times, so it is not new; leave `")).and(Text::setting("new")).and("` out")
 }

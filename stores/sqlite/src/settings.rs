@@ -15,15 +15,15 @@ pub struct SqliteSettings {
     /// The file. SQLite keeps a journal next to it, with `-journal` added to the name.
     pub path: PathBuf,
     /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. If unset, it checks a tenth of the
-    /// shortest lease after the last check, 10 ms to 1 s. On Linux the kernel reports changes at once if it can; then
-    /// the checks only catch changes that the kernel does not report.
+    /// shortest lease after the last check, 10 ms to 1 s. On Linux the kernel usually reports changes at once; then the
+    /// checks only catch changes that it did not report.
     pub poll: Option<Duration>,
     /// Create the file if it does not exist (the default); otherwise that is an error.
     pub create: bool,
-    /// Use a file on FUSE, whose file systems cannot be distinguished. The caller guarantees that only one machine
-    /// reaches the file, and that file locks work on it.
+    /// Use a file on FUSE, behind which any file system may be. The caller guarantees that only one machine reaches the
+    /// file, and that file locks work on it.
     pub fuse: bool,
-    /// Also open a file that can only be read, for programs that only watch its elections: every write fails.
+    /// Also open a read-only file, for programs that only watch its elections; every write fails.
     pub read_only: bool,
 }
 
@@ -63,7 +63,7 @@ impl SqliteSettings {
         Ok(settings)
     }
 
-    /// The file at `path`, with the defaults.
+    /// Creates settings for the file at `path`, with the defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), poll: None, create: true, fuse: false, read_only: false }
     }
@@ -96,14 +96,14 @@ impl SqliteSettings {
         self
     }
 
-    /// The texts that select its elections: the path, and the file's name in it.
+    /// The texts that select this store's elections: the path, and the file's name in it.
     pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
         let file = self.path.file_name().filter(|name| *name != self.path.as_os_str());
         named("path", self.path.to_string_lossy())
             .chain(file.into_iter().flat_map(|name| named("file", name.to_string_lossy())))
     }
 
-    /// Checks every value and makes the path absolute, so that a change of the working directory does not matter.
+    /// Checks every value and makes the path absolute, so that changing the working directory does not matter.
     pub(super) fn resolved(&self) -> Result<Self> {
         let (shortest, longest) = (Duration::from_millis(1), Duration::from_secs(1));
         if let Some(poll) = self.poll.filter(|poll| !(shortest..=longest).contains(poll)) {

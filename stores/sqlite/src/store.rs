@@ -68,7 +68,7 @@ impl Settings for SqliteSettings {
                 );
             }
         }
-        // Opening it for writing changes nothing.
+        // Opening the file for writing changes nothing.
         if let Err(error) = OpenOptions::new().append(true).open(&self.path) {
             report.find(Finding::note(
                 format!("this user can only read the file: {error}"),

@@ -17,7 +17,7 @@ use incumbent_store::ErrorKind;
 use incumbent_store::local::{FOREIGN_LEASE, Message, next_incarnation, pairs, remember_incarnation};
 use incumbent_store::{EntryInfo, WatchEvent};
 
-/// One row for the store, and one for each key. Instants and spans are in nanoseconds; instants are on the clock of the
+/// One row for the store, and one for each key. Instants and spans are in nanoseconds; instants are by the clock of the
 /// recorded boot.
 pub(super) const LAYOUT: &str = "
     CREATE TABLE store (
@@ -63,18 +63,18 @@ pub(super) const BIRTH: &str = "
     VALUES (1, ?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7)
 ";
 
-/// Gives every live record its whole lease from now on. The file may lack later writes: a holder may have renewed its
-/// record since then, on another clock or in a file that was replaced.
+/// Gives every live record its whole lease from now on. The file may lack later writes: its holder may have renewed a
+/// record since, on another clock or in a file that was replaced.
 const RENEW_ALL: &str = "UPDATE entry SET over = ?1 + min(lease, 4611686018427387904) WHERE kind = 0";
 
-/// The most bytes that are read of a row; headers in JSON are longer than the headers themselves.
+/// The most bytes of a row that are read; headers in JSON are longer than the headers themselves.
 const LONGEST_ROW: i64 = LONGEST as i64;
 
 const LIVE: i64 = 0;
 const TOMBSTONE: i64 = 1;
 
-/// The time for a process to [record its slow transaction again](Database::settle) before another process takes the
-/// file for restored.
+/// How long a process has to [record its slow transaction again](Database::settle) before other processes take the file
+/// for restored.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(2);
 
 /// The changes after a revision.
@@ -111,19 +111,19 @@ pub(super) struct Last {
 
 impl Last {
     fn next(self) -> Self {
-        // Without random numbers, the count alone must do.
+        // Without random numbers, the count alone has to identify it.
         let write_id = getrandom::u64().unwrap_or_default();
         Self { writes: self.writes + 1, write_id: i64::from_ne_bytes(write_id.to_ne_bytes()) }
     }
 
-    /// Returns true if a file was replaced, given its `known` last transaction and this one: by an older file, or by a
-    /// copy that was written to since then.
+    /// Compares the file's `known` last transaction with this one. Returns true if the file was replaced by an older
+    /// file, or by a copy that was written to.
     fn went_back(self, known: Self) -> bool {
         self.writes < known.writes || self.writes == known.writes && self.write_id != known.write_id
     }
 }
 
-/// A connection's last observation of the file, through all its openings.
+/// A connection's last observation of the file, across all its openings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     incarnation: Incarnation,
@@ -149,7 +149,7 @@ impl Known {
         Ok(())
     }
 
-    /// Returns true if this connection's last transaction took so long that its time is too far from the file's.
+    /// Returns true if this connection's last transaction was so slow that its time is too far from the file's.
     fn is_late(&self) -> bool {
         self.ours.is_some_and(|(changed, written)| changed.saturating_sub(written) > LATE / 2)
     }
@@ -193,7 +193,7 @@ impl Database {
         Ok(revision)
     }
 
-    /// Writes a tombstone without comparing. It proves nothing, but holds the deleted record's lease.
+    /// Writes a tombstone without comparing. It proves nothing, but records the deleted record's lease.
     pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
@@ -290,8 +290,8 @@ impl Database {
         Ok(writing.commit()?)
     }
 
-    /// Adopts the file for this boot of the machine: after another boot every lease begins again on the new clock, and a
-    /// copy begins a new incarnation.
+    /// Adopts the file for this boot of the machine: after a reboot every lease begins again on the new clock, and in a
+    /// copy a new incarnation begins.
     pub(super) fn adopt(&mut self) -> Result<(), Cause> {
         let Self { sql, clock, identity, .. } = self;
         let boot = self.boot.as_str();
@@ -342,8 +342,8 @@ impl Database {
         }
     }
 
-    /// Drops the cached pages. SQLite keeps them while the file's change counter stays the same, even if another file with
-    /// the same counter was copied into this one.
+    /// Drops the cached pages. SQLite keeps them while the file's change counter is the same, even if another file with
+    /// the same counter was copied into this file.
     pub(super) fn forget_pages(&self) -> Result<(), Cause> {
         self.sql.prepare_cached("PRAGMA shrink_memory")?.execute([])?;
         Ok(())
@@ -359,7 +359,7 @@ impl Database {
         Ok(Writing::begin(self)?.commit()?)
     }
 
-    /// A transaction for reading, and the store's row.
+    /// Begins a transaction for reading, and returns the store's row.
     pub(super) fn reading(&mut self) -> Result<(Transaction<'_>, Head), Cause> {
         let Self { sql, boot, identity, known, .. } = self;
         let reading = sql.transaction()?;
@@ -405,7 +405,7 @@ fn date(sql: &Connection, last: Last, now: Instant, written: i64) -> Result<(), 
     Ok(())
 }
 
-/// A transaction that holds the write lock from its beginning, so that it reads the state it compares with.
+/// Begins a transaction that holds the write lock from the start, so that the state that it compares cannot change.
 pub(super) struct Writing<'a> {
     pub(super) transaction: Transaction<'a>,
     head: Head,
@@ -426,7 +426,8 @@ impl<'a> Writing<'a> {
             transaction.prepare_cached("PRAGMA journal_mode")?.query_row([], |row| row.get(0))?;
         let seen = FileState::at(path).ok().filter(|seen| seen.identity == *identity && mode != WRITE_AHEAD);
         let Some(seen) = seen else { return Err(Cause::Replaced) };
-        // Read under the lock, so that a record that is over for one writer is over for every later one.
+        // The clock is read under the lock, so that a record that has expired for one writer has expired for every
+        // later writer.
         let now = clock.now();
         if !is_ours(*known, &head, &seen) {
             if !Known::is_gone(*known, &head) && seen.may_be_slow(head.written) {
@@ -519,13 +520,13 @@ fn is_ours(known: Option<Known>, head: &Head, seen: &FileState) -> bool {
     }
 }
 
-/// The store's row, unless a machine of another boot writes to the file.
+/// The store's row, unless a machine with another boot writes to the file.
 fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
     let (head, theirs) = head_of_any_boot(sql)?;
     if theirs == boot { Ok(head) } else { Err(Cause::Elsewhere) }
 }
 
-/// The store's row, and the boot it was last opened in.
+/// The store's row, and the boot in which it was last opened.
 pub(super) fn head_of_any_boot(sql: &Connection) -> Result<(Head, String), Cause> {
     let found = sql
         .prepare_cached(
@@ -563,7 +564,7 @@ fn watched(row: &Row<'_>) -> rusqlite::Result<WatchEvent> {
     Ok(WatchEvent { key: row.get(0)?, entry })
 }
 
-/// SQLite's integers are signed. The only number above half of `u64` is an unlimited lease.
+/// SQLite's integers are signed, and the only number above half of `u64` is an unlimited lease.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

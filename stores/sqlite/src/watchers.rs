@@ -13,28 +13,28 @@ use super::identity::{FileState, wall};
 use super::jitter;
 use incumbent_store::WatchEvent;
 
-/// The number of changes that a watcher may be behind before its watch ends.
+/// How many changes a watcher may fall behind before its watch ends.
 const BACKLOG: usize = 1024;
 
-/// The shortest and the longest interval between checks, if none is set.
+/// The shortest and the longest default interval between checks.
 const POLLS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
 /// The number of checks per shortest lease: with a lease of 5 s a candidate learns of a release within half a second,
 /// even without a notice.
 const CHECKS_PER_LEASE: u32 = 10;
 
-/// The spacing of the candidates' checks after a change, so that hundreds of candidates leave the processors to the
-/// leader: a check costs about a fifth of it. After a release, the first checks are soon enough.
+/// The spacing between different candidates' checks after a change, so that hundreds of candidates leave the processors
+/// to the leader: a check takes about a fifth of it. After a release, the first few checks are early enough.
 const CHECK_SPACING: Duration = Duration::from_millis(1);
 
 /// The number of candidates that may check at the same time.
 const UNSPACED: u32 = 8;
 
-/// The wait for a present writer: a transaction takes a few milliseconds.
+/// How long to wait for a current writer: a transaction takes a few milliseconds.
 const TRANSACTION: Duration = Duration::from_millis(4);
 
-/// The time after a change from which a later change is visible in the file's time. Clocks of file systems tick at
-/// least every 10 ms, except on FAT, on which a change may only be found with the next change.
+/// How long after a change a later one is sure to alter the file's time. Clocks of file systems tick at least every 10
+/// ms, except on FAT, where a change may be noticed only with the next one.
 const SETTLED: i64 = 50_000_000;
 
 /// The watches of one connection.
@@ -53,9 +53,9 @@ pub(super) struct Watchers {
     lease: Option<Duration>,
     /// The number of candidates at the last check.
     candidates: u32,
-    /// The file's time of change at the last check, if a later change is sure to differ.
+    /// The file's time of change at the last check, if any later change is sure to alter it.
     changed: Option<i64>,
-    /// The number of consecutive checks that met a writer.
+    /// The number of consecutive checks that found a writer.
     busy: u32,
 }
 
@@ -103,8 +103,8 @@ impl Watchers {
         Ok(receiver)
     }
 
-    /// Moves the next check forward: a change is under way, and done in a moment. The time is random, so that many
-    /// candidates with the same notice do not all check at once.
+    /// Moves the next check forward, because a change is in progress and done in a moment. The time is random, so that
+    /// many candidates with the same notice do not all check at once.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn check_soon(&mut self) {
         self.changed = None;
@@ -127,7 +127,7 @@ impl Watchers {
         let Some(seen) = self.all.iter().map(|watcher| watcher.seen).min() else { return };
         let (before, since) = (changed_at(connection.path()), wall());
         let changes = connection.with(|database| {
-            // Does not wait for a writer, as every other connection does: the next check comes soon.
+            // Does not wait for a writer, unlike other reads, because the next check comes soon.
             database.without_waiting(|database| database.changes_after(seen))
         });
         self.end_if_another(connection, changes.as_ref().ok().map(|changes| changes.incarnation));
@@ -152,7 +152,7 @@ impl Watchers {
         }
     }
 
-    /// The time over which the candidates spread their checks after a change.
+    /// How widely the candidates spread their checks after a change.
     fn spread(&self) -> Duration {
         CHECK_SPACING * self.candidates.saturating_sub(UNSPACED)
     }

@@ -1,5 +1,5 @@
-//! The threads that wait for the disk, so that the tasks of a runtime need not. A process's threads that read a file
-//! learn of that process's writes at once; other processes notice them at their next check.
+//! The threads that wait for the disk, so that a runtime's tasks do not have to. A process's own readers of the file
+//! learn of its writes at once; other processes notice them at their next check.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -107,7 +107,7 @@ impl WorkerState {
     }
 }
 
-/// Per process, because a forked child has none of its parent's reading threads.
+/// One list per process, because a forked child has none of its parent's reading threads.
 static READERS: Own<Vec<Reader>> = Own::new();
 
 struct Reader {

@@ -7,7 +7,7 @@ use incumbent::text::Names;
 /// How a language writes settings. Every message uses its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// The unit of a bare number.
+    /// The unit of a number without one.
     pub unit: Unit,
     /// The accepted lengths of time, for messages: `a number of seconds or a timedelta`.
     pub lengths: &'static str,
@@ -17,7 +17,7 @@ pub struct Dialect {
     pub own: &'static [&'static str],
 }
 
-/// The unit of a bare number.
+/// The unit of a number without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -34,7 +34,7 @@ impl Dialect {
         names: Names::Schema,
         own: &[DRAIN_TIME],
     };
-    /// Node's. It reads some settings of a campaign in JavaScript.
+    /// Node's spelling. JavaScript itself reads some settings of a campaign.
     pub const NODE: Self = Self {
         unit: Unit::Milliseconds,
         lengths: "a number of milliseconds",
@@ -43,7 +43,7 @@ impl Dialect {
     };
     /// Kotlin's, Java's and Swift's. Times come as values with a unit, so no bare number is read.
     pub const KOTLIN_AND_SWIFT: Self =
-        Self { unit: Unit::Seconds, lengths: "a length of time", names: Names::Properties, own: &[] };
+        Self { unit: Unit::Seconds, lengths: "a duration", names: Names::Properties, own: &[] };
 
     /// The name of a setting as this language writes it.
     pub fn spell(&self, name: &'static str) -> Cow<'static, str> {
@@ -59,5 +59,5 @@ impl Dialect {
     }
 }
 
-/// The time of `drain`, in a language where that may also be a function.
+/// The time of a drain, in a language whose `drain` may also be a function.
 pub(super) const DRAIN_TIME: &str = "drain_time";

@@ -104,7 +104,7 @@ fn unknown(what: &str, known: &[&'static str], given: &str, dialect: Dialect) ->
     {
         text = text.and("did you mean ").and(Text::setting(one)).and("? ");
     }
-    text = text.and("known are ");
+    text = text.and("choose one of ");
     for (place, &one) in known.iter().enumerate() {
         text = text.and(if place == 0 { "" } else { ", " }).and(Text::setting(one));
     }

@@ -18,7 +18,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The same, with the names of the parameters that `url` holds.
+    /// The same, with the names of the parameters in `url`.
     pub(super) fn with_url(self, url: &str, kinds: &[(&'static str, Kind)]) -> Self {
         let query = url.split_once('?').map_or("", |(_, query)| query);
         let held = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));
@@ -49,7 +49,7 @@ impl Given {
     }
 }
 
-/// A value as the caller wrote it, if that says more than the parsed value. A bare number has no unit.
+/// A value as the caller wrote it, if that is clearer than the parsed value, unlike a bare number without a unit.
 fn as_given(value: &Value, read: &str) -> Option<String> {
     match value {
         Value::Text(_) => Some(shown(value)),

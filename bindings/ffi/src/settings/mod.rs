@@ -40,7 +40,7 @@ pub enum Value {
     List(Vec<Value>),
     /// A map of named values.
     Map(Map),
-    /// Another kind, as the language prints it.
+    /// A value of any other kind, as the language prints it.
     Other(String),
 }
 

@@ -51,7 +51,7 @@ pub fn opening(url: &str, map: Map, dialect: Dialect) -> Result<Opening> {
     Ok(opening)
 }
 
-/// Formats a length as a URL writes it.
+/// Formats a duration as a URL writes it.
 fn millis(name: &'static str, length: Duration) -> Result<String> {
     if length.subsec_nanos().is_multiple_of(1_000_000) {
         return Ok(format!("{}ms", length.as_millis()));
@@ -68,7 +68,7 @@ impl Opening {
         self.settings().map(drop)
     }
 
-    /// The settings that the URL gives, with the parameters that were given apart from it.
+    /// The settings that the URL gives, with the parameters that were given separately.
     pub(crate) fn settings(&self) -> Result<StoreSettings> {
         self.url.parse().map_err(|error| self.given.shown_in(error))
     }

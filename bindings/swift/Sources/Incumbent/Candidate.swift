@@ -12,7 +12,7 @@ public final class Candidate: Sendable {
     public let name: String
 
     let raw: IncumbentRaw.Candidate
-    /// Kept, because a store that the program no longer keeps is closed, though not while its candidates are kept.
+    /// Keeps the store open: a store is closed once neither it nor its candidates are kept.
     private let store: Store?
 
     package init(_ raw: IncumbentRaw.Candidate, of store: Store?) {
@@ -164,7 +164,7 @@ public final class Candidate: Sendable {
                 }
             }
         }
-        // Nothing asks before this call, and nothing asks twice: only a closed candidate refuses.
+        // Nothing asks before this call or more than once, so only a closed candidate refuses.
         let questions = health.flatMap { _ in try? raw.questions() }
         if let questions, let health {
             Task.detached {

@@ -20,7 +20,7 @@ public enum ErrorCode: String, CaseIterable, Hashable, Sendable {
     case notFound = "NOT_FOUND"
     /// An election on a store with these settings would be unsafe.
     case unsafeStore = "UNSAFE_STORE"
-    /// This build, store or server version cannot do what is asked.
+    /// This build, store or server version does not support the request.
     case unsupported = "UNSUPPORTED"
     /// The candidate or the store is closed.
     case closed = "CLOSED"
@@ -65,7 +65,7 @@ public enum IncumbentError: Error, Hashable, Sendable {
     case notFound(Details)
     /// An election on a store with these settings would be unsafe.
     case unsafeStore(Details)
-    /// This build, store or server version cannot do what is asked.
+    /// This build, store or server version does not support the request.
     case unsupported(Details)
     /// The candidate or the store is closed.
     case closed(Details)
@@ -108,7 +108,7 @@ public enum IncumbentError: Error, Hashable, Sendable {
     public struct Details: Hashable, Sendable {
         /// The fault and the remedy.
         public let message: String
-        /// The messages of the errors below, the nearest first.
+        /// The messages of the underlying errors, the nearest first.
         public let causes: [String]
     }
 
@@ -118,7 +118,7 @@ public enum IncumbentError: Error, Hashable, Sendable {
     /// The fault and the remedy, for people.
     public var message: String { parts.1.message }
 
-    /// The messages of the errors below, the nearest first.
+    /// The messages of the underlying errors, the nearest first.
     public var causes: [String] { parts.1.causes }
 
     /// Whether the same call can succeed later without a change by the caller or an operator.

@@ -15,10 +15,10 @@ public struct PreparationSettings: Sendable {
     public var new: Bool?
     /// NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own.
     public var lease: Duration?
-    /// NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an
-    /// existing one keeps its own.
+    /// NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one
+    /// keeps its own.
     public var replicas: Int?
-    /// NATS: the most bytes of the bucket, if the account requires a limit; 65536 at least; by default none for a new
+    /// NATS: the bucket's size limit in bytes, if the account requires one; at least 65536; by default none for a new
     /// bucket; an existing one keeps its own.
     public var maxBytes: Int?
     /// NATS: whether watches report expiry (2.11 or newer).

@@ -89,7 +89,7 @@ private final class Stop: Sendable {
         act()
     }
 
-    /// Acts on a request as far as possible by now: it can come before the candidate exists.
+    /// Acts on a request as far as possible now, because it can come before the candidate exists.
     private func act() {
         let (isAsked, candidate, leading) = state.withLock { $0 }
         guard isAsked else { return }

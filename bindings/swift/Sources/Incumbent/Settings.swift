@@ -97,8 +97,8 @@ public enum WinDelay: Hashable, Sendable {
 /// ```
 public struct CampaignSettings: Sendable {
     // generated: candidate
-    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the
-    /// host and the process. Each candidate of an election has a different one.
+    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by
+    /// default the host and the process. Each candidate of an election has a different one.
     public var name: String?
     /// The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more.
     public var preset: Preset?
@@ -121,7 +121,7 @@ public struct CampaignSettings: Sendable {
     /// The longest random wait before the first campaign, so that a fleet that starts together does not campaign
     /// together; by default a tenth of the lease, at most 1 s. Zero for no wait.
     public var splay: Duration?
-    /// The time that a leader has to finish its work when it leaves voluntarily; by default 10 s.
+    /// The time that a leader has to finish its work when it leaves on its own; by default 10 s.
     public var drain: Duration?
     /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
     /// record that it saw should have expired.

@@ -36,7 +36,7 @@ public struct Term: Sendable {
     public let election: String
 
     let raw: IncumbentRaw.Term
-    /// Kept, because a candidate that the program no longer keeps is closed, though not while its terms are kept.
+    /// Keeps the candidate open: a candidate is closed once neither it nor its terms are kept.
     private let candidate: Candidate
 
     init(_ raw: IncumbentRaw.Term, of candidate: Candidate) {
@@ -140,7 +140,7 @@ public struct Term: Sendable {
         }
     }
 
-    /// The part of ``run(_:)`` that ended.
+    /// The part of ``run(_:)`` that ended first.
     private enum Part<T: Sendable>: Sendable {
         case work(Result<T, any Error>)
         case end(Reason?)

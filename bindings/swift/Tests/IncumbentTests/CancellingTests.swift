@@ -3,7 +3,7 @@ import Incumbent
 import IncumbentTesting
 import Testing
 
-/// Cancels every wait, and checks what is left of it.
+/// Cancels every wait, and checks that nothing is left of it.
 @Suite(.timeLimit(.minutes(3)))
 struct CancellingTests {
     /// Begins a call that does not return, and cancels it. Loops over sequences end, everything else throws.

@@ -2,7 +2,7 @@ import Foundation
 import Incumbent
 import Testing
 
-/// The needs of scenarios that each store meets.
+/// The requirements of scenarios that each store meets.
 private let offers: [String: Set<String>] = [
     "memory": [],
     "sqlite": ["operator"],

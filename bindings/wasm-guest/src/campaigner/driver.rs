@@ -46,8 +46,8 @@ struct Request {
 }
 
 impl Request {
-    /// The place of its kind in the order of requests. A renewal never waits, and requests after a failure use the new
-    /// connection.
+    /// The position of its kind in the order of requests: a renewal never waits, and requests after a failure use the
+    /// new connection.
     fn priority(&self) -> u8 {
         match self.output {
             Output::Ask { request: campaign::Request::Write(_), .. } => 0,
@@ -167,7 +167,7 @@ impl Driver {
 
     /// Hands an input to the session, publishes what it reports, and keeps its requests for the next steps.
     fn hand_in(&mut self, now: Instant, input: Input) {
-        // Every number that comes back was issued by the session, and names have been checked: no input breaks its
+        // The session issued every number that comes back, and names have been checked, so no input breaks its
         // contract.
         let _ = self.session.handle(now, input);
         self.wake = loop {

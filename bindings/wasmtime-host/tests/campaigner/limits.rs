@@ -76,7 +76,7 @@ async fn written_over(url: &str) {
     assert_eq!(lost(&mut leader).await, Reason::Usurped);
     leader.close();
 
-    // It has the lease of the record before it, so it expires.
+    // The record has the lease of the previous one, so it expires.
     assert!(won(&mut candidate).await > token);
 }
 

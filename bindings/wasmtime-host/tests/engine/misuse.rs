@@ -275,7 +275,7 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
                 leading || !instance.is_leader(candidate, now),
                 "seed {seed}: leads without a reported win"
             );
-            // Mostly forward, sometimes far, sometimes back.
+            // The clock moves mostly forward, sometimes far, sometimes back.
             let reading = match rng.rand_range(0..300) {
                 0 => odd(&mut rng),
                 1..20 => now / 2,

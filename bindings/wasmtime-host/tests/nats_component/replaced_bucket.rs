@@ -50,7 +50,7 @@ async fn a_leader_whose_bucket_was_replaced_loses_and_leads_again_under_a_larger
         Event::Lost { reason, .. } => Some(reason),
         _ => None,
     });
-    // Either of the two may reach it first.
+    // Either candidate may reach the new bucket first.
     let reason = reason.await;
     assert!(matches!(reason, Reason::StoreReset | Reason::Expired), "{reason:?}");
     let next = won(&mut leader).await;

@@ -1,4 +1,4 @@
-//! The cleanup process: it ends the work if the supervisor was killed.
+//! The cleanup process, which ends the work if the supervisor was killed.
 //!
 //! While there is work to end it holds an instruction: the command to run, and its environment. It runs the command
 //! when its standard input ends, because then the supervisor is gone, for whatever reason. A supervisor that ends
@@ -57,7 +57,7 @@ pub(crate) struct CleanupArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// The number of further attempts; the first of them comes at once
+    /// The number of further attempts; the first of them is made at once
     #[arg(long)]
     retries: u32,
     /// The wait after a failure, from the second on
@@ -92,7 +92,7 @@ async fn execute(instruction: &Instruction, args: &CleanupArgs) {
         // A group that is gone needs no signal.
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // As in the reconciler: it runs again at once after the first failure, and at intervals after further failures.
+    // As in the reconciler, it runs again at once after the first failure, and at intervals after further failures.
     for tried in 0..=args.retries {
         if tried > 1 {
             tokio::time::sleep(args.retry_every).await;

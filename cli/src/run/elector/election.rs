@@ -12,7 +12,7 @@ impl Elector {
         match event {
             Event::Won(term) => self.won(term).await,
             Event::Draining { reason, .. } => {
-                // After an error the reason for the end of the work is known already.
+                // After an error, the reason for ending the work is already known.
                 if !self.runner.health.stays_out {
                     self.reason = Some(reason);
                 }
@@ -38,7 +38,7 @@ impl Elector {
         (self.deadline, self.longest) = (Instant::ZERO, Duration::ZERO);
         let deadline = term.deadline();
         if deadline == Instant::ZERO {
-            // The term is over already; its event is about to come.
+            // The term is already over, and its event is about to arrive.
             return Ok(());
         }
         // Without the file the work still has the token.
@@ -56,7 +56,7 @@ impl Elector {
             self.reason = Some(reason);
         }
         // A resigned term is given up only when its work has ended, and after a deletion other candidates wait for our
-        // lease to run out. After any other reason another candidate may lead now.
+        // lease to run out. In all other cases another candidate may lead now.
         let is_kept = reason.may_drain() || matches!(reason, Reason::Deleted | Reason::HandlerFailed);
         let until = if is_kept { self.deadline } else { self.deadline.min(now) };
         self.give(Input::Lease { until })?;
@@ -72,7 +72,8 @@ impl Elector {
         Ok(())
     }
 
-    /// Passes a message on, except that the candidate leaves because of an error, which is known already.
+    /// Passes a message on, unless it only reports that the candidate leaves because of an error, which is already
+    /// known.
     fn pass_on(&mut self, message: Message) -> Result<(), Failure> {
         if self.runner.health.stays_out && message == Message::NotLeader {
             return Ok(());
@@ -81,7 +82,7 @@ impl Elector {
     }
 }
 
-/// The election knows only that this candidate left by itself; the reason is known here.
+/// The election knows only that this candidate left on its own; the reason is known here.
 pub(super) fn known(ours: Option<Reason>, reason: Reason) -> Reason {
     match ours {
         Some(Reason::HandlerFailed) if reason == Reason::Unhealthy => Reason::HandlerFailed,

@@ -16,9 +16,9 @@ use super::script::Script;
 use crate::run::command::Environment;
 use crate::stderr;
 
-/// The most that is logged after a handler's end, before anything else happens: more than a pipe holds.
+/// The most bytes that are logged after a handler's end, before anything else happens: more than a pipe holds.
 const LAST_WORDS: usize = 1024 * 1024;
-/// The most that is logged before other work proceeds.
+/// The most bytes that are logged before other work proceeds.
 const AT_ONCE: usize = 64 * 1024;
 /// The longest piece of a line that is logged as one.
 const LONGEST_LINE: usize = 8 * 1024;
@@ -59,8 +59,8 @@ impl Running {
         Self { run, handler, process: Err(Some(format!("it cannot be started: {error}"))), kill_at: None }
     }
 
-    /// Starts a handler in its own process group. It is not killed with this process: an end that has begun should be
-    /// completed.
+    /// Starts a handler in its own process group. It is not killed with this process, because an end that has begun
+    /// should be completed.
     pub(super) fn start(
         run: RunId,
         handler: Handler,
@@ -154,7 +154,7 @@ impl Output {
     async fn read(&mut self) {
         if let Some(pipe) = &self.pipe {
             stderr::wait_for_space().await;
-            // An error of the wait shows again at the read.
+            // An error of the wait will show again at the read.
             let _ = pipe.readable().await;
             self.log(AT_ONCE);
         }
@@ -185,7 +185,7 @@ impl Output {
         }
     }
 
-    /// Leaves the output to a task: processes that the handler left in the background may keep writing.
+    /// Leaves the output to a task, because processes that the handler left in the background may keep writing.
     fn leave(&mut self) {
         if self.is_open() {
             let mut left = Self { pipe: self.pipe.take(), rest: std::mem::take(&mut self.rest), ..*self };

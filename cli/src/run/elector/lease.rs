@@ -11,7 +11,7 @@ use crate::stderr::warn;
 
 /// The interval between two checks of the lease while there is one.
 const TICK: Duration = Duration::from_millis(50);
-/// The longest sleep between two readings of the clock: timers stop while the machine is suspended.
+/// The longest sleep between two readings of the clock, because timers stop while the machine is suspended.
 const NAP: Duration = Duration::from_secs(1);
 
 impl Elector {
@@ -37,7 +37,7 @@ impl Elector {
         if let Some(deadline) = deadline {
             self.learn(deadline)?;
         }
-        // Even if the end of the term is published already and its event has not come yet.
+        // This holds even if the end of the term is already published and its event has not arrived yet.
         if self.term.is_some() {
             self.hurry()?;
         }

@@ -40,7 +40,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::stderr::warn;
 
-/// The longest wait for the end of the last term, whose release may be under way (3 s).
+/// The longest wait for the end of the last term, whose release may be in progress (3 s).
 const LEAVING: Duration = Duration::from_secs(3);
 
 /// `incumbent run --on-won CMD --on-lost CMD`. Returns the exit code.
@@ -89,7 +89,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
         elector.cleanup.dismiss().await;
     }
     if elector.result == Some(Exit::Inconsistent) {
-        // The term is not given up while the work of on-won may continue: the lease runs out by itself.
+        // The term is not given up while the work of on-won may continue, so the lease runs out on its own.
         std::mem::forget(elector.term.take());
         return result;
     }
@@ -101,7 +101,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     result
 }
 
-/// Reports the end of the term that the candidate leaves. Its work has ended already.
+/// Reports the end of the term that the candidate leaves. Its work has already ended.
 async fn report_end(runner: &mut Runner, ours: Option<Reason>, source: &mut Source) {
     if !runner.is_leading() {
         return;
@@ -113,7 +113,7 @@ async fn report_end(runner: &mut Runner, ours: Option<Reason>, source: &mut Sour
             }
         }
     };
-    // A store that does not answer delays the end for that long.
+    // A store that does not answer may delay the end by that long.
     let _ = tokio::time::timeout(LEAVING, ending).await;
 }
 
@@ -133,7 +133,7 @@ struct Elector {
     longest: Duration,
     /// True if the end has begun because the lease was not renewed.
     hurried: bool,
-    /// The term that ends because of that.
+    /// The term that ends because its lease was not renewed.
     overdue: Option<Overdue>,
     token: Option<Token>,
     /// The token of the term in which the work began.

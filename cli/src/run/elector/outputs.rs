@@ -47,7 +47,7 @@ impl Elector {
             Output::StandUp => {
                 self.runner.health.stays_out = false;
                 self.term = None;
-                // If a win were dropped, this leader would do no work.
+                // If a win were dropped, this leader would never begin its work.
                 if self.runner.candidate.as_ref().is_some_and(Candidate::is_leader) {
                     self.runner.resign();
                 }
@@ -57,13 +57,13 @@ impl Elector {
             Output::GiveUp(gave_up) => {
                 let key = self.runner.args.key.as_deref().unwrap_or("the console");
                 let leader =
-                    self.runner.leader().unwrap_or_else(|| "no candidate, as far as is known".into());
+                    self.runner.leader().unwrap_or_else(|| "none that this candidate knows of".into());
                 warn(format_args!(
                     "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
                      Check this machine before you start a candidate here again"
                 ));
-                // Its term stays held: it is not given up while the work may continue, and the lease runs out by
-                // itself.
+                // Its term stays held: it is not given up while the work may continue, and the lease runs out on its
+                // own.
                 self.result = Some(Exit::Inconsistent);
             }
             Output::WakeAt(_) => {}
@@ -100,14 +100,14 @@ impl Elector {
         self.instruct_cleanup(self.work);
     }
 
-    /// The reason why the work ends, as far as is known.
+    /// Why the work ends, as far as is known.
     fn why(&self) -> Reason {
         let by_hand = || match self.typed {
             Some(Message::Error) => Reason::HandlerFailed,
             _ => Reason::Resigned,
         };
         let over = || (self.deadline != Instant::ZERO).then_some(Reason::Expired);
-        // Without another reason, the lease is over by the clock.
+        // If there is no other reason, the lease has run out by the clock.
         self.reason.or_else(over).unwrap_or_else(by_hand)
     }
 
@@ -158,9 +158,9 @@ impl Elector {
                      has not ended ({doing}). Another candidate may lead at the same time"
                 ));
             }
-            Reported::Late { by } => warn(format_args!("the work has ended {by:?} too late")),
+            Reported::Late { by } => warn(format_args!("the work ended {by:?} too late")),
             Reported::Resumed { dropped } => {
-                warn(format_args!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
+                warn(format_args!("the candidacy resumes; messages dropped in between: {dropped}"));
             }
         }
     }

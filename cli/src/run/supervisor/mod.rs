@@ -26,9 +26,10 @@ const TICK: Duration = Duration::from_millis(50);
 /// The interval between two checks of the processes that a command has just left behind, whose end no signal reports (1
 /// ms).
 const SOON: Duration = Duration::from_millis(1);
-/// The shortest time between two starts of a waiting process: if it keeps ending, it must not keep a processor busy.
+/// The shortest time between two starts of a waiting process, so that one that keeps ending does not keep a processor
+/// busy.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The time before the end of a drain at which the command is killed, so that it is dead by then.
+/// How long before the end of a drain the command is killed, so that it is dead by then.
 const DYING: Duration = Duration::from_millis(200);
 
 /// `incumbent run … -- CMD`. Returns the exit code.
@@ -119,7 +120,7 @@ impl Form for Supervisor {
         let group = self.work.as_ref().map(|work| &work.group).or(self.ready.as_ref());
         let nap = match group {
             Some(group) if group.has_just_ended() => Some(SOON),
-            // Nothing depends on the clock while a process waits for a term.
+            // While a process waits for a term, nothing depends on the clock.
             Some(_) if self.work.is_none() && self.rest.is_none() && self.overdue.is_none() => None,
             _ => Some(TICK),
         };
@@ -146,7 +147,7 @@ impl Form for Supervisor {
             Event::Lost { term, reason } => {
                 let at = self.runner.clock.now();
                 self.rest = None;
-                // Before any output, which may not be read for a long time.
+                // Done before any output, which may remain unread for a long time.
                 self.kill_work().await?;
                 self.runner.lost(&term, reason, at);
                 if self.runner.args.once && self.result.is_none() {
@@ -208,14 +209,14 @@ impl Supervisor {
         self.begin(term).await
     }
 
-    /// Has a process wait for the next term while no command runs.
+    /// Keeps a process waiting for the next term while no command runs.
     fn keep_ready(&mut self) {
         self.ready = self.ready.take().filter(Group::is_alive);
         let now = self.runner.clock.now();
         let is_busy = self.work.is_some() || self.cgroup.as_ref().is_some_and(Cgroup::is_being_killed);
         if self.ready.is_none() && !is_busy && !self.is_leaving() && !self.is_over && now >= self.ready_from {
             self.ready_from = now + AGAIN;
-            // If none is ready at the win, one is started then, and that must not fail.
+            // If no process is ready at the win, one is started then, and that must not fail.
             self.ready =
                 self.prepare().inspect_err(|error| tracing::warn!(%error, "no process is ready")).ok();
         }

@@ -31,9 +31,9 @@ pub(super) struct Work {
     kill_at: Option<Instant>,
     /// It was asked to end, or its term is over, so its exit is not voluntary.
     is_ending: bool,
-    /// Whether signals reach all of its processes.
+    /// Checks whether signals reach all of its processes.
     reach: Reach,
-    /// The deadline at which it was ended, before any request to end, because the lease was not renewed.
+    /// The deadline at which it was ended because the lease was not renewed, before any request to end.
     pub(super) overdue: Option<Instant>,
 }
 
@@ -49,7 +49,7 @@ impl Supervisor {
     pub(super) async fn begin(&mut self, term: Term) -> Result<(), Failure> {
         let deadline = term.deadline();
         if deadline == Instant::ZERO {
-            // The term is over already; its event is about to come.
+            // The term is already over, and its event is about to arrive.
             return Ok(());
         }
         // Without the file the command still has the token.
@@ -68,7 +68,7 @@ impl Supervisor {
             reach: Reach::default(),
             overdue: None,
         });
-        // The guard first: from then on the command ends in time, whatever happens to this process.
+        // The guard comes first: from then on the command ends in time, whatever happens to this process.
         self.look_after_work()?;
         let has_received = self.guard.has_received().await;
         match self.work.take() {
@@ -94,7 +94,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends what should end, notices what has ended, and sends the guard every change.
+    /// Ends whatever should end, notices whatever has ended, and sends the guard every change.
     pub(super) fn look_after_work(&mut self) -> Result<(), Failure> {
         let Some(work) = &mut self.work else { return Ok(()) };
         let now = self.runner.clock.now();
@@ -104,7 +104,7 @@ impl Supervisor {
             work.overdue = self.asked.is_none().then_some(deadline);
             work.is_ending = true;
             work.kill_at = Some(now + self.runner.args.drain);
-            // The guard sends the signal, as it would without us: a command that got two signals might hurry its
+            // Only the guard sends the signal, as it would without us: a command that got two signals might shorten its
             // shutdown.
             self.guard.send(Order::Terminate);
         }
@@ -146,8 +146,8 @@ impl Supervisor {
         let (code, at) = (exit_code(status), self.runner.clock.now().as_nanos());
         self.runner.emit(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
-            // An end by the requested signal is success. If the command was ended for its lease, the exit code means
-            // nothing.
+            // An end by the requested signal is success. If the command was ended because of its lease, the exit code
+            // means nothing.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
             self.result =
                 Some(if obeyed || work.overdue.is_some() { Exit::Done as u8 } else { exit_code(status) });
@@ -188,7 +188,7 @@ impl Supervisor {
             let by_drain = work.term.drains_until().map(|until| until.before(DYING));
             let kill_at = by_drain.unwrap_or(by_grace).min(by_grace);
             work.end(signal, kill_at);
-            // From here on it is killed in time, whatever delays this process.
+            // From here on the command is killed in time, whatever delays this process.
             if let Some((_, watch)) = &mut work.watch {
                 *watch = watch.ending(kill_at);
                 self.guard.send(Order::Watch(*watch));
@@ -206,8 +206,8 @@ impl Supervisor {
         while self.work.is_some() {
             self.look_after_work()?;
             if !self.runner.health.stays_out && since.elapsed() > STUCK && self.work.is_some() {
-                // The term is not given up before the command has ended, and a candidate that cannot begin again should
-                // not be elected.
+                // The term is not given up before the command has ended, and a candidate that cannot start a command
+                // should not be elected.
                 warn(
                     "the command cannot be killed; this candidate stays out until all its processes have ended",
                 );

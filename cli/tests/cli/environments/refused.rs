@@ -1,6 +1,6 @@
 //! Each form of `incumbent run`, in each environment, with a store that is full, and with one that forbids it.
 //!
-//! A full disk of Kafka is not here: a broker whose disk is full stops, and that is a store that is away.
+//! Kafka's full disk is not tested here: a broker whose disk is full stops, so that store is simply away.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use incumbent_testkit::nats::{NatsServer, Options};
 use super::*;
 use crate::support::LIMIT;
 
-/// A store that takes no candidate, and the end that each comes to.
+/// A store that accepts no candidate, and how each candidate ends.
 struct Refused<'a> {
     what: &'a str,
     store: &'a str,
@@ -17,16 +17,16 @@ struct Refused<'a> {
     /// The program that runs it, as another user.
     by: &'a [&'a str],
     code: i32,
-    /// What its lines say, in one of them each.
+    /// Texts that must appear, each in one of its lines.
     says: &'a [&'a str],
 }
 
 const AS_USER: [&str; 6] = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"];
-/// Long enough for a candidate to try, and to say why it is not elected.
+/// Long enough for a candidate to try, and to report why it is not elected.
 const FOR_A_WHILE: [&str; 2] = ["--wait", "20s"];
 
 impl Refused<'_> {
-    /// Has each form in each place meet the store.
+    /// Starts each form in each place on the store.
     #[track_caller]
     fn by_each_form(&self) {
         let Self { what, store, more, by, code, says } = self;
@@ -54,7 +54,7 @@ impl Refused<'_> {
     }
 }
 
-/// A file system in memory of so many bytes, unmounted in the end; none where that is not permitted.
+/// A file system in memory with this many bytes, unmounted at the end; none if that is not permitted.
 struct Mounted(TempDir);
 
 impl Mounted {
@@ -81,7 +81,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Later, if a process still has a file of it open.
+        // The kernel unmounts it later if a process still has a file open there.
         let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
     }
 }
@@ -130,7 +130,7 @@ fn each_form_gives_up_a_file_on_a_full_disk_wherever_it_runs() {
     let file = small.path("elections.db");
     let store = format!("sqlite:{}", file.display());
     assert_eq!(ended(&["init", "--store", &store, "--new"]).code, Some(0));
-    // What is kept of it has space that is there already.
+    // The part that is kept fits into space that already exists.
     let _ = fs::remove_file(small.path("elections.db-journal"));
     let_all_write(small.0.path());
     assert!(fs::write(small.path("filler"), vec![0; 2 << 20]).is_err(), "it is never full");

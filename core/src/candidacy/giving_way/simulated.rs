@@ -1,7 +1,7 @@
 //! Three candidates for 6,000 s, with a lease of 5 s; some cannot prove. Measures the share of time with a leader.
 //!
-//! Candidates claim as in Kafka, where the smallest id owns the partition, or as in etcd, where the first to come is
-//! first. Time passes in whole tenths of a second, so each figure is exact.
+//! Candidates claim as in Kafka, where the smallest id owns the partition, or as in etcd, where the first to arrive
+//! leads. Time passes in whole tenths of a second, so each figure is exact.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -23,7 +23,7 @@ enum Order {
     Etcd,
 }
 
-/// Whether a candidate cannot prove, this long after the start.
+/// Whether a candidate is unable to prove its claim, this long after the start.
 type Sick = fn(Duration) -> bool;
 
 struct Candidate {
@@ -50,7 +50,7 @@ fn run(order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     run_with_terms_of(LEASE, order, sick, seconds)
 }
 
-/// The same, if a term ends so long after its last proof.
+/// The same, if a term ends this long after its last proof.
 fn run_with_terms_of(term: Duration, order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     let candidate = |&(sick, step): &(Sick, Step)| Candidate {
         sick,
@@ -178,7 +178,7 @@ fn two_that_are_faulty_for_good_cost_twice_as_much() {
     assert_led(Order::Etcd, &all, 6000, &[1046, 0, 58896], 2, 55);
 }
 
-/// 168 of 60,000 tenths of a second: 0.3 %. A rest that ends early does so once in a row.
+/// 168 of 60,000 tenths of a second: 0.3 %. Only one rest of a series ends early.
 #[test]
 fn one_that_is_sick_for_six_seconds_of_twenty_soon_leaves_the_election_to_another() {
     let all = [(now_and_then::<6, 20> as Sick, Step::Read), WELL, WELL];
@@ -186,7 +186,7 @@ fn one_that_is_sick_for_six_seconds_of_twenty_soon_leaves_the_election_to_anothe
     assert_led(Order::Etcd, &all, 6000, &[1046, 58947, 0], 2, 4);
 }
 
-/// Its terms are longer than its rests, so no row begins; the time lost is that of 197 changes of leader.
+/// Its terms are longer than its rests, so no series begins; the time lost is that of 197 changes of leader.
 #[test]
 fn one_that_is_sick_for_six_seconds_of_sixty_leads_in_between() {
     let all = [(now_and_then::<6, 60> as Sick, Step::Read), WELL, WELL];
@@ -208,7 +208,7 @@ fn flaps(now: Duration) -> bool {
 const SHORT_TERM: Duration = Duration::from_millis(3500);
 
 /// A term ends 3.5 s after its last proof, and the candidate recovers 1.3 s later, before it has failed for a lease. If
-/// each win forgave that, a fifth of the time would be lost; as it is, 278 of 60,000 tenths of a second are: 0.5 %.
+/// each win cleared the count, a fifth of the time would be lost; instead, 278 of 60,000 tenths of a second are: 0.5 %.
 #[test]
 fn one_that_loses_its_term_again_and_again_leaves_the_election_to_another() {
     let all = [(flaps as Sick, Step::Read), WELL, WELL];
@@ -217,7 +217,7 @@ fn one_that_loses_its_term_again_and_again_leaves_the_election_to_another() {
     assert_eq!(led(Order::Etcd), Led { by: alloc::vec![1096, 58883, 0], vacancies: 3, longest: 14 });
 }
 
-/// It leads for 79 % of the possible time. It rests half as often each time, until it was alone six times.
+/// It leads for 79 % of the possible time. It rests half as often after each rest that it spent alone, up to six times.
 #[test]
 fn one_that_loses_its_term_again_and_again_and_is_alone_still_leads() {
     let led = run_with_terms_of(SHORT_TERM, Order::Kafka, &[(flaps, Step::Read)], 6000);

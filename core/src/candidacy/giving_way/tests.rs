@@ -167,7 +167,7 @@ fn what_counted_before_a_win_counts_when_the_term_is_lost_soon() {
     // A term of sixteen seconds leaves 6.4 s of the eight owed, and 4 s counted since.
     assert!(!giving_way.gives_way(LEASE));
     fails(&mut giving_way, [25, 26]);
-    assert!(!giving_way.gives_way(LEASE), "the last second may be the beginning of an outage");
+    assert!(!giving_way.gives_way(LEASE), "an outage may have begun in the last second");
     fails(&mut giving_way, [27]);
     assert!(giving_way.gives_way(LEASE));
     giving_way.withdraws(at(27));
@@ -380,7 +380,7 @@ fn a_rest_ends_early_once_in_a_row() {
         (Some(at(28 + 240)), Some(at(32)))
     );
     assert_eq!(giving_way.probe(LEASE, at(32)), Steps::default());
-    // A term of 240 s ends the row.
+    // A term of 240 s ends the series.
     giving_way.won(LEASE, at(300));
     giving_way.lost(at(540));
     rests_from(&mut giving_way, 600);
@@ -408,7 +408,7 @@ fn if_no_other_candidate_claims_for_the_worst_fail_over_the_rest_ends() {
     assert_eq!((giving_way.rests(at(47)), giving_way.wakes_at(at(47))), (true, Some(at(48))));
     giving_way.others_claim(false, WORST, at(48));
     assert!(!giving_way.rests(at(48)));
-    // It counts for nothing in the row.
+    // It does not count in the series.
     rests_from(&mut giving_way, 48);
     assert_eq!(giving_way.rest_until(at(60)), Some(at(60 + 120)));
 }

@@ -19,7 +19,7 @@ const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS fence (one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL);
     INSERT OR IGNORE INTO fence VALUES (1, '');";
 
-/// A later leader has already written.
+/// The error if a later leader has already written.
 #[derive(Debug)]
 struct Fenced(Token);
 

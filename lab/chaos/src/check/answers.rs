@@ -123,9 +123,9 @@ mod tests {
             run.history()
         };
         assert_eq!(rules(&history(None)), Vec::<&str>::new());
-        // As if the deadline had moved forward during the stop.
+        // The answer looks as if the deadline had moved forward during the stop.
         assert_eq!(rules(&history(Some((1, 1_500)))), ["answers"]);
-        // A term won since breaks no rule.
+        // A term won since then breaks no rule.
         assert_eq!(rules(&history(Some((2, 1_500)))), Vec::<&str>::new());
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct Excuse {
     pub(crate) until: Nanos,
 }
 
-/// The beginning: no candidate has led yet.
+/// The run has just begun, and no candidate has led yet.
 pub(crate) const START: &str = "start";
 /// The store took no writes, and independent clients noticed it too.
 pub(crate) const OUTAGE: &str = "store-outage";
@@ -95,8 +95,8 @@ fn touches(history: &History, election: &Election, fault: &Incident, survives: D
     }
 }
 
-/// The time at which a fault stops doing harm. A candidate that waits for the key of a process that was hit is well,
-/// and does not have to wait until that process recovers.
+/// The time at which a fault stops doing harm. Candidates that wait for the key of a process that was hit are well, and
+/// do not have to wait until that process recovers.
 fn over(fault: &Incident, repaired: Nanos) -> Nanos {
     match fault.kind {
         // The leader may lose its lease at any time while everything is slow.
@@ -130,7 +130,7 @@ fn has_part(history: &History, name: &str, election: &Election, from: Nanos, unt
                 busy_meanwhile |= busy;
             }
         }
-        // A run that had ended by then played no part.
+        // A process that had ended by then played no part.
         let was_over = life.killed.is_some_and(|killed| killed < from);
         busy_meanwhile || (busy_before && !was_over)
     })

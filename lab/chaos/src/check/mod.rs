@@ -51,7 +51,7 @@ fn leaderships(terms: &[Term]) -> Vec<Leadership<Token>> {
         .collect()
 }
 
-/// By their proofs, no two candidates lead at once.
+/// No two candidates provably lead at once.
 fn one_at_a_time(key: &str, terms: &[Term]) -> Vec<Violation> {
     let led = leaderships(terms);
     let violation = |(one, other): (&Leadership<Token>, &Leadership<Token>)| {

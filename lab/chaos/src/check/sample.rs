@@ -79,7 +79,7 @@ impl Run {
         self.life(who).lines.push(line);
     }
 
-    /// An instantaneous answer; with token and deadline if it is yes.
+    /// An instantaneous answer, with token and deadline if it is yes.
     pub(super) fn answer(&mut self, who: &str, at: u64, leads: Option<(u64, u64)>) {
         let instant = |ms| Instant::from_nanos(ms * MS);
         let leads = leads.map(|(term, deadline)| Held {

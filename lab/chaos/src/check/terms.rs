@@ -28,7 +28,7 @@ pub(crate) fn of(history: &History, key: &str) -> Vec<Term> {
     terms
 }
 
-/// The terms that the rig can prove, and reported terms without any answer.
+/// The terms that the answers prove, and reported terms without any answer.
 fn of_life(life: &Life, key: &str) -> Vec<Term> {
     let (mut terms, mut started) = (rig::Terms::default(), BTreeMap::new());
     for line in life.lines.iter().filter(|line| line.key() == Some(key)) {

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_vacancy_after_a_fault_of_the_leader_is_explained_for_as_long_as_it_may_take() {
-        // Leases of 1 s: twice that, and 6 s.
+        // With leases of 1 s: twice that, plus 6 s.
         let mut run = Run::new();
         run.fault(Kind::Kill, "a", 29_900, 35_000);
         vacant_between(&mut run, 30_000, 37_800);
@@ -128,7 +128,7 @@ mod tests {
         let history = |lease_ms| {
             let mut run = Run::new();
             run.lease(lease_ms);
-            // Long after the beginning, which would explain a vacancy as well.
+            // Long after the beginning, which would also explain a vacancy.
             run.fault(Kind::KillStreamLeader, "n1", 99_000, 103_000);
             vacant_between(&mut run, 100_000, 100_400);
             run.history()

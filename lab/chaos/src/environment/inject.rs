@@ -151,7 +151,7 @@ impl Environment {
                 Undo::Nothing
             }
             Kind::HandOver => {
-                // To no candidate in particular if there is no other.
+                // Without a named successor if there is no other candidate.
                 let to = successor.unwrap_or("no candidate").to_owned();
                 victim.order(Order::HandOver { key: key.into(), to });
                 Undo::Nothing
@@ -282,7 +282,7 @@ impl Environment {
     }
 }
 
-/// The duration of a fault: some are parts of the lease, some last as long as servers take to notice.
+/// The duration of a fault: for some a fraction of the lease, for some the time that servers take to notice.
 fn hold(fault: &Fault, lease: Duration) -> Duration {
     let between = |least: f64, most: f64| least + (most - least) * fault.hold;
     let leases = |least, most| lease.mul_f64(between(least, most));

@@ -52,7 +52,7 @@ pub(crate) struct Environment {
     faults: u32,
 }
 
-/// The leader, as far as reported to the controller.
+/// The leader, as far as the controller was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leading {
     pub(crate) member: usize,

@@ -45,8 +45,8 @@ pub(crate) async fn make(servers: &str, bucket: &str, lease: Duration, replicas:
     loop {
         match init(&settings, &options).await {
             Ok(_) => return Ok(()),
-            // The servers do not know enough of each other yet, or their leader was only just elected and has forgotten
-            // earlier requests.
+            // The servers do not know each other well enough yet, or their leader was only just elected and has
+            // forgotten earlier requests.
             Err(error) if is_passing(&error) && began.elapsed() < PLACING => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -106,11 +106,11 @@ fn meddle_in_queue(members: &str, kind: Kind, queue: &str) -> Result<(), String>
     match kind {
         Kind::Delete => ctl(members, &["del", place], "").map(drop),
         Kind::Revoke => {
-            // A place is named by its lease.
+            // A place's name contains its lease.
             let lease = place.rsplit('/').next().unwrap_or_default();
             ctl(members, &["lease", "revoke", lease], "").map(drop)
         }
-        // A place that has gone meanwhile is not made again: without a lease it would block the queue.
+        // A place that has vanished meanwhile is not recreated: without a lease it would block the queue.
         Kind::Overwrite => {
             let write = format!("mod(\"{place}\") > \"0\"\n\nput \"{place}\" \"an operator\"\n\n\n");
             let said = ctl(members, &["txn"], &write)?;

@@ -50,7 +50,7 @@ impl Servers {
         }
     }
 
-    /// The server that this fault is aimed at, which reports that it leads the bucket's stream, or the cluster.
+    /// The target of this fault: the server that reports that it leads the bucket's stream, or the cluster.
     pub(crate) fn leader(&self, kind: Kind, bucket: &str) -> Option<usize> {
         match self {
             Self::One(_) => Some(0),
@@ -149,7 +149,7 @@ impl Servers {
 
     fn wait_ready(&mut self) {
         match self {
-            // The pulse, which is awaited anyway, shows that it is up.
+            // The pulse, for which the caller waits anyway, shows that it is up.
             Self::One(_) => {}
             Self::Three(cluster) => cluster.wait_ready(),
             Self::Etcd(cluster) => {

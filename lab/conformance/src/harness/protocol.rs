@@ -31,7 +31,7 @@ impl StoreKind {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Memory, Self::Sqlite, Self::Nats, Self::Etcd, Self::Kafka];
 
-    /// The lease for a scenario that asks for this one. The shortest that a candidate takes is three times the shortest
+    /// The lease to use for a scenario that requests this one. A candidate's shortest lease is three times the shortest
     /// that an etcd server grants by default.
     pub fn lease(self, asked: Duration) -> Duration {
         match self {
@@ -103,7 +103,7 @@ pub enum Request {
         /// The value to write.
         value: String,
     },
-    /// Deletes the store and makes it again under the same name.
+    /// Deletes the store and recreates it under the same name.
     ResetStore {},
     /// Stops all traffic on this connection from now on; neither side is notified.
     Cut {

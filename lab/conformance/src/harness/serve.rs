@@ -58,7 +58,7 @@ struct Harness {
     store: Option<ScenarioStore>,
     /// The kind of the store.
     kind: StoreKind,
-    /// Started at their first use, and kept for the next scenarios.
+    /// Servers, started at their first use and kept for later scenarios.
     servers: BTreeMap<StoreKind, Server>,
     /// True if the scenario has stopped its server.
     is_stopped: bool,

@@ -140,7 +140,7 @@ impl ScenarioStore {
         Ok(())
     }
 
-    /// Deletes the store and makes it again; this time it is not declared unused.
+    /// Deletes the store and recreates it; this time it is not declared unused.
     pub(super) async fn reset(&self, server: Option<&mut Server>) -> Result<(), String> {
         match (&self.store, server) {
             (Store::Nats { bucket, .. }, Some(server)) => {
@@ -172,7 +172,7 @@ impl ScenarioStore {
         Ok(())
     }
 
-    /// Drops all traffic under way, and lets no new traffic in.
+    /// Drops all traffic in flight, and lets no new traffic in.
     pub(super) fn kill(&mut self, connection: &str) -> Result<(), String> {
         let line = self.line(connection)?;
         line.is_dead = true;

@@ -73,7 +73,7 @@ impl Play {
         }
     }
 
-    /// Waits until `probe` returns a result; `seen` describes the state if it never does.
+    /// Waits until `probe` returns a result; if it never does, `seen` describes the state.
     async fn wait<T>(
         &self,
         expected: impl Into<String>,

@@ -13,7 +13,7 @@ use crate::scenario::{Scenario, Step};
 
 /// A pending result.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-/// A call that has begun, and its result.
+/// The result of a call that has begun.
 pub type Call = Pending<'static, Result<(), Refused>>;
 
 /// Candidates of one kind, in this process.

@@ -1,4 +1,4 @@
-//! Repeatedly asks all candidates whether they lead: two of one election must never both say yes.
+//! Repeatedly asks all candidates whether they lead. Two candidates of one election must never both say yes.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use super::implementation::CandidateHandle;
 
 /// The interval between two questions to a candidate.
 const EVERY: Duration = Duration::from_millis(1);
-/// Two answers of one candidate with a longer interval may be from two terms.
+/// If two answers of one candidate are further apart, they may be from two terms.
 const CLOSE: Duration = Duration::from_millis(50);
 
 /// The candidates that may lead, and the result so far.
@@ -63,7 +63,7 @@ impl LeaderCheck {
         Ok(Self { shared, _probe: probe })
     }
 
-    /// Asks this candidate from now on, instead of the candidate that it replaces.
+    /// From now on asks this candidate instead of the one that it replaces.
     pub(super) fn ask(&self, election: &str, id: &str, handle: &Arc<dyn CandidateHandle>) {
         self.replace(election, id, Who::Alive(Arc::clone(handle)));
     }
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(two_lead(&neighbours, &clock), None);
     }
 
-    /// A candidate that leads, in a store of its own.
+    /// A candidate that leads, in its own store.
     async fn leader(id: &str) -> Arc<dyn CandidateHandle> {
         let store = Library.open("memory:", Duration::from_secs(15)).await.unwrap();
         let settings = Settings { splay: Some(Duration::ZERO), ..Settings::new(id) };

@@ -55,7 +55,7 @@ impl Participant {
     pub(super) async fn catch_up(&mut self, clock: &Clock) {
         let (Some(reader), Some(candidate)) = (self.reader.take(), &self.candidate) else { return };
         reader.abort();
-        // It ends while it waits for an event, and takes none with it.
+        // The reader ends while it waits for an event, so no event is lost.
         let _ = reader.await;
         while let Ok(Some(next)) = timeout(Duration::ZERO, candidate.next()).await {
             self.log.take(next, clock.now());
@@ -71,7 +71,7 @@ impl Participant {
         self.candidate = None;
         let mut entries = self.log.entries();
         entries.at_work = false;
-        // Events that came just before its death count as consumed.
+        // Events that arrived just before its death count as consumed.
         entries.read = entries.terms.len();
     }
 
@@ -92,10 +92,10 @@ pub(super) struct EventLog {
 pub(super) struct Entries {
     /// The events of its terms.
     pub(super) terms: Vec<TermEvent>,
-    /// The number of those that a step has consumed.
+    /// The number of events that a step has consumed.
     pub(super) read: usize,
     pub(super) warnings: Vec<&'static str>,
-    /// For the report of a failure: time and text.
+    /// Time and text, for the report of a failure.
     pub(super) history: Vec<(Instant, String)>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
@@ -203,7 +203,7 @@ pub(super) struct Watcher {
 #[derive(Default)]
 pub(super) struct Sights {
     pub(super) all: Vec<(Instant, Option<Leader>)>,
-    /// The number of those that a step has consumed or skipped.
+    /// The number of events that a step has consumed or skipped.
     pub(super) read: usize,
 }
 

@@ -56,7 +56,7 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
     let mut result = Ok(());
     for (at, step) in scenario.steps.iter().enumerate() {
         if let Err(missed) = play.step(step).await {
-            // Events of the same moment belong to the report.
+            // Events of the same moment belong in the report.
             tokio::time::sleep(Duration::from_millis(50)).await;
             result = Err(fail(Some(at + 1), step.to_string(), missed, play.history()));
             break;

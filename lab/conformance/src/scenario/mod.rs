@@ -115,8 +115,7 @@ pub struct Moment {
 impl Scenario {
     /// Reads and checks a scenario.
     ///
-    /// # Errors
-    /// The error, in the words of the file.
+    /// # Errors The error, in terms of the file.
     pub fn parse(json: &str) -> Result<Self, String> {
         let scenario: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
         scenario.check()?;
@@ -137,7 +136,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Its lease on this kind of store, which may not grant one that short.
+    /// Its lease on this kind of store, which may not grant such a short one.
     pub fn lease(&self, kind: StoreKind) -> Duration {
         kind.lease(Duration::from_millis(self.lease_ms))
     }

@@ -92,7 +92,7 @@ fn written(bytes: &[u8]) {
 
     let (entry, ttl) = written(&acquire(&mut campaign));
     let Entry::Live(record) = entry else { panic!("an acquire reads as {entry:?}") };
-    // Whole milliseconds, and never less than the holder counts on.
+    // Whole milliseconds, and never less than the lease on which the holder counts.
     let told = record.lease.expect("a lease");
     assert!(told >= lease && told - lease < Duration::from_millis(1), "{told:?} for {lease:?}");
     // Whole seconds, and never longer than the record may live.

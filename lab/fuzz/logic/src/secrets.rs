@@ -1,4 +1,5 @@
-//! URLs, lists of servers, and contexts as the `nats` tool stores them: any text is possible, and no password is shown.
+//! URLs, lists of servers, and contexts as the `nats` tool stores them: any text is allowed, and no password is ever
+//! shown.
 //!
 //! No output depends on a secret: the same input with two secrets must look the same.
 
@@ -88,7 +89,7 @@ fn is_hidden_in_context(text: &str) -> bool {
 /// The place of a secret in an input. No URL and no JSON text can contain it.
 const SLOT: char = '\u{1}';
 
-/// Pairs of secrets that differ only in their text; the last would be a valid port.
+/// Pairs of secrets that differ only in their text; the last pair would be valid ports.
 const PAIRS: [[&str; 2]; 3] = [["hunter2", "s3cret9"], ["pa55%2Fword", "letm%2Fein7"], ["4815", "1623"]];
 
 /// Checks that the output for an input is the same with every secret.

@@ -4,7 +4,7 @@ use incumbent::Clock;
 use incumbent::store::{Adapter, Memory, MemorySettings, StoreSettings};
 use incumbent_core::selector;
 
-/// What is invisible at the end of a text, raw and percent-encoded.
+/// Invisible endings of a text, raw and percent-encoded.
 const UNSEEN: [&str; 14] = [
     " ",
     "\n",

@@ -13,9 +13,9 @@ pub(super) struct Client {
     pub(super) member: u8,
     /// It believes that it is a member.
     pub(super) joined: bool,
-    /// It joins again by itself, because it was not told to leave.
+    /// It joins again on its own, because it was not told to leave.
     pub(super) rejoins: bool,
-    /// A revocation is pending: meanwhile the client reports no loss.
+    /// A revocation is pending, during which the client reports no loss.
     pub(super) revoking: bool,
     /// The number of its member id when the partition was assigned to it.
     pub(super) assigned: u8,

@@ -12,7 +12,7 @@ use crate::property::Property;
 use crate::step::Step;
 
 impl Step<'_, Group> {
-    /// Appends a record, which every reader reads at once: reading later would only make waits longer.
+    /// Appends a record, which every reader reads at once, since reading later would only make waits longer.
     pub(super) fn append(&mut self, writer: usize, publish: &Publish) -> Revision {
         let headers = publish.headers.iter().map(|(name, text)| (&**name, text.as_str()));
         // The offset of the next record.
@@ -29,7 +29,7 @@ impl Step<'_, Group> {
                 Some(InductionPart::Claims) if reader != writer && record.kind == Kind::Claim => {
                     Record { kind: Kind::Heartbeat, ..record.clone() }
                 }
-                // In its place the reader gets a heartbeat of its own.
+                // Instead, the reader gets a heartbeat of its own.
                 Some(InductionPart::Log) if reader != writer => Record {
                     offset,
                     name: name(reader).into(),

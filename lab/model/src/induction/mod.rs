@@ -58,7 +58,7 @@ pub struct Group {
 
 impl Hash for Group {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        // What the readers have read of the log is in the campaigns.
+        // The campaigns hold what was read of the log.
         (self.members, self.owner, &self.committed, self.topic, self.log.len()).hash(hasher);
     }
 }
@@ -72,7 +72,7 @@ pub enum Request {
     Inspect(Instant),
 }
 
-/// What a candidate's process has besides its campaign.
+/// The state of a candidate's process besides its campaign.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Process {
     client: Client,
@@ -216,7 +216,7 @@ impl Store for Group {
                 Request::Publish(publish)
             }
             Asked::Commit { attempt, metadata, .. } => Request::Commit(attempt, metadata),
-            // Answered at once: any other order only means knowing it later.
+            // Answered at once, because any other order only delays the knowledge.
             Asked::Committed { number } => {
                 let result = Ok(step.state.store.committed.clone());
                 return inputs.push_back(Answer::CommittedToken { number, result }.into());

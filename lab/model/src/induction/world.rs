@@ -5,14 +5,14 @@ use crate::clock::Tick;
 use crate::world::Fault::{Crash, Fail, Late, Lose, Pause, Rebalance, Recreate, Remove, Replace, Resign};
 use crate::world::{Budget, Fault, World};
 
-/// A part of the rule, taken away by answering the candidates something other than the truth.
+/// A part of the rule, taken away by giving the candidates false answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InductionPart {
     /// Every commit is acknowledged, so an appended heartbeat is the proof.
     Commit,
     /// The client always reports the membership that it had at the assignment.
     Membership,
-    /// No candidate reads what others wrote.
+    /// No candidate reads the records of others.
     Log,
     /// The claims of others are read as heartbeats.
     Claims,

@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::store::ActionOf;
 use crate::world::{Fault, World};
 
-/// One action. Numbers are indices: of a candidate, or of a message among those under way.
+/// One action. Numbers are indices: of a candidate, or of a message in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The record vanishes.
@@ -116,7 +116,7 @@ pub(super) fn enabled(world: &World<Key>, state: &State<Key>, actions: &mut Vec<
 fn messages(world: &World<Key>, state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     let left = &state.left;
     for (place, message) in state.store.net.iter().enumerate() {
-        // If the same message is there twice, one of them is enough.
+        // If the same message is in flight twice, one of them is enough.
         if place > 0 && state.store.net[place - 1].digest() == message.digest() {
             continue;
         }
@@ -194,7 +194,7 @@ fn faults(state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     if left.has(Fault::Delete) {
         actions.push(Any::Own(Action::Delete));
     }
-    // Not while any candidate has not been shown the record: it would know nothing of the leader.
+    // Only once every candidate was shown the record, because others would know nothing of the leader.
     let all_saw_it = || state.nodes.iter().all(|node| node.is_present() && node.watched.is_empty());
     if left.has(Fault::Purge) && state.store.bucket.is_live() && all_saw_it() {
         actions.push(Any::Own(Action::Purge));
@@ -212,7 +212,7 @@ fn next_tick(world: &World<Key>, state: &State<Key>) -> Option<Tick> {
     let now = state.now;
     let is_fault_free = state.ends == Tick::MAX;
     let mut next = if is_fault_free { now + LEASE } else { state.ends };
-    // A message may have to arrive before that; one that may arrive at any time limits the step to a tick.
+    // A message may have to arrive before that; a message that may arrive at any time limits the step to a tick.
     for message in &state.store.net {
         let waits = message.body.is_answer() && state.nodes[message.node].is_paused();
         match message.held {

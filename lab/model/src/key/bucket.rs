@@ -12,7 +12,7 @@ use crate::clock::{LEASE, LEASE_TIME, Tick};
 use crate::state::digest_of;
 use crate::world::{Fault, World};
 
-/// The present or a former entry of the key, with its digest.
+/// The current or a former entry of the key, with its digest.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) entry: Arc<Entry>,
@@ -52,7 +52,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A store that was made long ago and whose key was never written.
+    /// A store that was created long ago and whose key was never written.
     pub(crate) fn new() -> Self {
         Self {
             incarnation: Incarnation(1),
@@ -128,7 +128,7 @@ impl Bucket {
         let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
         let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
         if let Entry::Live(record) = &mut entry {
-            // No decision depends on the claim, so states that differ only in it are the same.
+            // No decision depends on the claim, so states that differ only in the claim are the same.
             record.term_info = None;
         }
         self.put(world, now, entry);
@@ -144,7 +144,7 @@ impl Bucket {
         self.put(world, now, Entry::Deleted { revision, lease: None });
     }
 
-    /// Returns true if a live record is there.
+    /// Returns true if the key has a live record.
     pub(crate) fn is_live(&self) -> bool {
         self.now.entry.live().is_some()
     }

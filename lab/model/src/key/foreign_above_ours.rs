@@ -29,7 +29,7 @@ pub(super) fn proof_of(node: &Node<Key>, input: &Input, now: Instant) -> Proof {
     let Some(campaign) = &node.campaign else { return Proof::default() };
     let seen = match input {
         Input::Watched(entry) => Some(entry),
-        // A read that was given up or repeated gets another answer.
+        // A read that was given up or repeated gets a second answer.
         Input::Answered(Answer::Read { read, result: Ok(entry) }) => {
             let awaited = |(newest, asked)| newest == *read && now < asked + TIMEOUT;
             Some(entry).filter(|_| node.reading.is_some_and(awaited))

@@ -1,4 +1,4 @@
-//! What a candidate's process has besides its campaign, and notes for its checks.
+//! The state of a candidate's process besides its campaign, and notes for its checks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::clock::{LEASE_TIME, Tick};
 use crate::node::{Node, name, nonce};
 use crate::world::World;
 
-/// What a candidate's process has besides its campaign.
+/// The state of a candidate's process besides its campaign.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Process {
     /// What its watch has shown since it entered, until its campaign begins.
     pub(super) early: Option<EarlySights>,
-    /// The number of processes that this place has had so far.
+    /// The number of processes so far at this index.
     pub(super) process: u8,
     /// Its inspections are denied.
     pub(super) denied: bool,
@@ -32,16 +32,16 @@ pub struct Process {
     pub(super) watches: Incarnation,
     /// The incarnation of the store last shown to it.
     pub(super) knows: Incarnation,
-    /// Its clock when it sent its newest write, or asked for the newest inspection that was answered.
+    /// Its clock when it sent its newest write, or requested the newest answered inspection.
     pub(super) asked: Instant,
     /// The newest read it asked for, and its clock then.
     pub(super) reading: Option<(ReadId, Instant)>,
-    /// Its clock when it asked for the newest inspection that was answered.
+    /// Its clock when it requested the newest answered inspection.
     pub(super) shown: Instant,
     pub(super) closing: bool,
     /// The highest revision handed to it in the incarnation it knows.
     pub(super) known: Revision,
-    /// Its clock when it sent the latest of its writes that made a live record.
+    /// Its clock when it sent its latest write that made a live record.
     pub(super) proven: Option<Instant>,
     /// One bit each: the revisions of its own writes, its acquires by number, and the revisions acknowledged to those.
     pub(super) own: u64,

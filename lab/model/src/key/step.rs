@@ -87,7 +87,7 @@ impl Step<'_, Key> {
                 self.handle(place, Input::Close);
             }
             Action::Recreate => self.state.store.bucket.recreate(now),
-            // The connection becomes a new one, since what the candidate knew of the store was true on the old one.
+            // Counts as a new connection, because the candidate's knowledge of the store was true only on the old one.
             Action::Deny(place) => {
                 self.node(place).denied = true;
                 let since = self.clock(place);
@@ -336,7 +336,7 @@ impl Step<'_, Key> {
         }
     }
 
-    /// Checks what a candidate asks for, and sends it.
+    /// Checks a candidate's request, and sends it.
     pub(super) fn ask(&mut self, place: usize, request: Request) {
         let now = self.clock(place);
         let body = match request {

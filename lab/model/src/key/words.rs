@@ -1,4 +1,4 @@
-//! What happens in the worlds of a key, in words.
+//! The events in the worlds of a key, in words.
 
 use incumbent_core::campaign::{Answer, Input, Request};
 use incumbent_core::record::Entry;

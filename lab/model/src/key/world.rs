@@ -40,7 +40,7 @@ pub struct Setting {
     pub(super) forgets: bool,
     /// Only watches are late, not messages.
     pub(super) only_watches: bool,
-    /// So few faults happen that none may cost a term, although candidates may be slow to retry.
+    /// The faults are so few that none may cost a term, although candidates may be slow to retry.
     pub(super) keeps: bool,
     /// Within how many ticks a candidate leads without further faults.
     pub(super) fail_over: Tick,
@@ -60,7 +60,7 @@ pub(super) enum Alike {
 /// The way in which candidates learn of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// Not at all: they depend on polling.
+    /// Not at all, so they depend on polling.
     Dead,
     /// At once.
     Prompt,

@@ -259,7 +259,7 @@ impl Etcd {
             key: lease.to_string(),
             created: Revision(key.created),
             modified: Revision(key.modified),
-            // A companion on the lease of its place looks as it should.
+            // A companion on the lease of its place looks normal.
             lease: Some(if key.lease == *lease { shared } else { key.lease }),
             nonce: Some(nonce(key.owner, 1)),
             lease_time: LEASE_TIME,

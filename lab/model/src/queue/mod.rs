@@ -35,7 +35,7 @@ use etcd::{BIRTH, Etcd, LEASE, LEASE_TIME};
 use world::Setting;
 pub use world::{QueuePart, queue_worlds};
 
-/// After how long another candidate leads if one can prove nothing.
+/// How soon another candidate leads if one can prove nothing.
 const GIVES_WAY: Tick = 3 * LEASE;
 
 /// The store: an etcd.
@@ -52,7 +52,7 @@ pub enum Request {
     Revoke(LeaseId),
 }
 
-/// What a candidate's process has besides its campaign.
+/// The state of a candidate's process besides its campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
     /// When its reads began to be denied.

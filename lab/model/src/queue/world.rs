@@ -11,7 +11,7 @@ use crate::world::Fault::{
 };
 use crate::world::{Budget, Fault, World};
 
-/// A part of the rule, taken away by showing the candidates something other than the truth.
+/// A part of the rule, taken away by showing the candidates false states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueuePart {
     /// A round is only its keep-alives: the read shows both keys and the raft term as they should be.
@@ -22,7 +22,7 @@ pub enum QueuePart {
     Companion,
     /// The companion is attached to the lease of the place.
     CompanionsLease,
-    /// No answer shows that the store elected another leader: every lease looks as if it was granted since then.
+    /// No answer shows that the store elected another leader, so every lease looks as if it was granted since then.
     Elections,
 }
 

@@ -1,4 +1,4 @@
-//! The members of an etcd: which of them leads, which believes that it does, and when leases run out.
+//! The members of an etcd cluster: which one leads, which ones believe that they do, and when leases run out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::content::{Content, Lease};
 pub(super) const ELECTION: Duration = Duration::from_secs(1);
 /// The shortest lease that the servers grant.
 pub(super) const SHORTEST: Duration = Duration::from_secs(2);
-/// The longest time for which a lease may still be there after its end (measured: 0.5 s).
+/// The longest time for which a lease may still exist after its end (measured: 0.5 s).
 pub(super) const LATE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -33,13 +33,13 @@ pub(super) struct Cluster {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Member {
-    /// The numbers of faults that keep it dead, cut off from the other members, and stopped.
+    /// How many faults keep it dead, cut off from the other members, and stopped.
     pub(super) down: u32,
     pub(super) isolated: u32,
     pub(super) stopped: u32,
     /// The raft term of the last entry that it applied.
     pub(super) applied: u64,
-    /// What it knows of the leases if it led, and until when it answers from that.
+    /// A former leader's knowledge of the leases, and until when it answers from that.
     pub(super) former: Option<Former>,
 }
 
@@ -136,7 +136,7 @@ impl Cluster {
         self.leader.and_then(|_| self.expires.get(&lease).copied())
     }
 
-    /// The leader no longer leads, but may believe that it does, until then.
+    /// The leader no longer leads, but may believe that it does until then.
     pub(super) fn depose(&mut self, until: Instant) {
         let Some(leader) = self.leader.take() else { return };
         self.deposed = Some(leader);

@@ -101,7 +101,7 @@ impl Content {
         self.places.iter().min_by_key(|(_, key)| key.created)
     }
 
-    /// Whether both keys of a candidacy are as they were created.
+    /// Whether both keys of a candidacy are still as they were created.
     fn stand(&self, own: &Own) -> bool {
         let (key, created) = (own.lease.to_string(), own.revision.0);
         let place = self.places.get(&key).is_some_and(|key| key.created == created);
@@ -214,7 +214,7 @@ impl Content {
         created
     }
 
-    /// Removes at one revision. The change's revision is zero if there was nothing to remove.
+    /// Removes keys at one revision. The change's revision is zero if there was nothing to remove.
     fn remove(
         &mut self,
         place: impl Fn(&String, &Key<String>) -> bool,

@@ -1,4 +1,4 @@
-//! What a session on an etcd receives, and what it asks for.
+//! A session on an etcd: what it receives, and its requests.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl World {
             }
             Incoming::Answer { number, answer } => {
                 let open = &mut self.nodes[node].open;
-                // A read that has outlasted its limit is reported once; its answer still counts.
+                // A read that has outlasted its limit is reported once, and its answer still counts.
                 let is_open = match &answer {
                     Answer::Read { result: Err(Failure::Unanswered), .. } => open.contains(&number),
                     _ => open.remove(&number),
@@ -172,7 +172,7 @@ impl World {
         let lost = self.nodes[node].cut_out > 0 || self.is_lost(node);
         let latency = self.latency(node);
         let place = &mut self.nodes[node];
-        // What a stream loses is sent again in order, or the stream ends: nothing overtakes it.
+        // Messages that a stream loses are sent again in order, or the stream ends: nothing overtakes them.
         place.stream.broken |= lost;
         if place.stream.broken {
             return;

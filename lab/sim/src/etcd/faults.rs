@@ -55,7 +55,7 @@ impl World {
                 let span = dice.millis(100, 3 * self.plan.lease.as_millis() as u64);
                 self.restore(span, dice);
             }
-            // The other kinds only count as active, or belong to another store.
+            // The other kinds only count as active faults, or belong to another store.
             _ => {}
         }
     }
@@ -125,7 +125,8 @@ impl World {
         self.catch_up();
     }
 
-    /// A stopped leader continues: it first answers what waited for it, because it knows of no other leader.
+    /// A stopped leader continues: it first answers the requests that waited for it, because it knows of no other
+    /// leader.
     fn go_on(&mut self, member: usize) {
         let moment = self.dice.millis(0, 300);
         if let Some(former) = &mut self.store.cluster.members[member].former {
@@ -135,7 +136,7 @@ impl World {
             if self.nodes[node].stream.held.is_empty() || !self.nodes[node].alive {
                 continue;
             }
-            // Its own streams, and those of members that had forwarded a keep-alive to it.
+            // Includes its own streams, and those of members that had forwarded a keep-alive to it.
             let own = self.nodes[node].stream.member == member;
             let passed_on = self.store.cluster.deposed == Some(member) && self.nodes[node].dice.percent(50);
             if own || passed_on {
@@ -184,7 +185,7 @@ impl World {
         for lease in leases {
             let Some(at) = self.store.cluster.expires(lease) else { continue };
             self.expire_after(lease, at);
-            // By as much as a keep-alive sent until now could have.
+            // Extended by as much as a keep-alive sent until now could have done.
             for node in 0..self.nodes.len() {
                 let sent_at = self.nodes[node].clock.at(self.now);
                 self.observe_all(&Observation::Kept { node, lease, sent_at });
@@ -285,7 +286,7 @@ impl World {
     }
 
     /// A former leader revokes leases that it knows, live or not. It gave up its leadership before it applied anything
-    /// of the present raft term. What it proposes waits until there is a leader.
+    /// of the present raft term. Its proposals wait until there is a leader.
     pub(super) fn revoke_early(&mut self, roll: u64) {
         if self.quiet {
             return;
@@ -342,7 +343,7 @@ impl World {
         else {
             return;
         };
-        // Candidates that have not read the store since may not notice it, and know none of the undone tokens.
+        // Candidates that have not read the store since then may not notice, and know none of the undone tokens.
         self.promises.waive(self.now, self.plan.lease * 4, Excuse::Restored);
         self.promises.undid_tokens(self.store.cluster.content.revision);
         self.place_removed();
@@ -364,7 +365,7 @@ impl World {
             node.stream.broken = true;
             node.watch.on = None;
         }
-        // Every leader from the first one knows the leases of a backup.
+        // Every leader, from the first on, knows the leases of a backup.
         for lease in self.store.cluster.content.leases.values_mut() {
             lease.raft_term = raft_term;
         }

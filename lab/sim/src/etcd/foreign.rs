@@ -23,9 +23,9 @@ pub(super) struct Foreign {
     /// When its key was created; `None` while it does not campaign.
     created: Option<u64>,
     believes: bool,
-    /// Its key was gone while it believed that it led. A backup may bring the key back.
+    /// Its key vanished while it believed that it led. A backup may bring the key back.
     lost: bool,
-    /// As reported: it believes that it leads, and its key has existed since.
+    /// As reported: it believes that it leads, and its key has existed ever since.
     leads: bool,
 }
 
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// After a change: which foreign candidates lead, and which now see that nothing is before them.
+    /// Finds, after a change, which foreign candidates lead and which now see that nothing is ahead of them.
     pub(super) fn foreign_look(&mut self) {
         for peer in 0..self.store.peers.len() {
             let (session, believes) = (self.store.peers[peer].session, self.store.peers[peer].believes);

@@ -83,10 +83,10 @@ pub(crate) enum Event {
     RevokeEarly(u64),
 }
 
-/// The members of an etcd, what they store, and the foreign candidates that campaign there.
+/// The members of an etcd cluster, their content, and the foreign candidates that campaign there.
 pub(crate) struct Etcd {
     cluster: Cluster,
-    /// Former contents, if the store may go back to one.
+    /// Former contents, if the store may go back to one of them.
     history: VecDeque<(Instant, Content)>,
     peers: Vec<Foreign>,
     requests: u64,
@@ -94,14 +94,14 @@ pub(crate) struct Etcd {
     wiped: bool,
 }
 
-/// The stream for the raft term at the beginning.
+/// The random stream for the raft term at the beginning.
 const TERM: u64 = 0xb_0000;
 
 type World = world::World<Etcd>;
 
 /// The longest time until a candidate leads, if the store was healthy for it. The leases of dead candidates run out,
-/// each extended by an election and removed late. Leases older than the raft term are waited out from then on, and so
-/// is anything not seen before the first read. The next round shows it.
+/// each extended by an election and removed late. From then on, leases older than the raft term are waited out, and so
+/// is anything not seen before the first read. The next round shows that the candidate may lead.
 pub(crate) fn worst_fail_over(plan: &Plan) -> Duration {
     plan.lease + ELECTION + LATE + plan.lease + plan.lease / 3
 }
@@ -113,8 +113,8 @@ impl Store for Etcd {
     type Process = Process;
 
     fn new(plan: &Plan) -> Self {
-        // A new etcd elects its first leader in term 2. In an older one each new candidacy owes a lease, which is
-        // allowed for if leases may be older than the term.
+        // A new etcd elects its first leader in term 2. In an older etcd each new candidacy owes a lease, which the
+        // bound includes if leases may be older than the term.
         let terms: &[u64] = if plan.ages_leases() { &[2, 2, 3, 5] } else { &[2] };
         let raft_term = Dice::new(plan.choice.seed, TERM).pick(terms);
         let cluster = Cluster::new(plan.replicas, plan.store_rate, raft_term);

@@ -48,7 +48,7 @@ pub(super) fn number_of(count: u64, id: CampaignId) -> u64 {
     count << 16 | (id - CANDIDATE)
 }
 
-/// The campaign that asked under this number; a session's own requests have number 0.
+/// The campaign that made the request with this number; a session's own requests have campaign number 0.
 pub(super) fn asked_by(number: u64) -> CampaignId {
     CANDIDATE + (number & 0xffff)
 }
@@ -69,7 +69,7 @@ impl Request {
     }
 }
 
-/// What a candidate that cannot prove is unable to do. Its keep-alives are answered.
+/// The steps that fail for a candidate that cannot prove its claim. Its keep-alives are answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lacks {
     reads: bool,
@@ -77,7 +77,7 @@ pub(super) struct Lacks {
     watch: bool,
     birth: bool,
     grants: bool,
-    /// It gets no answers, instead of denials.
+    /// It gets no answers instead of denials.
     answers: bool,
 }
 
@@ -103,7 +103,7 @@ impl Lacks {
         self.grants
     }
 
-    /// The way in which a request fails: `Some(None)` in silence, or with a denial; `None` if it does not fail.
+    /// How a request fails: `Some(None)` without an answer, or with a denial; `None` if it does not fail.
     pub(super) fn failed(&self, request: &Request) -> Option<Option<Failure>> {
         let fails = match request {
             Request::Read { .. } => self.reads,
@@ -139,7 +139,7 @@ pub(crate) enum Incoming {
         election: &'static str,
         change: Change,
     },
-    /// A watch is behind what was compacted, or broken.
+    /// A watch lags behind the compaction, or is broken.
     WatchEnded {
         number: u64,
     },
@@ -165,7 +165,7 @@ pub(crate) struct KeepAlive {
 pub(super) struct Stream {
     pub(super) number: u64,
     pub(super) member: usize,
-    /// Nothing comes through it any more.
+    /// Nothing arrives through it any more.
     pub(super) broken: bool,
     /// The last arrivals at the member and at the candidate.
     pub(super) sent: Instant,
@@ -195,7 +195,7 @@ pub(crate) struct Process {
     pub(super) raft_term: u64,
     /// Unanswered requests.
     pub(super) open: BTreeSet<u64>,
-    /// What it cannot do, if it is the candidate that cannot prove.
+    /// The steps that fail for it, if it is the candidate that cannot prove its claim.
     pub(super) lacks: Option<Lacks>,
 }
 

@@ -23,7 +23,7 @@ const HELD: Duration = Duration::from_secs(7);
 /// The time within which the client's pings reveal that a connection is gone.
 const PINGED: Duration = Duration::from_secs(9);
 
-/// The nonce of the campaign that asked under this number. A process that is gone had its own number.
+/// The nonce of the campaign that made the request with this number, even if its process is gone.
 fn author(process: u64, number: u64) -> Nonce {
     nonce_of(Nonce(0x1000 + u128::from(process)), asked_by(number))
 }
@@ -62,7 +62,7 @@ impl World {
             let reached =
                 self.nodes[node].alive && self.store.cluster.is_up(member) && self.nodes[node].cut_in == 0;
             if !reached {
-                // A cut connection loses its stream, and its client learns that by a ping.
+                // A cut connection loses its stream, and a ping reveals that to its client.
                 self.nodes[node].watch.on = None;
                 let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
                 self.deliver_at(self.now + PINGED, node, process, Incoming::WatchEnded { number });
@@ -139,7 +139,7 @@ impl World {
                 && process == self.nodes[node].process
                 && self.nodes[node].dice.percent(30)
             {
-                // The next leader has it in its log.
+                // The next leader has the write in its log.
                 let wait = self.nodes[node].dice.millis(500, 4_000);
                 self.after(wait, Event::Late { node, nonce, write: write.clone() });
             }
@@ -161,7 +161,7 @@ impl World {
         if self.is_on(Kind::TokenExpiry) && self.nodes[node].dice.percent(40) {
             return self.fail(node, process, number, &request, Failure::NotSent);
         }
-        // Every other process has a role that loses only its reads.
+        // Every second process has a role that loses only its reads.
         let reads_alone = process.is_multiple_of(2);
         if self.nodes[node].denied > 0
             && (!reads_alone || matches!(request, Request::Read { .. }))
@@ -334,7 +334,7 @@ impl World {
     pub(super) fn keep_alive_arrives(&mut self, node: usize, stream: u64, keep: KeepAlive) {
         let place = &mut self.nodes[node].stream;
         if place.number != stream || place.broken {
-            // Its answer goes nowhere, but the lease is extended.
+            // The answer reaches no candidate, but the lease is extended.
             if self.store.cluster.leader.is_some() {
                 self.extend(node, keep);
             }

@@ -45,7 +45,7 @@ pub struct Limits {
     pub time: Option<Duration>,
 }
 
-/// What a caller sees of a hunt.
+/// The caller's view of a hunt.
 pub trait Observer {
     /// Returns true if the hunt should end now: nothing more is run or shrunk.
     fn is_over(&self) -> bool;
@@ -177,7 +177,7 @@ mod tests {
     use crate::kind::{Kind, Store};
     use crate::{Tally, Violation};
 
-    /// Observes nothing, and ends a hunt after this many findings.
+    /// Does nothing but end a hunt after this many findings.
     struct Silent {
         found: usize,
         ends_after: usize,

@@ -16,9 +16,9 @@ pub struct Red {
     pub choice: Choice,
     /// The invariant that did not hold.
     pub invariant: String,
-    /// The breach, and when it happened in the run.
+    /// How the invariant was broken, and when in the run.
     pub says: String,
-    /// The defect: `rule`, `world` or `oracle`, a colon, and one sentence. Empty until it is fixed.
+    /// The defect: `rule`, `world` or `oracle`, a colon, and one sentence. Empty until the defect is fixed.
     pub was: String,
 }
 

@@ -23,7 +23,7 @@ pub struct Finding {
     pub choice: Choice,
     /// The invariant that did not hold.
     pub violation: Violation,
-    /// The shortest run that breaks the same invariant, if looked for.
+    /// The shortest run that breaks the same invariant, if one was searched for.
     pub shrunk: Option<(Choice, Violation)>,
 }
 
@@ -36,7 +36,7 @@ pub struct OfStore {
     pub tally: Tally,
     /// The number of runs that had faults of both kinds, for each pair.
     pub met: Pairs,
-    /// The same, only for runs with a group of few kinds.
+    /// The same, but only for runs with a group of few kinds.
     pub in_groups: Pairs,
     /// The kinds of faults that could occur.
     kinds: Vec<Kind>,
@@ -121,7 +121,7 @@ impl fmt::Display for Report {
 }
 
 impl OfStore {
-    /// The pairs that could meet, those that met least first.
+    /// The pairs that could meet, starting with those that met least.
     fn ranked<'a>(&'a self, met: &'a Pairs) -> Vec<(u64, Kind, Kind)> {
         let counted = pairs(&self.kinds).map(|(one, other)| (met.of(one, other), one, other));
         let mut ranked: Vec<_> = counted.collect();

@@ -16,7 +16,7 @@ const CANDIDATES: [usize; 10] = [2, 3, 3, 3, 4, 5, 5, 5, 7, 9];
 const WITH_PEERS: u64 = 3;
 const WITH_PEERS_ON_KAFKA: u64 = 12;
 
-/// Pairs with a kind under which little is promised count this many times, so they are drawn less often.
+/// Pairs that include a kind under which little is promised count this many times, so they are drawn less often.
 const BREAKS: u64 = 4;
 
 /// The runs to choose from.
@@ -51,7 +51,7 @@ impl Schedule {
         Self { wanted: wanted.clone(), dice, number: 0, drawn: Default::default() }
     }
 
-    /// A group of kinds: a pair that met least, and more kinds that met least with those.
+    /// A group of kinds: a pair that has met least, and further kinds that have met those least.
     fn group(&mut self, store: Store, kinds: &[Kind]) -> Vec<Kind> {
         let size = self.dice.pick(&[3, 4, 5]);
         if kinds.len() <= size {

@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// What a replaced producer has sent may still be appended, but is not reported.
+    /// Records that a replaced producer has sent may still be appended, but are not reported.
     pub(super) fn append_late(&mut self, node: usize, publish: Box<Publish>) {
         let longest = self.plan.lease.as_millis() as u64 * 2;
         if self.nodes[node].dice.percent(70) {
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// A producer delivers what it kept, in order.
+    /// A producer delivers the records that it kept, in order.
     pub(super) fn flush(&mut self, node: usize) {
         let process = self.nodes[node].process;
         while let Some((publish, until)) = self.nodes[node].outbox.pop_front() {
@@ -100,7 +100,7 @@ impl World {
             }
             let lacks = self.nodes[node].lacks;
             if lacks.appends && lacks.answers {
-                // The client gives up on it.
+                // The client gives up on the record.
                 continue;
             }
             let refusal = match (self.is_on(Kind::Unsent), self.nodes[node].denied > 0 || lacks.appends) {
@@ -207,7 +207,7 @@ impl World {
         self.nodes[node].reader.fetching = false;
         let reader = self.nodes[node].reader;
         let is_another = reader.topic != Some(self.store.log.topic);
-        // A reader may continue in another topic that has its offset, and notice nothing.
+        // A reader may continue in another topic that also has its offset, and notice nothing.
         let notices =
             is_another && (reader.position > self.store.log.next() || self.nodes[node].dice.percent(50));
         if notices && reader.topic.is_some() || reader.position < self.store.log.base() {
@@ -382,7 +382,7 @@ impl World {
         }
         let unheard = self.nodes[node].cut_in + self.nodes[node].cut_group > 0 || self.is_lost(node);
         if unheard || result == Err("NOT_COORDINATOR") && self.dice.percent(50) {
-            // The client resends it by itself, under its membership at that time.
+            // The client resends it on its own, under its membership at that time.
             let wait = self.dice.millis(500, 3_000);
             return self.after(wait, Event::Commit { node, process, client, attempt, metadata });
         }
@@ -392,7 +392,7 @@ impl World {
         self.deliver_after(latency, node, process, incoming);
     }
 
-    /// Removes a member that was not heard from for its session.
+    /// Removes a member that was silent for its session.
     pub(super) fn session(&mut self, member: MemberId) {
         let Some(ends) = self.store.group.session_ends(self.now, member) else { return };
         if ends > self.now || self.store.group.away > 0 {

@@ -1,4 +1,4 @@
-//! A member's client, modelled on librdkafka: what it asks of the coordinator, and what it reports when polled.
+//! A member's client, modelled on librdkafka: its requests to the coordinator, and its reports when polled.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    /// A client that was not polled for too long, or has not heard from the coordinator for its session, is no longer a
+    /// A client that was not polled for too long, or got no answer from the coordinator for its session, is no longer a
     /// member.
     pub(super) fn check(&mut self, node: usize) {
         let client = &self.nodes[node].client;
@@ -150,7 +150,7 @@ impl World {
                 self.report(node, Answer::Revoked);
             }
             Reply::Rebalance => self.ask_to_join(node),
-            // The reply is to a request that it does not wait for.
+            // The client is not waiting for this reply.
             Reply::Assigned { .. } if assigning != Assigning::Consumer && !client.joining => {}
             Reply::Assigned { member, generation, owns } => {
                 (client.member, client.generation) = (Some(member), generation);
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// Makes the next poll report something. What the coordinator still has to send does not delay it.
+    /// Makes the next poll report something. It does not wait for messages that the coordinator still has to send.
     fn report(&mut self, node: usize, answer: Answer) {
         self.note(|trace| write!(trace, "c{node}: its client has {answer:?}"));
         let (process, client) = (self.nodes[node].process, self.nodes[node].client.number);
@@ -207,7 +207,7 @@ impl World {
         self.deliver_at(at, node, process, incoming);
     }
 
-    // ---- what the campaign asks for ----
+    // ---- requests of the campaign ----
 
     /// The revocation is answered.
     pub(super) fn answer_revocation(&mut self, node: usize) {

@@ -1,4 +1,4 @@
-//! What a session on Kafka receives, and what it asks for.
+//! A session on Kafka: what it receives, and its requests.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl World {
     fn deliver_input(&mut self, node: usize, input: Input<Answer, Shown>) {
         match &input {
             Input::Watching { .. } => self.nodes[node].watching = true,
-            // A delivery is reported once. Every other one that was given up is still reported when it arrives.
+            // A delivery is reported once. Every second delivery that was given up is still reported when it arrives.
             Input::Answered { answer: Answer::Published { attempt, result }, .. } => {
                 let is_first = self.nodes[node].unanswered.remove(attempt);
                 if !is_first && (result.is_err() || self.nodes[node].dice.percent(50)) {

@@ -21,7 +21,7 @@ impl World {
             Kind::NoProof => self.nodes[victim].lacks = Lacks::drawn(dice),
             Kind::HeldPoll if dice.percent(50) => self.nodes[victim].hold_next = true,
             Kind::HeldPoll => self.hold(victim),
-            // A candidate that resigns before it leads adds to a vacancy that is counted.
+            // If a candidate resigns before it leads, that prolongs a vacancy that is counted.
             Kind::Resign if self.plan.has(Kind::NoProof) && !self.nodes[victim].leads(self.now) => {}
             Kind::Resign => self.command(victim, Command::Resign),
             Kind::FailOver => self.store.log.down += 1,
@@ -44,7 +44,7 @@ impl World {
                 let value = value(self.time_of_day(victim), "operator");
                 self.append_value(&value, &[]);
             }
-            // The other kinds only count as active, or belong to another store.
+            // The other kinds only count as active faults, or belong to another store.
             _ => {}
         }
     }
@@ -105,7 +105,7 @@ impl World {
         place.held += 1;
     }
 
-    /// The client was assigned the partition, and from now on is not polled, if the fault wants that.
+    /// The client was assigned the partition. If the fault demands it, it is not polled from now on.
     pub(super) fn hold_if_wanted(&mut self, node: usize) {
         if std::mem::take(&mut self.nodes[node].hold_next) {
             // The assignment itself is still reported.
@@ -158,7 +158,7 @@ impl World {
             return;
         };
         let place = &self.nodes[other];
-        // It joins only now: it owns nothing yet, and reaches the coordinator.
+        // It joins only now, so it owns nothing yet, and reaches the coordinator.
         let comes = !place.client.owns
             && !place.client.revoking
             && place.cut_out + place.cut_in + place.cut_group == 0;

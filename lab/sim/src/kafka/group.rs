@@ -23,7 +23,7 @@ pub(crate) enum Who {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// It was heard, and nothing has changed.
+    /// The request arrived, and nothing has changed.
     Beat,
     /// The group is being rebalanced: join again.
     Rebalance,
@@ -46,11 +46,11 @@ struct Member {
     /// The order in which assignors sort members.
     rank: u64,
     heard: Instant,
-    /// It has joined in the present rebalance.
+    /// It has joined in the current rebalance.
     joined: bool,
-    /// According to its last request, it has partition zero.
+    /// According to its last request, it owns partition zero.
     holds: bool,
-    /// Its epoch, if each member has its own.
+    /// Its epoch, if members have their own.
     epoch: i32,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Group {
     newest: MemberId,
     pub(super) generation: i32,
     owner: Option<MemberId>,
-    /// The number of the rebalance under way.
+    /// The number of the current rebalance.
     pub(super) rebalance: Option<u64>,
     rebalances: u64,
     /// The next rebalance gives the partition to another member than this one.
@@ -78,7 +78,7 @@ pub(super) struct Group {
     pub(super) closed: u32,
 }
 
-/// What members hear as a result of the coordinator's step.
+/// The replies to members that result from a step of the coordinator.
 pub(super) type Replies = Vec<(Who, Reply)>;
 
 impl Group {
@@ -178,9 +178,8 @@ impl Group {
         (id, self.complete_if_all_joined())
     }
 
-    /// Whether a member that joins again with what it had is sent its present assignment. In a group of the older
-    /// protocol, outside a rebalance, that is every member except the one that assigns (`GroupCoordinator.doJoinGroup`
-    /// in Kafka).
+    /// Whether a member that joins again unchanged is sent its current assignment. In a group of the older protocol,
+    /// outside a rebalance, that is every member except the one that assigns (`GroupCoordinator.doJoinGroup` in Kafka).
     fn is_settled_for(&self, id: MemberId, holds: bool) -> bool {
         let assigns = self.members.keys().next() == Some(&id);
         let has_the_same = self.members.get(&id).is_some_and(|member| member.holds == holds);
@@ -210,7 +209,7 @@ impl Group {
         let holder = self.members.iter().find(|(_, member)| member.holds).map(|(id, _)| *id);
         let moves = holder.is_some() && self.avoid == holder;
         self.owner = match holder.filter(|_| self.assigning == Assigning::Cooperative) {
-            // It first gives up the partition, and joins again.
+            // The owner first gives up the partition, and joins again.
             Some(_) if moves => None,
             Some(holder) => Some(holder),
             None => self.first(),
@@ -235,7 +234,7 @@ impl Group {
         ranked(self.avoid).or_else(|| ranked(None))
     }
 
-    /// The newer protocol: tells a member what is its own, once the previous member has given it up.
+    /// The newer protocol: tells a member its assignment, once the previous owner has given it up.
     fn reconcile(&mut self, id: MemberId) -> Replies {
         let stays = self.owner.filter(|owner| self.members.contains_key(owner) && self.avoid != Some(*owner));
         let target = stays.or_else(|| self.first());
@@ -279,7 +278,7 @@ impl Group {
         }
     }
 
-    /// Whether a commit is accepted, and comes from a present member; or the error.
+    /// Whether a commit is accepted and comes from a current member; or the error.
     pub(super) fn commit(
         &mut self,
         now: Instant,
@@ -318,7 +317,7 @@ impl Group {
         Ok(true)
     }
 
-    /// A member leaves, is removed, or has not been heard from for its session.
+    /// A member leaves, is removed, or was silent for its session.
     pub(super) fn remove(&mut self, id: MemberId) -> Replies {
         if self.members.remove(&id).is_none() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Partition zero of the leader topic: its records, what retention leaves of them, and which topic it is.
+//! Partition zero of the leader topic: the records that retention leaves, and the topic's identity.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(super) struct Log {
     base: u64,
     records: VecDeque<(Instant, Record)>,
     keeps: Duration,
-    /// The number of failures of the partition's leader that last.
+    /// The number of active failures of the partition's leader.
     pub(super) down: u32,
 }
 
@@ -57,7 +57,7 @@ impl Log {
         self.records.clear();
     }
 
-    /// Deletes the topic and makes it again.
+    /// Deletes the topic and recreates it.
     pub(super) fn remake(&mut self) {
         self.topic = TopicId(self.topic.0 + 1);
         self.base = 0;

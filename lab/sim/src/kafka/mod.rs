@@ -32,7 +32,7 @@ use log::Log;
 use peer::{Peer, PeerEvent};
 use process::{Client, Incoming, Process, Reader};
 
-/// What a client asks of the coordinator.
+/// A client's requests to the coordinator.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
     Join {
@@ -128,7 +128,7 @@ pub(crate) struct Kafka {
 
 type World = world::World<Kafka>;
 
-/// The longest time until a candidate leads, if the brokers were healthy for it. Dead members are removed, the
+/// The longest time until a candidate leads, if the brokers are healthy for that long. Dead members are removed, the
 /// partition is assigned, the previous lease is waited out, and the next renewal shows it.
 pub(crate) fn worst_fail_over(plan: &Plan, happened: &Happened) -> Duration {
     // A reader that fetches nothing is replaced one lease after its candidate's records.
@@ -249,7 +249,7 @@ impl Hooks<Kafka> for World {
         place.reader = Reader::default();
     }
 
-    /// What the process's producer has sent may be appended anyway.
+    /// Records that the process's producer has sent may be appended anyway.
     fn ends(&mut self, node: usize) {
         let place = &mut self.nodes[node];
         let nonce = place.nonce;

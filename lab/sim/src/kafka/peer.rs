@@ -29,8 +29,7 @@ pub(super) struct Peer {
     member: Option<MemberId>,
     /// Its generation; negative until it has one.
     generation: i32,
-    /// Partition zero is its own. It writes heartbeats even while its flag is down, and reading one raises the flag
-    /// again.
+    /// It owns partition zero. It writes heartbeats even while its flag is down, and reading one raises the flag again.
     owns: bool,
     leads: bool,
     /// When it last read a heartbeat.
@@ -47,7 +46,7 @@ pub(crate) enum PeerEvent {
     Pulse {
         session: u64,
     },
-    /// It leaves the group in good order.
+    /// It leaves the group properly.
     Leave {
         session: u64,
     },
@@ -81,7 +80,7 @@ impl World {
         let session = place.session;
         let wait = place.dice.millis(1, 3_000);
         let lease = self.plan.lease.as_millis() as u64;
-        // Without faults it leaves in good order, and stays long enough for others to win between two rebalances.
+        // Without faults it leaves properly, and stays long enough for others to win between two rebalances.
         let lives = place.dice.millis(lease, 12 * lease) * if self.quiet { 4 } else { 1 };
         let ends = match place.dice.below(3) {
             _ if self.quiet => PeerEvent::Leave { session },
@@ -167,7 +166,7 @@ impl World {
         }
     }
 
-    /// The owner reads what is appended.
+    /// The owner reads the appended records.
     pub(super) fn peers_read(&mut self) {
         for peer in 0..self.store.peers.len() {
             let place = &mut self.store.peers[peer];

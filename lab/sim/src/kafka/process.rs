@@ -33,7 +33,7 @@ pub(crate) enum Incoming {
 pub(super) struct Client {
     /// Counts the clients of the process.
     pub(super) number: u64,
-    /// It was made, and is neither closed nor dead.
+    /// It exists, and is neither closed nor dead.
     pub(super) open: bool,
     /// Counts its memberships: a reply to an earlier one means nothing.
     pub(super) life: u64,
@@ -43,7 +43,7 @@ pub(super) struct Client {
     pub(super) owns: bool,
     /// A revocation waits for its answer.
     pub(super) revoking: bool,
-    /// Its reports not yet polled for: it joins again only after they are.
+    /// Its reports that were not polled yet; it joins again only after they were.
     pub(super) reports: u32,
     /// It waits to be assigned something, or has to join.
     pub(super) joining: bool,
@@ -75,14 +75,14 @@ impl Client {
     }
 }
 
-/// What a candidate that cannot prove is unable to do, though it is a member like any other.
+/// The steps that fail for a candidate that cannot prove its claim, though it is a member like any other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lacks {
     pub(super) appends: bool,
     pub(super) reads: bool,
     pub(super) commits: bool,
     pub(super) inspections: bool,
-    /// It gets no answers, instead of denials.
+    /// It gets no answers instead of denials.
     pub(super) answers: bool,
 }
 
@@ -93,7 +93,7 @@ impl Lacks {
             // It may no longer write.
             Self { appends: true, ..no },
             Self { appends: true, ..no },
-            // It may not read: its commits are denied too.
+            // It may not read, so its commits are denied too.
             Self { reads: true, commits: true, answers: false, ..no },
             // Its reader delivers nothing any more, and neither does any replacement.
             Self { reads: true, ..no },
@@ -130,17 +130,17 @@ pub(super) struct Reader {
 }
 
 pub(crate) struct Process {
-    /// The time by which its wall clock is ahead of the world's, in addition to a second.
+    /// How far its wall clock is ahead of the world's, in addition to a second.
     pub(super) wall: Duration,
     pub(super) cut_group: u32,
     pub(super) cut_log: u32,
-    /// The number of reasons why its client is not polled, since when, and what it has to report.
+    /// How many faults keep its client from being polled, since when, and its pending reports.
     pub(super) held: u32,
     pub(super) held_since: Instant,
     pub(super) unpolled: VecDeque<Incoming>,
     /// It is not polled from its next assignment on.
     pub(super) hold_next: bool,
-    /// What it cannot do, if it is the candidate that cannot prove.
+    /// The steps that fail for it, if it is the candidate that cannot prove its claim.
     pub(super) lacks: Lacks,
     pub(super) client: Client,
     pub(super) reader: Reader,
@@ -149,7 +149,7 @@ pub(crate) struct Process {
     pub(super) watching: bool,
     /// Records that its producer keeps until the partition's leader accepts them, each until that time.
     pub(super) outbox: VecDeque<(Publish, Instant)>,
-    /// Counts its producers: each keeps its own records in order.
+    /// Counts its producers, each of which keeps its own records in order.
     pub(super) producer: u64,
     /// When its last record arrives.
     pub(super) sent: Instant,

@@ -17,7 +17,7 @@ pub(crate) struct Message {
     pub(crate) entry: Entry,
     /// The wall clock of the server that stored it; its age counts from here.
     pub(crate) stored: Instant,
-    /// The same in the world's time.
+    /// The same instant in the world's time.
     pub(crate) at: Instant,
     /// Its own lease time.
     pub(crate) ttl: Option<Duration>,
@@ -101,7 +101,7 @@ impl Bucket {
                 kind: Kind::Live,
                 value: &put.value,
                 headers: &put.headers,
-                // A store keeps whole seconds, and never less than it was asked for.
+                // A store keeps records for whole seconds, and never for less than requested.
                 ttl: own_lease
                     .then(|| Duration::from_millis(put.lease.as_millis().div_ceil(1_000) as u64 * 1_000)),
                 write_id: Some(write_id),
@@ -136,7 +136,7 @@ pub(crate) struct Server {
     pub(crate) ahead: i64,
     /// The number of faults that keep it down.
     pub(crate) down: u32,
-    /// Its isolation: the state that it knew, when it began, and whether it led.
+    /// Its isolation: the state that it knew, when the isolation began, and whether it led.
     pub(crate) isolated: Option<Isolated>,
 }
 
@@ -156,7 +156,7 @@ pub(crate) enum Route {
     Leader(usize),
     /// A server that led the stream, is cut off, and does not know it.
     Stale(usize),
-    /// The server is there, but the stream has no leader.
+    /// The server can be reached, but the stream has no leader.
     Leaderless,
     /// No server at all.
     Silence,
@@ -168,12 +168,12 @@ pub(crate) struct Cluster {
     pub(crate) leader: Option<usize>,
     /// The state that the majority has committed.
     pub(crate) bucket: Bucket,
-    /// The bucket was deleted and is not made again yet.
+    /// The bucket was deleted and is not recreated yet.
     pub(crate) gone: bool,
     pub(crate) max_age: Duration,
-    /// Parts per million by which the servers' clocks run fast, all of them alike.
+    /// Parts per million by which all servers' clocks run fast.
     pub(crate) rate: i64,
-    /// Counts elections, so that a cancelled one does not take place.
+    /// Counts elections, so that a cancelled election does not take place.
     pub(crate) election: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a session on a bucket receives, and what it asks for.
+//! A session on a bucket: what it receives, and its requests.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl World {
         self.observe(&Observation::Input { node, clock, input: &campaign::Input::Inspected(Ok(info)) });
     }
 
-    /// Notes what the store showed a process about itself.
+    /// Notes what the store showed a process about the store.
     pub(super) fn note_info(&mut self, node: usize, info: &StoreInfo) {
         let now = self.now;
         let present = info.incarnation == self.store.cluster.bucket.incarnation;

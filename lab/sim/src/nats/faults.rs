@@ -71,7 +71,7 @@ impl World {
                 let span = dice.millis(2_000, 3 * self.plan.lease.as_millis() as u64);
                 self.go_back(span);
             }
-            // The other kinds only count as active, or belong to another store.
+            // The other kinds only count as active faults, or belong to another store.
             _ => {}
         }
     }

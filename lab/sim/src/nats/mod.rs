@@ -66,7 +66,7 @@ pub(crate) enum Event {
     Remake(Remaking),
 }
 
-/// The way in which a bucket is made again.
+/// How a bucket is recreated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remaking {
     /// Where its sequence begins, after writes to other keys.
@@ -85,7 +85,7 @@ pub(crate) struct Proposal {
     server: usize,
     write: Write,
     incarnation: Incarnation,
-    /// Its leader is gone; it may commit under another one, without an answer.
+    /// Its leader is gone, so it may commit under another leader, without an answer.
     stalled: bool,
     survives: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Nats {
     cluster: Cluster,
     in_flight: Option<Proposal>,
     proposals: u64,
-    /// Former contents of the bucket, if it may go back to one.
+    /// Former contents of the bucket, if it may go back to one of them.
     history: VecDeque<(Instant, Bucket)>,
     peers: Vec<Peer>,
     pub(crate) recording: Option<Vec<Recorded>>,

@@ -1,4 +1,4 @@
-//! The network between candidates and servers: messages are lost, late or doubled.
+//! The network between candidates and servers: messages are lost, delayed or duplicated.
 
 use incumbent_core::Instant;
 use incumbent_core::record::Entry;

@@ -87,7 +87,7 @@ impl World {
     fn peer_requests(&mut self, peer: usize) {
         self.store.peers[peer].request += 1;
         let (request, expect) = (self.store.peers[peer].request, self.store.peers[peer].held);
-        // A ticker: the next request comes on time, even while this one is under way.
+        // A ticker: the next request comes on time, even while this one is in flight.
         self.after(self.peer_interval(), Event::Peer { peer, event: PeerEvent::Request });
         self.after(TIMEOUT, Event::Peer { peer, event: PeerEvent::GiveUp { request } });
         self.peer_sends(peer, PeerEvent::Arrive { request, expect });

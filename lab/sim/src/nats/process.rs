@@ -1,4 +1,4 @@
-//! A candidate's process: its connection and its watch, what it asks and what arrives.
+//! A candidate's process: its connection, its watch, its requests, and the messages that arrive.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) enum Incoming {
     Connected,
 }
 
-/// What a process has on a bucket.
+/// The state of a process that only a bucket has.
 pub(crate) struct Process {
     /// The input that is being handled and the clock's reading, if the run is recorded.
     pub(super) hears: Option<campaign::Input>,
@@ -44,9 +44,9 @@ pub(crate) struct Process {
     /// The number of faults that make its client queue requests.
     pub(super) queueing: u32,
     pub(super) outbox: Vec<Request>,
-    /// What it cannot do, if it is the candidate that cannot prove.
+    /// The steps that fail for it, if it is the candidate that cannot prove its claim.
     pub(super) lacks: Option<Lacks>,
-    /// A server of a former incarnation of the store answered it: until when such an answer may arrive.
+    /// Until when an answer may arrive from a server of a former incarnation of the store, if one has answered it.
     pub(super) misled: Option<Instant>,
     /// The longest maximum age of the store that its process has seen.
     pub(super) oldest: Duration,
@@ -56,13 +56,13 @@ pub(crate) struct Process {
     pub(super) seen: (Incarnation, Revision),
 }
 
-/// What a candidate that cannot prove is unable to do.
+/// The steps that fail for a candidate that cannot prove its claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lacks {
     pub(crate) inspections: bool,
     pub(crate) reads: bool,
     pub(crate) watch: bool,
-    /// It gets no answers, instead of denials.
+    /// It gets no answers instead of denials.
     pub(crate) answers: bool,
 }
 
@@ -95,9 +95,9 @@ pub(crate) struct Watch {
     pub(crate) number: u64,
     /// The one incarnation it watches, and the server, once it is ready.
     pub(crate) on: Option<(Incarnation, usize)>,
-    /// Whether the candidate knows that it is ready.
+    /// Whether the candidate knows that the watch is ready.
     pub(crate) ready: bool,
-    /// It ended and does not begin again.
+    /// It has ended and does not begin again.
     pub(crate) over: bool,
     /// When its last message arrives: messages arrive in order.
     pub(crate) last: Instant,
@@ -118,7 +118,7 @@ impl Process {
         }
     }
 
-    /// What a request that it cannot have answered gets: a denial, or nothing.
+    /// The answer to a request that fails for it: a denial, or nothing.
     pub(super) fn denial(&self, request: &Request) -> Option<Option<Input>> {
         let lacks = self.lacks.filter(|lacks| lacks.holds(request))?;
         let fault = || Fault { kind: FaultKind::Denied, detail: "no permission".into() };

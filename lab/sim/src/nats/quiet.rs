@@ -20,15 +20,15 @@ impl World {
     pub(super) fn drawn_order(&self, turn: u32, leader: usize, mut dice: Dice) -> Option<Order> {
         let successor = dice.below(self.nodes.len() as u64) as usize;
         let all_watch = (0..self.nodes.len()).all(|node| self.is_watching(node));
-        // A candidate that only now learns that the store was made again may have a record in it that it does not know,
-        // and must wait for it.
+        // A candidate that only now learns that the store was recreated may have a record in it without knowing, and
+        // must wait for it.
         let present = Some(self.store.cluster.bucket.incarnation);
         // A candidate that follows the Go library's rules leads without a report, so the end of the wait would be
         // unknown.
         if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected() != present) {
             return None;
         }
-        // A leader from a time with a lower maximum age may count on less than its own lease.
+        // A leader from a time when the maximum age was lower may count on less than its own lease.
         let fails_over = self.plan.replicas > 1
             && !self.promises.happened.ever(Kind::LowerAge)
             && !self.promises.happened.ever(Kind::RecreateLower)

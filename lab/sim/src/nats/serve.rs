@@ -20,7 +20,7 @@ use crate::world::CANDIDATE;
 /// The time for which an isolated server keeps answering: 11 s were measured.
 const STALE: Duration = Duration::from_secs(11);
 
-/// The longest time for which an answer may be under way.
+/// The longest time for which an answer may be in flight.
 const LATEST: Duration = Duration::from_millis(12_010);
 
 impl World {
@@ -104,7 +104,7 @@ impl World {
         let incarnation = self.store.cluster.bucket.incarnation;
         let mut entry = self.store.cluster.bucket.entry();
         if self.plan.shows_all && self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(30) {
-            // A lagging replica serves it, and shows that nothing is there.
+            // A lagging replica serves it, and shows an absent key.
             entry = Entry::Vacant;
         }
         self.nodes[node].watch.on = Some((incarnation, server));
@@ -290,7 +290,7 @@ impl World {
             && self.store.cluster.leader.is_some()
         {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
-            // The marker looks like an expiry, and hides a recent deletion.
+            // The marker looks like an expiry and hides a recent deletion.
             let unaware = self.unaware();
             self.promises.vanished(self.now, unaware.into_iter());
             self.put_marker();
@@ -395,7 +395,7 @@ impl World {
         self.expire_later();
     }
 
-    /// Makes the bucket again; other keys have raised its sequence to `sequence`.
+    /// Recreates the bucket; other keys have raised its sequence to `sequence`.
     pub(super) fn remake(&mut self, remaking: Remaking) {
         if !self.store.cluster.gone {
             return;

@@ -10,14 +10,14 @@ use incumbent_core::{Instant, Revision};
 use super::Oracle;
 use crate::observation::{Observation, View};
 
-/// The time, in addition to a lease, for which a leader may count on a topic that is gone: it asks for the topic's id
-/// once a second.
+/// How long, in addition to a lease, a leader may rely on a topic that is gone: it asks for the topic's id once a
+/// second.
 const NOTICE: Duration = Duration::from_secs(5);
 
-/// Knows what happened to each candidate's membership, and when the topic was made again.
+/// Knows what happened to each candidate's membership, and when the topic was recreated.
 pub(super) struct NoneWithoutCause {
     nodes: Vec<Node>,
-    /// When the present topic was made, unless it is the first.
+    /// When the current topic was created, unless it is the first.
     remade: Option<Instant>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct NoneWithoutCause {
 struct Node {
     latest: Instant,
     deadline: Option<Instant>,
-    /// What its user asked for and what its client reported since it won.
+    /// What its user requested and its client reported since it won.
     caused: Vec<Reason>,
     /// When it won its present term.
     won: Option<Instant>,

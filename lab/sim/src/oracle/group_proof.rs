@@ -25,7 +25,7 @@ pub(super) struct FromACommit {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// Records that it published and that no newer one proves, by number.
+    /// Records that it published and that are not covered by the proof of a newer one, by number.
     sent: BTreeMap<Attempt, Sent>,
     /// The newest record that was appended and then committed by a member.
     proven: Option<Sent>,

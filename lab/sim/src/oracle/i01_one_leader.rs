@@ -9,8 +9,8 @@ use crate::observation::{Observation, View};
 
 /// Keeps, for each candidate, the span in which its `is_leader` returns true unless an event changes that.
 ///
-/// A span begins only with an event of its candidate. So checking for another open span at the beginning of each one
-/// covers every instant, even for candidates that are stopped.
+/// A span begins only with an event of its candidate. So it is enough to check for another open span whenever one
+/// begins: that covers every instant, even for candidates that are stopped.
 pub(super) struct OneLeader {
     until: Vec<Option<Instant>>,
 }

@@ -34,7 +34,7 @@ struct Node {
     sent: VecDeque<Sent>,
     /// When, by the candidate's clock, the newest applied attempt was sent.
     applied: Option<Instant>,
-    /// For each incarnation of the store: when the newest question was asked whose answer proves it. That is an
+    /// For each incarnation of the store: the send time of the newest request whose answer proves it, which is an
     /// inspection, or a write that was applied in it.
     shown: Vec<(Incarnation, Instant)>,
     /// The newest inspection handed to it.
@@ -82,7 +82,7 @@ impl Node {
             self.inspected = Some((info.incarnation, info.asked_at));
         }
         let lease = info.max_age.map_or(configured, |age| age.min(configured));
-        // An inspection asked for before the newest write may be older than the state proved by that write, and then
+        // An inspection requested before the newest write may be older than the state that the write proved, and then
         // does not count.
         let counts = newest && self.sent.back().is_none_or(|sent| info.asked_at >= sent.at);
         self.lease = if counts { lease } else { lease.max(self.lease) };
@@ -113,7 +113,7 @@ impl Node {
         }
     }
 
-    /// `own` is the lease time that the campaign reports as in force.
+    /// `own` is the lease time that the campaign reports to be in force.
     fn check(&self, lease: Lease, own: Duration) -> Result<(), String> {
         let Lease { token, deadline } = lease;
         let Some(applied) = self.applied else {
@@ -128,7 +128,7 @@ impl Node {
         if self.lapsed == Some(token) {
             return Err(format!("leads again with {token}, although its deadline had passed"));
         }
-        // An answer counts at any time.
+        // An answer counts whenever it arrives.
         let shown = self.inspected.filter(|(incarnation, _)| *incarnation == token.incarnation);
         if let (Some(sent), Some((_, shown))) = (self.acknowledged, shown) {
             let least = lease_end(sent.at.min(shown), own, self.skew);

@@ -15,7 +15,7 @@ pub(super) struct AboveTheTold {
 #[derive(Clone, Copy, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// The known incarnation, and when the question was asked that showed it.
+    /// The known incarnation, and the send time of the request whose answer showed it.
     incarnation: Option<(Incarnation, Instant)>,
     /// The largest token that its watch showed in another candidate's record.
     told: Option<Token>,

@@ -15,12 +15,12 @@ use crate::observation::{Observation, View};
 /// the earlier one. Then only the terms acquired in the present history are compared with each other.
 pub(super) struct TokensGrow {
     largest: Option<Won>,
-    /// The number of the present history; and what was written in it, and its largest token of a term.
+    /// The number of the current history, what was written in it, and its largest token of a term.
     history: u32,
     written: BTreeSet<(u128, Revision)>,
     largest_here: Option<Won>,
     nonces: Vec<Nonce>,
-    /// For each process, across every change of the store.
+    /// The state of each process, across every change of the store.
     own: Vec<Option<Token>>,
     term: Vec<Option<Token>>,
 }
@@ -30,7 +30,7 @@ pub(super) struct TokensGrow {
 struct Won {
     token: Token,
     node: usize,
-    /// It may have led at the same time as another when it was reported.
+    /// Whether it may have led at the same time as another when it was reported.
     excused: bool,
 }
 
@@ -52,7 +52,7 @@ impl TokensGrow {
             return Err(format!("c{node} won with {token} after its own {:?}", self.own[node]));
         }
         (self.own[node], self.term[node]) = (Some(token), Some(token));
-        // A server of a former incarnation answered it, so it takes its win as part of that incarnation.
+        // A server of a former incarnation answered it, so it attributes its win to that incarnation.
         if view.promises.is_misled(view.now, node) {
             return Ok(());
         }

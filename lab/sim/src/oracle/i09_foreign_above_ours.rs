@@ -18,12 +18,12 @@ struct Node {
     latest: Instant,
     /// The highest revision handed to the campaign in the incarnation it knows.
     known: Revision,
-    /// The known incarnation, and when the question was asked that showed it.
+    /// The known incarnation, and the send time of the request whose answer showed it.
     incarnation: Option<(Incarnation, Instant)>,
     blind: bool,
-    /// A foreign record, tombstone or marker above all of these was just handed in.
+    /// Whether a foreign record, tombstone or marker above all of these was just handed in.
     foreign: Option<Revision>,
-    /// The input just handed in proves nothing.
+    /// Whether the input just handed in proves nothing.
     proves_nothing: bool,
     deadline: Option<Instant>,
 }
@@ -40,7 +40,7 @@ impl Node {
         match input {
             // It now knows another incarnation; the next term shows which.
             Input::Inspected(Ok(info)) => {
-                // An answer to an older question shows nothing new.
+                // An answer to an older request shows nothing new.
                 if self.incarnation.is_some_and(|(_, asked_at)| info.asked_at < asked_at) {
                     return;
                 }

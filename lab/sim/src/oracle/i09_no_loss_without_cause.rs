@@ -13,7 +13,7 @@ use crate::observation::{Observation, View};
 /// Knows from the store itself whether a holder's record was changed.
 pub(super) struct NoLossWithoutCause {
     nodes: Vec<Node>,
-    /// When the store was last made again, or went back.
+    /// When the store was last recreated, or went back.
     reset: Instant,
 }
 

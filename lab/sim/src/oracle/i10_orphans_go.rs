@@ -40,16 +40,16 @@ impl OrphansGo {
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
         let Some(undisturbed) = self.undisturbed else { return Ok(()) };
-        // A candidate believes only after a lease that a store went back.
+        // A candidate accepts only after a lease that the store went back.
         if view.promises.is_regressed(view.now) {
             return Ok(());
         }
-        // A delayed message or a slow write may still be under way when the fault is over.
+        // A delayed message or a slow write may still be in flight when the fault is over.
         if view.promises.is_delayed(view.now) {
             self.undisturbed = Some(view.now);
             return Ok(());
         }
-        // Never less than the sum of a store without a leader, a slow write, and an answer under way.
+        // At least the time of a store without a leader, a slow write, and an answer in flight together.
         let bound = (view.plan.lease / 2).max(Duration::from_secs(12));
         for (place, node) in self.nodes.iter_mut().enumerate() {
             let works = node.work == Work::Ends;
@@ -118,7 +118,7 @@ impl Oracle for OrphansGo {
             Observation::Input { node, input, .. } => {
                 let node = &mut self.nodes[*node];
                 if node.work == Work::Ends {
-                    // The release waited for the work until now.
+                    // Until now the release waited for the work.
                     node.orphaned = None;
                 }
                 node.work.observe_input(input);

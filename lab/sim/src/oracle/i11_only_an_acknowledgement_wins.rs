@@ -21,7 +21,7 @@ struct Node {
     /// The acknowledged acquires, each with its revision and the time of its first acknowledgement.
     acknowledged: VecDeque<(Attempt, Revision, Instant)>,
     latest: Instant,
-    /// When the newest inspection was asked for, and the newest record of its own that the watch showed.
+    /// When the newest inspection was requested, and the newest record of its own that the watch showed.
     asked: Instant,
     shown: Revision,
     nonce: Option<Nonce>,
@@ -54,7 +54,7 @@ impl Node {
                 self.known = self.known.max(revision);
                 let write_id = entry.live().and_then(|record| record.write_id);
                 if write_id.is_some_and(|write_id| Some(write_id.nonce) == self.nonce) {
-                    // A store that goes back later shows an earlier one.
+                    // A store that goes back later shows an earlier revision.
                     self.shown = self.shown.max(revision);
                 }
             }

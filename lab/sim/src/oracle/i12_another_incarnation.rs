@@ -18,10 +18,10 @@ pub(super) struct AnotherIncarnation {
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The known incarnation, and when the inspection was asked for that showed it.
+    /// The known incarnation, and when the inspection that showed it was requested.
     incarnation: Option<(Incarnation, Instant)>,
-    /// The latest reading, and when the newest write was sent: once that is answered or observed, an answer to an
-    /// earlier question is old.
+    /// The latest reading, and when the newest write was sent: once the write is answered or observed, an answer to an
+    /// earlier request is old.
     latest: Instant,
     wrote: Instant,
     /// An input of another incarnation was just handed in.
@@ -64,7 +64,7 @@ impl Node {
     ) {
         // A write sent in another incarnation proves nothing about this one.
         let Some(sent) = self.sent.iter().find(|sent| sent.attempt == attempt).copied() else { return };
-        // It shows the incarnation just as an inspection asked for when it was sent would.
+        // It shows the incarnation just as an inspection sent at the same time would.
         if let Some((known, shown)) = &mut self.incarnation
             && incarnation == Some(*known)
         {
@@ -193,7 +193,7 @@ impl Oracle for AnotherIncarnation {
                 if view.never_used && !seen.remembers || excused {
                     return Ok(());
                 }
-                // In a former incarnation it leads no longer than its lease there.
+                // In a former incarnation it leads at most for its lease there.
                 if term.token.incarnation != view.incarnation {
                     return Ok(());
                 }

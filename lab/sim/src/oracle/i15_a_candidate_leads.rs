@@ -37,9 +37,9 @@ pub(crate) struct ACandidateLeads {
     most: Duration,
     /// When the present vacancy began.
     vacant: Instant,
-    /// Every candidate rested at some time during it.
+    /// Whether every candidate rested at some time during it.
     rested: bool,
-    /// When the store was last made again, or reported to have gone back.
+    /// When the store was last recreated, or reported to have gone back.
     reset: Instant,
     resting: Resting,
 }
@@ -58,7 +58,7 @@ impl ACandidateLeads {
         }
     }
 
-    /// The bound for a store unchanged for long, after these faults.
+    /// The bound after these faults, for a store that has been unchanged for long.
     pub(crate) fn usual(plan: &Plan, happened: &Happened, now: Instant) -> Duration {
         let left = |kind, within| if happened.lately(kind, now, within) { within } else { Duration::ZERO };
         let late = left(Kind::Delay, Duration::from_secs(12));

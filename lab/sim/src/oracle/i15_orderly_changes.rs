@@ -20,8 +20,8 @@ const ALLOWANCE: Duration = Duration::from_secs(4);
 pub(super) struct OrderlyChanges {
     /// The requested change, its candidates, and its deadline.
     order: Option<(Order, Instant)>,
-    /// Another candidate has held the key, or the first place, since then. If its token is one of those that the store
-    /// undid, it reports no win, and releases.
+    /// Since when another candidate has held the key or the first place. If the store undid its token, it reports no
+    /// win, and releases.
     followed: bool,
     nonces: Vec<Nonce>,
     resting: Resting,
@@ -32,7 +32,7 @@ impl OrderlyChanges {
         Self { order: None, followed: false, nonces: vec![Nonce(0); count], resting: Resting::new(count) }
     }
 
-    /// A candidate holds the key, or has the first place.
+    /// Whether a candidate holds the key or has the first place.
     fn follows(&mut self, holder: Option<Nonce>) {
         if let Some((Order::Resign { leader }, _)) = self.order {
             self.followed |= holder != Some(self.nonces[leader]);
@@ -45,7 +45,7 @@ impl OrderlyChanges {
         // Without topic ids, every successor in a group waits a lease: the log may be another.
         let unknown = plan.choice.store == Store::Kafka && !plan.group.has_ids;
         let log = if unknown { longest } else { Duration::ZERO };
-        // A user who sets a longer win delay gets it; and a lease older than the raft term is not trusted.
+        // A longer win delay in the settings is respected, and a lease older than the raft term is not trusted.
         let fixed = plan.delay() + plan.owed();
         ALLOWANCE
             + fixed

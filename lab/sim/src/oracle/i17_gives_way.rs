@@ -11,7 +11,7 @@ use crate::kind::{Kind, Store};
 use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
-/// Time for what is not part of the rule: a store that was just made, processes that start, a lost race.
+/// Time for things that are not part of the rule: a new store, processes that start, a lost race.
 const COMING: Duration = Duration::from_secs(5);
 
 /// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) while other
@@ -35,13 +35,13 @@ pub(crate) struct GivesWay {
     seen: Instant,
     led: Instant,
     vacant: Duration,
-    /// The candidate was well again before the end.
+    /// Whether the candidate was well again before the end.
     now_and_then: bool,
     over: bool,
 }
 
 impl GivesWay {
-    /// For a store in which another candidate leads within this many leases.
+    /// Creates the oracle for a store in which another candidate leads within this many leases.
     pub(super) fn within(leases: u32, count: usize) -> Self {
         Self {
             leases,
@@ -67,7 +67,7 @@ impl GivesWay {
 
     fn most(&self, plan: &Plan) -> Duration {
         let change = match plan.choice.store {
-            // Its members are well, so no session has to run out: they learn of a change with their next heartbeat.
+            // Its members are well, so no session has to run out, and they learn of a change with their next heartbeat.
             Store::Kafka => plan.group.beat() * 2,
             Store::Nats | Store::Etcd => plan.owed(),
         };
@@ -128,8 +128,8 @@ impl<R: Rule> Oracle<R> for GivesWay {
         let elapsed = view.now.since(faulty);
         let store = view.plan.choice.store;
         let is_summed = view.plan.delay().is_zero()
-            // In a queue, losing the term means leaving the place. So a candidate that is sick now and then changes the
-            // leader and never gives way.
+            // In a queue, losing the term means leaving the place. So a candidate that is sick occasionally causes
+            // changes of leader, and never gives way.
             && !(self.now_and_then && store == Store::Etcd)
             // Each leader that resigns stays out for a lease.
             && !(store == Store::Kafka && view.plan.has(Kind::Resign));

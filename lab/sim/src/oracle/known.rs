@@ -1,4 +1,4 @@
-//! What several oracles need to know about a campaign.
+//! Knowledge about a campaign that several oracles need.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ impl Work {
             Event::Lost { reason: Reason::HandlerFailed, .. } => Self::Ends,
             Event::Lost { reason: Reason::Usurped | Reason::Deleted | Reason::StoreReset, .. } => Self::None,
             Event::Lost { .. } if *self == Self::Leads => Self::None,
-            // A candidate that waits again, or has closed, has nothing left to release.
+            // A candidate that waits again or has closed has nothing left to release.
             Event::StateChanged(state)
                 if !matches!(state, State::Leading | State::Draining | State::Releasing) =>
             {

@@ -66,7 +66,7 @@ pub struct Violation {
     pub says: String,
 }
 
-/// What a machine found broken in itself, if this panic comes from one of its assertions: an invariant, or a bound.
+/// The invariant or bound that a machine found broken in itself, if this panic comes from one of its assertions.
 pub fn own_check(panic: &(dyn Any + Send)) -> Option<&'static str> {
     let (name, _) = text_of(panic)?.split_once(": ")?;
     ["I2", "I5", "I6", "I7", "I8", "I15", "bound"].into_iter().find(|known| *known == name)
@@ -169,7 +169,7 @@ impl Checkers<queue::Queue> {
 }
 
 impl Checkers<queue::Queue> {
-    /// For a second election on the same sessions.
+    /// The oracles for a second election on the same sessions.
     pub(crate) fn of_a_second_queue(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
         let oracles: Vec<Box<dyn Oracle<queue::Queue>>> = vec![
@@ -244,7 +244,7 @@ impl<R: Rule> Checkers<R> {
         self.replay.begins(node);
     }
 
-    /// The reading for a twin: the latest so far.
+    /// The clock reading for a twin: the latest so far.
     pub(crate) fn latest(&mut self, node: usize, clock: Instant) -> Instant {
         self.replay.latest(node, clock)
     }

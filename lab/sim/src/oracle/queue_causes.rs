@@ -26,7 +26,7 @@ struct Node {
     latest: Instant,
     /// The entering transactions that were sent, with the leases of the place and of the companion.
     sent: BTreeMap<Attempt, [LeaseId; 2]>,
-    /// Those that the store applied, newest last.
+    /// The entering transactions that the store applied, newest last.
     candidacies: VecDeque<Candidacy>,
     /// What happened to the store since the process began.
     reset: bool,
@@ -43,7 +43,7 @@ struct Candidacy {
     /// The token's sequence.
     created: Revision,
     leases: [LeaseId; 2],
-    /// The leases that the companion had moved to before the store went back.
+    /// The leases to which the companion had moved before the store went back.
     undone: Vec<LeaseId>,
     /// What happened to it since.
     gone: bool,
@@ -90,7 +90,7 @@ impl Node {
         self.candidacies.push_back(Candidacy { created, leases, undone, gone, rewritten, lease_gone });
     }
 
-    /// Whether the term of the candidacy created there may have ended for that reason.
+    /// Whether the term of the candidacy created at that revision may have ended for that reason.
     fn is_caused(&self, created: Revision, reason: Reason) -> bool {
         // A store that went back may create two at one revision; the term belongs to the newer.
         let found = self.candidacies.iter().rev().find(|candidacy| candidacy.created == created);

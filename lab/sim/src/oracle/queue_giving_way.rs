@@ -19,9 +19,9 @@ pub(super) struct GivesWay {
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The lease of the last place that was to be created.
+    /// The lease of the last place that it asked to create.
     lease: Option<LeaseId>,
-    /// Since when its keep-alives were answered, without a long pause, while no read showed the place.
+    /// Since when its keep-alives were answered without a long pause although no read showed the place.
     since: Option<Instant>,
     kept: Instant,
 }

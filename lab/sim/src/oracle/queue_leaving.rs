@@ -14,13 +14,13 @@ pub(super) struct NothingLeft {
     nodes: Vec<Node>,
     /// The leases of abandoned candidacies that left nothing behind.
     over: BTreeSet<LeaseId>,
-    /// Those whose last deletion was denied: a place written by another party may still be there.
+    /// Those whose last deletion was denied, so that a place written by someone else may still exist.
     denied: BTreeSet<LeaseId>,
 }
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The leases that the keys of its candidacies are named after.
+    /// The leases after which the keys of its candidacies are named.
     leases: BTreeSet<LeaseId>,
     /// Its last deletion of both keys.
     deletion: Option<(Attempt, LeaseId)>,
@@ -35,8 +35,8 @@ impl NothingLeft {
         Self { nodes: vec![Node::default(); count], over: BTreeSet::new(), denied: BTreeSet::new() }
     }
 
-    /// `extended`: a keep-alive that was long under way may have extended the lease of a companion that could not be
-    /// deleted.
+    /// `extended`: a keep-alive that was in flight for long may have extended the lease of a companion that could not
+    /// be deleted.
     fn check(&self, content: &Content, extended: bool) -> Result<(), String> {
         let left = self.over.iter().find(|lease| {
             let key = lease.to_string();
@@ -72,7 +72,7 @@ impl Oracle<queue::Queue> for NothingLeft {
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
-            // What a backup brings back is not counted.
+            // Keys that a backup brings back are not counted.
             Observation::WentBack | Observation::Remade { .. } => {
                 self.over.clear();
                 self.denied.clear();
@@ -101,7 +101,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                             node.leases.insert(*lease);
                             node.newest = Some(*lease);
                         }
-                        // What a backup revived of an earlier candidacy may go at any time.
+                        // Keys of an earlier candidacy that a backup revived may disappear at any time.
                         Action::Leave { lease, .. } if node.leads == Some(*lease) => {
                             return Err(format!("c{place} deletes its keys before it has reported its loss"));
                         }

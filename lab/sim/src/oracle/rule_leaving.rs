@@ -21,7 +21,7 @@ pub(super) struct Leaving {
 struct Node {
     latest: Instant,
     leads: bool,
-    /// It was just asked to leave, or its handler failed.
+    /// Whether it was just asked to leave, or its handler failed.
     asked: bool,
     failed: bool,
     draining: Option<Instant>,

@@ -14,7 +14,7 @@ use crate::observation::{Observation, View};
 const RETRY: Duration = Duration::from_millis(1_200);
 const SLACK: Duration = Duration::from_millis(300);
 
-/// Checks a holder's requested wake-up, so that a late wake-up does not matter.
+/// Checks the wake-up that a holder requested, so that waking late does not matter.
 pub(super) struct Renewals {
     /// The latest reading of each clock, and the time of the last write or read.
     nodes: Vec<(Instant, Instant)>,

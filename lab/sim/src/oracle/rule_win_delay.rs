@@ -28,12 +28,12 @@ struct Deletion {
     lease: Duration,
     /// The part of that lease that is already over.
     spared: Duration,
-    /// The owner of the record, which knows itself whether it leads.
+    /// The owner of the record, which itself knows whether it leads.
     whose: Option<Nonce>,
     /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// The number of releases since then; each passed on the rest of the wait by its own clock.
+    /// The number of releases since then, each of which passed on the rest of the wait by its own clock.
     passed_on: u32,
     /// The maximum age is lowered, or was within a lease before the record was written.
     lowered: bool,
@@ -92,7 +92,7 @@ struct Taken {
 }
 
 impl Node {
-    /// At its `latest` time it was shown that its write with this number was applied.
+    /// Notes that at its `latest` time the candidate was shown that its write with this number was applied.
     fn is_shown(&mut self, attempt: Attempt) {
         let latest = self.latest;
         if let Some(sent) = self.sent.iter_mut().find(|sent| sent.attempt == attempt) {
@@ -188,7 +188,7 @@ impl WinDelay {
                 return Err(format!("won {} only {waited:?} after a deletion", term.token));
             }
         }
-        // In a store that was made again, its record may replace one of its own from the former store.
+        // In a recreated store, its record may replace one of its own from the former store.
         if self.made == Instant::ZERO
             && let Setting::Fixed(least) = view.plan.settings[place].win_delay
             && let Some(shown) = self.nodes[place].shown(taken.sent.attempt)
@@ -224,8 +224,8 @@ impl Oracle for WinDelay {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
             }
             Observation::Remade { max_age } => {
-                // No win with a longer lease is reported here: a writer for another incarnation counts on no lease
-                // here.
+                // No win with a longer lease is reported here, because a writer for another incarnation relies on no
+                // lease here.
                 let is_raised = view.promises.happened.lately(Kind::RaiseAge, view.now, Duration::ZERO);
                 self.longest = if is_raised { Duration::MAX } else { *max_age };
                 self.made = view.now;
@@ -326,7 +326,7 @@ impl Oracle for WinDelay {
                         && let Some(oldest) = node.sent.pop_front()
                         && oldest.revision.is_some_and(|it| write.expect == Expect::Revision(it))
                     {
-                        // The record that it retakes, however many attempts were unanswered since.
+                        // This is the record that it retakes, however many attempts went unanswered since.
                         node.sent.push_back(oldest);
                     }
                     let shown = node.shown_at(write.expect);

@@ -14,7 +14,7 @@ use crate::clock::START;
 use crate::nats::{Bucket, Put};
 use crate::plan::BUCKET;
 
-/// The time by which the store removes a record late.
+/// How late the store removes a record.
 const GRANULARITY: Duration = Duration::from_millis(350);
 
 /// A bucket for each election; all share their revisions.
@@ -29,7 +29,7 @@ pub(super) struct Buckets {
     inspected: Instant,
 }
 
-/// A record of this revision runs out.
+/// The record with this revision runs out.
 pub(super) struct Expiry {
     election: usize,
     revision: Revision,
@@ -113,10 +113,10 @@ impl Store for Buckets {
         }
     }
 
-    /// By its newest answered write and the inspection asked for with it.
+    /// Proven by its newest answered write and the inspection requested with it.
     fn is_proven(&self, campaign: &Campaign, id: CampaignId, now: Instant) -> bool {
         let (lease, proven) = (campaign.lease_time(), self.proven[id as usize]);
-        // An inspection asked for this shortly before will do.
+        // An inspection requested this shortly before is good enough.
         let asked = proven.before(lease / 60);
         self.inspected >= asked && now < (asked + lease).before(campaign.margin())
     }

@@ -1,5 +1,4 @@
-//! One process with many elections that does not get what it needs: it gets little processor time, or the store is
-//! slow.
+//! One process with many elections that lacks resources: it gets little processor time, or the store is slow.
 //!
 //! Every input and every request costs the process some processor time, and the store some of its own; whatever comes
 //! meanwhile waits. So work that leads to nothing, such as a second write because the first was slow, delays everything
@@ -37,18 +36,18 @@ const AFTER: Duration = Duration::from_secs(30);
 /// The interval at which the leaders are counted.
 const SPAN: Duration = Duration::from_millis(50);
 
-/// A process in trouble.
+/// A process that lacks resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overload {
-    /// The elections; it has the only candidate in each.
+    /// The number of elections; the process has the only candidate in each.
     pub elections: usize,
     /// The lease of each.
     pub lease: Duration,
     /// The length of the trouble.
     pub lasts: Duration,
-    /// The share of a processor that the process gets meanwhile, in percent.
+    /// The share of a processor that the process gets during the trouble, in percent.
     pub share: u32,
-    /// The store takes this many times as long meanwhile.
+    /// How many times as long the store takes during the trouble.
     pub slower: u32,
 }
 
@@ -59,7 +58,7 @@ pub struct Course {
     pub fewest: usize,
     /// The elections that it led when the trouble was over.
     pub led_at_end: usize,
-    /// The time from then until it led all.
+    /// The time from the end of the trouble until it led all.
     pub back_after: Duration,
     /// Terms that ended during the trouble.
     pub lost: usize,
@@ -117,14 +116,14 @@ trait Store: Sized {
     fn new(elections: usize) -> Self;
     fn properties() -> <Self::Rule as Rule>::Store;
     fn info(world: &World<Self>, asked_at: Instant) -> StoreInfo;
-    /// A campaign's request leaves the process, unless the process can answer it.
+    /// Sends a campaign's request, unless the process itself can answer it.
     fn sends(world: &mut World<Self>, id: CampaignId, request: &<Self::Rule as Rule>::Request) -> bool;
     /// The request arrives, sent at that time.
     fn serve(world: &mut World<Self>, id: CampaignId, request: <Self::Rule as Rule>::Request, sent: Instant);
     fn expire(world: &mut World<Self>, expiry: Self::Expiry);
-    /// A new watch shows everything there is.
+    /// A new watch shows every existing record.
     fn show_all(world: &mut World<Self>, number: u64);
-    /// What an input proves about the leases that a term may lead on.
+    /// Notes what an input proves about the leases on which a term may lead.
     fn learn(&mut self, input: &Input<Self>);
     /// Whether the lease of this candidate is proven.
     fn is_proven(&self, campaign: &Candidacy<Self::Rule>, id: CampaignId, now: Instant) -> bool;
@@ -159,12 +158,12 @@ struct World<S: Store> {
     session: Session<S::Rule>,
     /// Answers that arrived and are not yet handled.
     inbox: VecDeque<Input<S>>,
-    /// What the watch showed and is not yet handled.
+    /// Watch events that are not yet handled.
     shown: VecDeque<Input<S>>,
     /// The process is busy until then.
     busy_until: Instant,
     wakes: Option<Instant>,
-    /// It handles a timer next, if one is due: after each input, as the driver does.
+    /// Whether it handles a timer next, if one is due: after each input, as the driver does.
     ticks: bool,
     /// The share of a processor that it gets, in percent.
     share: u32,
@@ -174,7 +173,7 @@ struct World<S: Store> {
     /// The deadline of each election's term.
     deadlines: Vec<Option<Instant>>,
     connection: u64,
-    /// The store's latest message is under way until then, so that none overtakes another.
+    /// The store's latest message is in flight until then, so that none overtakes another.
     receives: Instant,
     watch: Option<u64>,
     lost: usize,
@@ -248,7 +247,7 @@ impl<S: Store> World<S> {
         fewest
     }
 
-    /// Does what comes next, unless that is after `end`. Returns whether there was anything.
+    /// Handles the next event, unless it is after `end`. Returns whether there was one.
     fn step(&mut self, end: Instant) -> bool {
         let Some((at, event)) = self.queue.take() else { return false };
         if at > end {
@@ -258,7 +257,7 @@ impl<S: Store> World<S> {
         self.now = at;
         match event {
             Event::Run => self.work(),
-            // What was under way on a former connection is lost.
+            // Messages in flight on a former connection are lost.
             Event::Arrive { connection, .. } | Event::Deliver { connection, .. }
                 if connection != self.connection => {}
             Event::Arrive { request, sent, .. } => self.serve(request, sent),
@@ -350,7 +349,7 @@ impl<S: Store> World<S> {
         }
     }
 
-    /// Everything under way is lost, and a new watch shows every record.
+    /// Everything in flight is lost, and a new watch shows every record.
     fn reconnect(&mut self) {
         self.reconnects += 1;
         self.connection += 1;
@@ -360,7 +359,7 @@ impl<S: Store> World<S> {
         self.deliver(session::Input::Reconnected);
     }
 
-    /// A request leaves when the process has made it, after earlier ones.
+    /// A request is sent when the process has made it, after earlier ones.
     fn send(&mut self, place: u32, request: Request<S>) {
         self.requests += 1;
         let made = self.now + WORK * place * 100 / self.share;

@@ -17,7 +17,7 @@ use crate::etcd::{Author, Content, Lease};
 
 /// The raft term: that of the store's first leader.
 const TERM: u64 = 2;
-/// The longest time by which leases are removed late.
+/// How late leases are removed at most.
 const LATE: Duration = Duration::from_millis(500);
 
 /// The keys of each election; all share their revisions and the companions' lease.
@@ -173,7 +173,7 @@ impl Store for Queues {
         }
     }
 
-    /// By a read that showed both keys, and the keep-alives answered before it.
+    /// Proven by a read that showed both keys, and the keep-alives answered before it.
     fn is_proven(&self, campaign: &Campaign, id: CampaignId, now: Instant) -> bool {
         now < (self.proven[id as usize] + campaign.lease_time()).before(campaign.margin())
     }
@@ -192,7 +192,7 @@ impl World<Queues> {
         }
     }
 
-    /// Another lease for companions, in all elections.
+    /// Replaces the companions' lease in all elections.
     fn share(&mut self, ttl: Duration) -> LeaseId {
         let lease = LeaseId::of_companions(TERM, self.store.next_companions);
         (self.store.companions, self.store.next_companions) = (Some(lease), self.store.next_companions + 1);

@@ -13,8 +13,8 @@ const PLAIN: Overload = Overload {
 /// The records of terms that end at once block their successors for a lease.
 const BACK: Duration = Duration::from_secs(8);
 
-/// The troubles in which not all can be renewed in time. A queue's round is half as much work again as a key's renewal,
-/// and twice as many requests.
+/// Cases in which not all elections can be renewed in time. A queue's round is half as much work again as a key's
+/// renewal, and twice as many requests.
 fn too_little(on: Kind) -> [Overload; 3] {
     let (shares, slower) = match on {
         Kind::Etcd => ([10, 8], 400),
@@ -123,7 +123,7 @@ fn what_was_lost_in_queues_for_want_of_time_is_led_again_soon_after_and_nothing_
     recovers(Kind::Etcd);
 }
 
-/// With so little time, the two requests of each round are apart, with other work between them.
+/// With so little processor time, other work comes between the two requests of each round.
 #[test]
 fn with_almost_no_time_for_rounds_half_of_those_that_there_is_time_for_stay_led_and_all_are_led_again_soon_after()
  {

@@ -26,7 +26,7 @@ struct Cell {
 struct Counter<const WAITS: bool> {
     /// The newest cell seen, and when it was first seen.
     seen: Option<(Cell, Instant)>,
-    /// The number of the newest request, and when it was sent.
+    /// The number of the newest request, and its send time.
     asked: (u64, Instant),
     deadline: Option<Instant>,
 }

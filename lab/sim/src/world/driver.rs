@@ -94,7 +94,7 @@ where
 
     /// Hands a message to a process.
     pub(crate) fn deliver(&mut self, node: usize, incoming: S::Incoming) {
-        // Messages from the stop come first, even if the process is already due to continue.
+        // Messages that arrived during the stop come first, even if the process is already due to continue.
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].backlog.is_empty() {
             return self.nodes[node].backlog.push_back(incoming);
         }
@@ -111,7 +111,7 @@ where
         }
     }
 
-    /// Lets a stopped process continue: the messages and timers that came meanwhile are there at once.
+    /// Lets a stopped process continue: the messages and timers of the meantime arrive at once.
     pub(crate) fn resume(&mut self, node: usize) {
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].alive {
             return;

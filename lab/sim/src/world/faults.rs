@@ -145,7 +145,7 @@ where
         self.queue.put(until, Event::Resume(node));
     }
 
-    /// Sets a clock's rate, for good or for a while.
+    /// Sets a clock's rate, permanently or for a while.
     fn set_rate(&mut self, node: usize, rate: i64, lasting: bool) {
         let place = &mut self.nodes[node];
         if lasting {
@@ -170,7 +170,7 @@ where
         }
     }
 
-    /// Whether a fault that affects one candidate affects that of the second election.
+    /// Whether a fault that affects one candidate affects the candidate in the second election.
     pub(crate) fn is_of_second(&self, roll: u64) -> bool {
         self.second.is_some() && roll.is_multiple_of(3)
     }

@@ -47,7 +47,7 @@ pub(crate) type InputOf<S> = Input<<<S as Store>::Rule as Rule>::Answer, <<S as 
 pub(crate) type OutputOf<S> =
     Output<<<S as Store>::Rule as Rule>::Request, <<S as Store>::Rule as Rule>::Timer>;
 
-/// What happens to a campaign, and what it wants done.
+/// The inputs and outputs of a campaign.
 pub(crate) type Heard<S> =
     candidacy::Input<<RuleOf<S> as Rule>::Answer, <RuleOf<S> as Rule>::Shown, <RuleOf<S> as Rule>::Told>;
 pub(crate) type Said<S> =
@@ -61,7 +61,7 @@ pub(crate) trait Store: Sized {
     type Event: Debug;
     /// A message that arrives in a process: an input of its session, or something that its client turns into one.
     type Incoming: From<InputOf<Self>>;
-    /// What a candidate's process has only on this store.
+    /// The state of a candidate's process that only this store has.
     type Process;
 
     fn new(plan: &Plan) -> Self;
@@ -70,7 +70,7 @@ pub(crate) trait Store: Sized {
     fn checkers(plan: &Plan) -> Checkers<Self::Rule> {
         Checkers::of_any_rule(plan)
     }
-    /// What is checked of a second election, if each session has a candidate in one.
+    /// The checks of a second election, if each session has a candidate in one.
     fn of_second(_plan: &Plan) -> Option<Checkers<Self::Rule>> {
         None
     }
@@ -89,7 +89,7 @@ pub(crate) trait Hooks<S: Store> {
     /// A process starts at this index, or the process there ends.
     fn starts(&mut self, _node: usize) {}
     fn ends(&mut self, _node: usize) {}
-    /// A process closes in good order.
+    /// A process closes properly.
     fn closes(&mut self, _node: usize) {}
     /// A stopped process continues: before and after it handles what came meanwhile.
     fn resumes(&mut self, _node: usize) {}
@@ -169,7 +169,7 @@ enum Event<S: Store> {
     Over,
 }
 
-/// A candidate's process: its session, its clock, and what it has on this store.
+/// A candidate's process: its session, its clock, and its state on this store.
 pub(crate) struct Node<S: Store> {
     /// Separate random numbers, so that events of other candidates change little for it.
     pub(crate) dice: Dice,

@@ -146,7 +146,7 @@ impl GoClient {
             }
         }
         terms.extend(open.map(|(from, revision)| (from, gone, revision)));
-        // Its win may have been under way when it was killed.
+        // Its win may not have been printed yet when it was killed.
         terms.retain(|(from, _, _)| *from < gone);
         terms
     }
@@ -166,7 +166,7 @@ fn is_turn(line: &Value) -> bool {
     ["elected", "resigning", "closing", "session lost"].iter().any(|event| line["event"] == *event)
 }
 
-/// A candidate by `etcdctl elect`. Its session has etcd's default lease of 60 s.
+/// A candidate that is `etcdctl elect`. Its session has etcd's default lease of 60 s.
 #[derive(Debug)]
 pub struct Etcdctl {
     program: JsonProgram,

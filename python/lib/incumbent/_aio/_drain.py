@@ -63,7 +63,7 @@ async def _drain(term: Term, handler: DrainHandler, *, ends_term: bool) -> None:
         async with term:
             await handler(term, running().time() + (term.drain_remaining or 0.0))
     except Exception as error:
-        # Where the term has ended, the time limit passed before the handler was done, or before its call.
+        # If the term has ended, the time limit passed before the handler was done, or before it was called.
         if not is_end(error):
             failed(error, handler)
             if ends_term:

@@ -155,7 +155,7 @@ async def answer(operation: _incumbent.Operation[T], timeout: float | None = Non
     try:
         while (taken := operation.take()) is None:
             if until is not None and here.loop.time() >= until:
-                raise TimedOutError(f"nothing came within {timeout} s")
+                raise TimedOutError(f"nothing arrived within {timeout} s")
             future: asyncio.Future[None] = here.loop.create_future()
             if message := here.listen(operation, partial(settle, future)):
                 timer = None if until is None else here.loop.call_at(until, settle, future)

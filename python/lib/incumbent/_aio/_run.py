@@ -57,7 +57,7 @@ async def run(
     import asyncio
 
     loop = running()
-    # Of the campaign, while there is one.
+    # The candidate of the campaign, while there is one.
     natives: list[_incumbent.Candidate] = []
 
     async def campaign() -> T | None:
@@ -102,7 +102,7 @@ async def _lead(
             try:
                 async with term:
                     result = await work(term)
-                    # Before the body is left, which may end a term that drains.
+                    # Done before the body is left, which may end a draining term.
                     is_done = term._is_done(result, told=told)
             except Exception as error:
                 if term._is_failed_by(error):

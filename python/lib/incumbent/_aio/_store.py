@@ -54,7 +54,7 @@ class Opening(Generic[T]):
         return opened
 
     def __del__(self) -> None:
-        # Like a coroutine: the call had no effect.
+        # Warns like a coroutine, because the call had no effect.
         if not self._is_used:
             warnings.warn(f"{self._what} was never awaited", RuntimeWarning, stacklevel=2)
 
@@ -116,7 +116,7 @@ class Store:
         - ``interval``, ``backoff``: how often a candidate polls without an event from the watch, and how long it waits
           after a failure (one length, or one for each failure in a row)
 
-        A length of time is a number of seconds, a timedelta, or a text such as ``"10s"``. If the store does not answer
+        A length of time is a number of seconds, a timedelta, or a string such as ``"10s"``. If the store does not answer
         yet, the candidate is created anyway, and campaigns as soon as the store answers.
 
         Raises :class:`InvalidSettingError` or :class:`InvalidNameError`; when entered also :class:`PermissionDeniedError`,

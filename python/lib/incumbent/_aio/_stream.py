@@ -26,7 +26,8 @@ class Stream(Generic[U]):
         self._feed: _incumbent.Feed[Any] = feed
         self._convert: Callable[[Any], U] = convert
         self._waiting: set[asyncio.Future[None]] = set()
-        # The wakeups with our callback; registered once at a time, however many waits are cancelled.
+        # The wake-ups that have our callback, which is registered only once at a time, however many waits are
+        # cancelled.
         self._listening: Wakeups | None = None
         self._message = 0
 

@@ -32,7 +32,7 @@ class _Scope(_inside.Work):
         self._ended = term.ended()
         self._message = self._post.listen(self._ended, self._end)
         if not self._message:
-            # Deferred: the body has to run before it can be cancelled.
+            # Deferred, because the body has to run before it can be cancelled.
             self._post.loop.call_soon(self._end)
 
     def _end(self) -> None:
@@ -54,7 +54,7 @@ class _Scope(_inside.Work):
         self._post.forget(self._message)
         self._ended.cancel()
         if not self.fired or not self.is_of(task):
-            # The task that entered was cancelled, not the task that leaves.
+            # The task that entered the term was cancelled, not the one that leaves it.
             return False
         if sys.version_info >= (3, 11) and self._task.uncancel() > self._cancelling:
             return False

@@ -216,7 +216,7 @@ class _Leading(Generic[T]):
                 try:
                     with term:
                         result = self.work(term)
-                        # Before the body is left, which may end a term that drains.
+                        # Done before the body is left, which may end a draining term.
                         is_done = term._is_done(result, told=False)
                 except Exception as error:
                     if term._is_failed_by(error):

@@ -64,7 +64,7 @@ class Term(BaseTerm):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # No lock: a fork at that moment would leave it held in the child.
+        # There is no lock, because a fork at that moment would leave it held in the child.
         while bodies := list(self._bodies):
             # Several bodies of a thread may work for a term at once: takes the innermost. If this thread has none,
             # another has entered for it: takes the last.

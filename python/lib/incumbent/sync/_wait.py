@@ -61,7 +61,7 @@ class _Deadline:
         return None if self._at is None else max(0.0, self._at - time.monotonic())
 
     def missed(self) -> TimedOutError:
-        return TimedOutError(f"nothing came within {self._timeout} s")
+        return TimedOutError(f"nothing arrived within {self._timeout} s")
 
 
 def answer(

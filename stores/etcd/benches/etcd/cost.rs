@@ -1,4 +1,4 @@
-//! What leading and waiting cost the server: keep-alives and reads in a lease, and revisions, one for each write.
+//! What leading and waiting cost the server per lease: keep-alives, reads, and revisions (one for each write).
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use incumbent_testkit::figure::Figure;
 
 /// The shortest lease on a server with default settings.
 const LEASE: Duration = Duration::from_secs(6);
-/// The keep-alives that are counted; with three rounds of two in a lease, those of two leases.
+/// The number of keep-alives that are counted: two leases, each with three rounds of two.
 const COUNTED: u64 = 12;
 const WAITING: usize = 5;
 
@@ -42,7 +42,7 @@ async fn count(server: &EtcdServer) -> Rates {
     let past = async |number: u64| loop {
         let now = Counters::read(server);
         if now.keep_alives > number {
-            // The reads that belong to it.
+            // The reads that belong to the same round.
             tokio::time::sleep(LEASE / 20).await;
             return Counters { at: now.at, ..Counters::read(server) };
         }
@@ -82,7 +82,7 @@ pub(crate) async fn measure(server: &EtcdServer, url: &str) -> Vec<Figure> {
     let figure = |name: &str, value, unit, most, counted| Figure::bounded(name, value, unit, most, counted);
     let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![
-        // A third of a lease apart, with two leases in each; a timer is late, never early.
+        // Rounds are a third of a lease apart, with two leases in each; timers are late, never early.
         figure("keep-alives of a leader", alone.keep_alives, "per T", 6.1, alone.counted),
         figure("reads of a leader", alone.transactions, "per T", 3.1, alone.counted),
         figure("revisions while a leader leads", alone.revisions as f64, "in all", 0.0, alone.counted),

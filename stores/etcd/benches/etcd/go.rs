@@ -30,7 +30,7 @@ impl Pair {
         Self { requests, answers, program }
     }
 
-    /// Ends the program, which revokes its leases: keys that ran out later would be revisions during the next measurement.
+    /// Ends the program, which revokes its leases. Keys that expired later would add revisions to the next measurement.
     pub(crate) fn close(mut self) {
         drop(self.requests);
         self.program.wait(GENEROUS);

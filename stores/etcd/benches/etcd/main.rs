@@ -16,7 +16,7 @@ use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::figure::{self, Sample, compared};
 
-/// Hand-overs of each side, in turn, so that both see the same machine.
+/// The number of hand-overs of each side. The sides take turns, so that both see the same machine.
 const ROUNDS: usize = 40;
 /// The rounds of one side before the other has its turn.
 const TURN: usize = 10;

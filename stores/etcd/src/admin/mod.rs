@@ -1,4 +1,4 @@
-//! An operator's actions on the elections under a prefix: preparing it, and writes that no leader is asked about.
+//! An operator's actions on the elections under a prefix: preparing it, and writes without a leader's consent.
 
 pub(crate) mod permissions;
 pub(crate) mod survey;
@@ -26,13 +26,13 @@ use incumbent_store::local::next_incarnation;
 use incumbent_store::{Error, ErrorKind, Result};
 use incumbent_store::{StoreAdmin, request};
 
-/// The time limit of an operator's action: a cluster that has just elected a leader loses requests.
+/// The time limit of an operator's action, long because a cluster that has just elected a leader loses requests.
 const LIMIT: Duration = Duration::from_secs(5);
-/// The tries for a place that disappears or appears between the read and the write.
+/// How often to try again if a place disappears or appears between the read and the write.
 const TRIES: usize = 5;
 /// The lease of a newly written place, as [`StoreAdmin::put`] promises.
 const LEASE: Duration = Duration::from_secs(30);
-/// The lease of a request to candidates, who watch for it and act at once.
+/// The lease of a request to candidates, which watch for it and act at once.
 const REQUEST_LEASE: Duration = Duration::from_secs(60);
 
 /// The findings and actions of [`init`].
@@ -48,9 +48,9 @@ pub struct InitReport {
 
 /// Writes the birth record of the elections under a prefix, or reads the existing one.
 ///
-/// Without it, the first candidate writes one and then waits for a lease; if the record is older than that, no
-/// candidate waits. `never_used` states that no election ever ran under that prefix, so that the first leader need not
-/// wait at all in a cluster that has its own first leader. Not for automation: if a script writes the record again
+/// Without it, the first candidate writes one and then waits for a lease; if the record is already older than a lease,
+/// no candidate waits. `never_used` states that no election ever ran under that prefix, so that the first leader need
+/// not wait at all in a cluster that has its own first leader. Not for automation: if a script writes the record again
 /// under a leader, there can be two leaders.
 ///
 /// # Errors
@@ -69,7 +69,7 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
     let failed = |status: Status| error_of(connection.member(), settings, &status);
     let used = |what: String| Err(Error::named(ErrorKind::UnsafeStore, refusals::not_new(&what, prefix)));
     if never_used {
-        // Without a prefix, keys that are not ours may belong to any software.
+        // Without a prefix, foreign keys may belong to any software.
         let (key, range_end) = if prefix.is_empty() { keys.ours() } else { keys.all() };
         let look = RangeRequest { key, range_end, limit: 1, ..Default::default() };
         let found: RangeResponse = connection.call(method::RANGE, look).await.map_err(failed)?;
@@ -77,7 +77,7 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
             return used(format!("the key {:?} exists", String::from_utf8_lossy(&kv.key)));
         }
     }
-    // If that cannot be checked, candidates report it; here a log line does.
+    // If that cannot be checked, candidates report it; here it is logged.
     if let Err(Fault { kind, detail }) = prefixes::check(connection, &keys).await {
         let kind = match kind {
             FaultKind::Broken => ErrorKind::UnsafeStore,
@@ -99,8 +99,9 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
     let present = ranges(&answer).flat_map(|range| &range.kvs).next();
     let Some((incarnation, was_never_used)) = present.and_then(keys::birth_of) else {
         let key = String::from_utf8_lossy(&keys.birth()).into_owned();
-        let message =
-            format!("the key {key:?} of etcd holds no birth record of incumbent; choose another prefix");
+        let message = format!(
+            "the key {key:?} in etcd holds a value that is not incumbent's birth record; choose another prefix"
+        );
         return Err(Error::new(ErrorKind::Broken, message));
     };
     if never_used && !was_never_used {
@@ -117,7 +118,7 @@ pub(crate) struct EtcdAdmin {
 
 #[async_trait]
 impl StoreAdmin for EtcdAdmin {
-    /// Overwrites the place that leads the election, which keeps its lease: without a lease, it would outlive a crashed
+    /// Overwrites the leading place of the election, and keeps its lease: without a lease, it would outlive a crashed
     /// leader and block every candidate.
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
         in_time(async {
@@ -140,8 +141,8 @@ impl StoreAdmin for EtcdAdmin {
         .await
     }
 
-    /// Deletes the place that leads the election, but not its companion, which holds the next candidate back until the
-    /// leader has reported its loss, or its connection's lease is over.
+    /// Deletes the leading place of the election, but not its companion, which holds the next candidate back until the
+    /// leader has reported its loss or its connection's lease has run out.
     async fn delete(&self, key: &str) -> Result<Revision, Fault> {
         in_time(async {
             for _ in 0..TRIES {
@@ -177,7 +178,7 @@ impl StoreAdmin for EtcdAdmin {
     async fn lease_left(&self, key: &str) -> Result<Option<Duration>, Fault> {
         in_time(async {
             let (Some(place), _) = self.first_place(key).await? else { return Ok(None) };
-            // Of keys alone a server may say no lease.
+            // Without the values, a server may leave out the keys' leases.
             let read = RangeRequest { key: place.key, ..Default::default() };
             let read = self.connection.call::<_, RangeResponse>(method::RANGE, read).await;
             let read = read.map_err(|status| fault(Attempted::Read, &status))?;
@@ -187,7 +188,7 @@ impl StoreAdmin for EtcdAdmin {
             let ask = TimeToLiveRequest { id: lease, keys: false };
             let left = self.connection.call::<_, TimeToLiveResponse>(method::TIME_TO_LIVE, ask).await;
             let left = left.map_err(|status| fault(Attempted::Read, &status))?.ttl;
-            // Below zero for a lease that is gone.
+            // The time is negative for a lease that is gone.
             Ok(u64::try_from(left).ok().map(Duration::from_secs))
         })
         .await
@@ -234,7 +235,7 @@ impl EtcdAdmin {
         Ok((found.kvs, keys::revision(found.header.unwrap_or_default().revision)))
     }
 
-    /// Writes if that very key still exists, and returns the revision; `None` if it does not.
+    /// Writes if exactly that key still exists, and returns the revision; `None` if it does not.
     async fn write(
         &self,
         attempted: Attempted,
@@ -312,7 +313,7 @@ mod tests {
         assert_eq!((made.created, made.never_used), (true, false));
         let again = init(&settings, false).await.unwrap();
         assert_eq!(again, InitReport { created: false, ..made });
-        // A statement that comes too late.
+        // This statement comes too late.
         let refused = init(&settings, true).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::UnsafeStore);
         assert_eq!(value(&server, "prod/.incumbent").trim(), made.incarnation.0.to_string());
@@ -339,8 +340,7 @@ mod tests {
         server.ctl(&["put", "prod/.incumbent", "something"]);
         let broken = init(&settings(&server, "prod/"), false).await.unwrap_err();
         assert_eq!(broken.kind(), ErrorKind::Broken);
-        let says =
-            "the key \"prod/.incumbent\" of etcd holds no birth record of incumbent; choose another prefix";
+        let says = "the key \"prod/.incumbent\" in etcd holds a value that is not incumbent's birth record; choose another prefix";
         assert_eq!(broken.message(), says);
     }
 
@@ -353,7 +353,7 @@ mod tests {
         let (first, _) = operator.first_place("jobs").await.unwrap();
         let first = keys::revision(first.unwrap().create_revision);
         assert!(operator.delete_at("jobs", first).await.unwrap().is_some());
-        // The next one leads by then.
+        // By then the next candidate leads.
         assert_eq!(operator.delete_at("jobs", first).await.unwrap(), None);
         assert_eq!(server.ctl(&["get", "jobs/", "--prefix", "--keys-only"]), "jobs/b\n\n");
     }
@@ -394,7 +394,7 @@ mod tests {
             let server = EtcdServer::start(Options::new().version(version));
             let granted = server.ctl(&["lease", "grant", "600"]);
             let lease = granted.split_whitespace().nth(1).unwrap();
-            // A place is named without leading zeros, which etcdctl prints.
+            // A place's name has no leading zeros, although etcdctl prints them.
             let place = format!("app/{}", lease.trim_start_matches('0'));
             server.ctl(&["put", &place, "gopher", &format!("--lease={lease}")]);
             let refused = init(&settings(&server, "app"), false).await.unwrap_err();

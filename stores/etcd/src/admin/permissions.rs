@@ -10,7 +10,7 @@ use incumbent_store::{Error, ErrorKind, Result};
 pub struct Permission {
     /// Whether the keys may be written as well as read.
     pub writes: bool,
-    /// The common beginning of all keys of the range.
+    /// The common prefix of all keys of the range.
     pub prefix: String,
     /// The end of the range, exclusive as in etcd's API; `None` for the end of all keys.
     pub range_end: Option<String>,
@@ -28,9 +28,9 @@ impl Permission {
 
 /// The permissions that a user of that role needs for the elections under the prefix of `settings`.
 ///
-/// With a prefix they cover all its keys, whatever the elections, which may be left out. Without a prefix they cover
-/// the keys of these elections and incumbent's own keys for them. An observer without a prefix and without elections
-/// reads every key.
+/// With a prefix they cover all its keys, so the elections may be left out. Without a prefix they cover the keys of
+/// these elections and incumbent's own keys for them. An observer without a prefix and without elections reads every
+/// key.
 ///
 /// etcd's roles have ranges of keys but no owners, so candidates that may write under a prefix may also write each
 /// other's keys.

@@ -53,7 +53,7 @@ pub struct Survey {
 pub struct Member {
     /// Its host and port.
     pub address: String,
-    /// The state that it reports, or the reason why there is none.
+    /// The state that it reports, or why there is none.
     pub state: Result<MemberState, String>,
 }
 
@@ -65,9 +65,9 @@ pub struct MemberState {
     pub version: String,
     /// It leads the cluster.
     pub leads: bool,
-    /// It does not know the cluster's leader.
+    /// The member does not know the cluster's leader.
     pub is_cut_off: bool,
-    /// It has no vote, and serves no linearised reads.
+    /// The member has no vote, and serves no linearised reads.
     pub is_learner: bool,
     /// The size of its store in bytes.
     pub bytes: u64,
@@ -136,7 +136,7 @@ async fn examine_by_any<'a>(
     for ((host, connection), state) in hosts.iter().zip(states) {
         errors.push(match (state, state.as_ref().ok().and_then(unusable)) {
             (Err(status), _) => error_of(host, settings, status),
-            // A learner says nothing of the cluster and of what is stored, and a member without a leader is silent.
+            // A learner reports nothing about the cluster or its keys, and a member without a leader does not answer.
             (Ok(_), Some(why)) => unavailable(format!("{host} {why}")),
             (Ok(_), None) => match timeout(LIMIT, examine(connection, settings)).await {
                 Ok(Ok(examined)) => return Ok((host.as_str(), examined)),
@@ -146,7 +146,7 @@ async fn examine_by_any<'a>(
         });
     }
     let first = errors.iter().position(|error| error.kind() != ErrorKind::StoreUnavailable);
-    // There is a host at least.
+    // There is at least one host.
     Err(errors.into_iter().nth(first.unwrap_or_default()).unwrap_or_else(|| silent(settings)))
 }
 
@@ -166,7 +166,7 @@ async fn status(connection: &Connection) -> std::result::Result<StatusResponse, 
 }
 
 fn state_of(status: &StatusResponse) -> MemberState {
-    // Such as `memberID:1234 alarm:NOSPACE `, and `etcdserver: no leader`.
+    // For example `memberID:1234 alarm:NOSPACE ` and `etcdserver: no leader`.
     let alarms = status.errors.iter().filter_map(|error| error.split("alarm:").nth(1));
     MemberState {
         version: status.version.clone(),

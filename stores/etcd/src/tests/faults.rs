@@ -11,7 +11,7 @@ use super::*;
 async fn a_member_that_is_left_fails_what_waits_for_it_and_the_next_one_serves() {
     let cluster = EtcdCluster::start(3);
     let leader = cluster.leader();
-    // A follower is paused, so that the cluster keeps its leader and its term.
+    // Pauses a follower, so that the cluster keeps its leader and its term.
     let first = (leader + 1) % 3;
     let members = [cluster[first].address(), cluster[leader].address()].join(",");
     let store = open(&settings(&members)).await;
@@ -127,7 +127,7 @@ async fn a_full_store_is_reported_and_still_lets_leaders_go_on_and_leave() {
     let mut number = 0xf0;
     let refused = loop {
         number += 1;
-        // Whichever comes first once the store is full.
+        // Either may come first once the store is full.
         if let Err(failure) = store.grant(LeaseId(number), TTL).await {
             break failure;
         }
@@ -147,7 +147,7 @@ async fn a_full_store_is_reported_and_still_lets_leaders_go_on_and_leave() {
     assert_eq!(kept[0].result.as_ref().unwrap().ttl, TTL);
     leave(&store, "jobs", own).await;
     store.revoke(own.lease).await.unwrap();
-    // A full store can be opened.
+    // A full store can still be opened.
     open(&settings(&server.address())).await;
 }
 
@@ -193,7 +193,7 @@ async fn a_read_that_is_not_permitted_fails_alone() {
         server.ctl(command);
     }
     let store = open(&settings(&server.address()).user_and_password("ada", "pw")).await;
-    // The first is under way while the later ones queue up, and are sent together.
+    // While the first is in flight, the later ones queue up, and are then sent together.
     let reads = ["jobs", "jobs", "mail", "jobs"].map(|election| store.read(election, None, true));
     let answers = futures_util::future::join_all(reads).await;
     let denied = answers.iter().map(|answer| match answer {

@@ -64,7 +64,7 @@ fn applied(outcome: Outcome) -> Revision {
     }
 }
 
-/// The next event, which must come soon.
+/// The next event, which must arrive soon.
 async fn next(watch: &mut BoxStream<'static, Watched<Change>>) -> Option<Watched<Change>> {
     tokio::time::timeout(GENEROUS, watch.next()).await.expect("an event of the watch")
 }

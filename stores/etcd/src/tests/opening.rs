@@ -1,4 +1,4 @@
-//! Connecting: what is refused at once, and with which message.
+//! Connecting: refusals that come at once, and their messages.
 
 use std::process::Command;
 

@@ -61,7 +61,7 @@ async fn the_number_of_a_lease_for_companions_says_in_which_raft_term_it_was_gra
         let term = store.read("jobs", None, false).await.unwrap().raft_term;
         assert_eq!((term, first.raft_term()), (2, term), "the first leader's term");
 
-        // A restarted server leads a later term.
+        // A restarted server leads a later raft term.
         server.restart();
         let read = || async { store.read("jobs", None, false).await.ok() };
         let after = wait::until_some_async("an answer", GENEROUS, read).await;
@@ -120,7 +120,8 @@ async fn a_release_is_one_change_and_a_foreign_candidates_another() {
                 rewritten_companions: Vec::new(),
             };
             let (election, mut seen) = removal(&mut watch).await;
-            // The two watches' parts come apart where the machine is busy for longer than the client waits for both.
+            // The parts of the two watches are reported separately if the machine is busy for longer than the client
+            // waits for both.
             while seen.removed_places.is_empty() || seen.removed_companions.is_empty() {
                 let (_, part) = removal(&mut watch).await;
                 assert_eq!(part.revision, seen.revision);
@@ -289,7 +290,7 @@ async fn the_shared_lease_is_another_once_it_is_gone() {
 async fn reads_that_are_due_together_are_each_answered_with_their_own_election() {
     let server = EtcdServer::start(Options::new());
     let store = open(&settings(&server.address())).await;
-    // More than fit into one transaction, of five operations each.
+    // More reads than fit into one transaction, with five operations each.
     let elections: Vec<_> = (0..60).map(|number| format!("e{number}")).collect();
     let mut owns = Vec::new();
     for (number, election) in elections.iter().enumerate() {

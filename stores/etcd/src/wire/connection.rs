@@ -1,8 +1,7 @@
 //! A connection to one member of an etcd cluster at a time.
 //!
-//! A client that balanced its calls over several members would compare answers of different members, and would notice
-//! late that one of them is gone. So every call goes to one member, and [`renew`](Connection::renew) switches to the
-//! next.
+//! A client that balanced its calls over several members would have to compare their answers, and would notice late
+//! that one of them is gone. So every call goes to one member, and [`renew`](Connection::renew) switches to the next.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -63,11 +62,11 @@ pub(crate) struct Connection {
 struct Current {
     /// Grows with each change of the member.
     number: u64,
-    /// Its place in the settings' list.
+    /// Its position in the settings' list.
     member: usize,
     channel: Channel,
     token: Token,
-    /// Cancelled when the member is left.
+    /// Cancelled when the client leaves the member.
     left: CancellationToken,
 }
 
@@ -81,14 +80,14 @@ enum Token {
     Given(MetadataValue<Ascii>),
 }
 
-/// The answers of a stream, until they end or the member is left.
+/// The answers of a stream, until they end or the client leaves the member.
 pub(crate) struct Answers<A> {
     stream: Streaming<A>,
     left: CancellationToken,
 }
 
 impl<A> Answers<A> {
-    /// The next answer; an error if the stream ended, however it did. Cancel-safe.
+    /// The next answer; an error if the stream has ended for any reason. Cancel-safe.
     pub(crate) async fn next(&mut self) -> std::result::Result<A, Status> {
         tokio::select! {
             biased;
@@ -152,15 +151,15 @@ impl Connection {
         };
     }
 
-    /// Leaves the member for good: everything that waits for it, and every later call, ends with `Unavailable`.
+    /// Leaves the member permanently: everything that waits for it, and every later call, fails with `Unavailable`.
     pub(crate) fn leave(&self) {
         self.current().left.cancel();
     }
 
-    /// Sends a request, and waits for its answer until the member is left.
+    /// Sends a request, and waits for its answer until the client leaves the member.
     ///
-    /// A token that has expired is renewed once, and the request repeated: etcd refuses such a request before it does
-    /// anything.
+    /// If the token has expired, gets a new one and repeats the request, once: etcd refuses such a request before it
+    /// does anything.
     pub(crate) async fn call<Q, A>(&self, method: &'static str, request: Q) -> std::result::Result<A, Status>
     where
         Q: prost::Message + Clone + 'static,
@@ -193,7 +192,7 @@ impl Connection {
     }
 
     /// Opens a stream, which a member ends if it has no leader. A server confirms the stream only with its first
-    /// answer, so a request must be waiting already.
+    /// answer, so there must already be a request to answer.
     async fn stream<Q, A>(
         &self,
         method: &'static str,
@@ -266,7 +265,7 @@ impl Connection {
         Ok(Current { token, ..current })
     }
 
-    /// Forgets the token that this call was sent with, unless it has been replaced already.
+    /// Forgets the token with which this call was sent, unless it was already replaced.
     fn forget(&self, used: &Current) {
         let mut current = self.current();
         if current.number == used.number && current.token == used.token {
@@ -317,17 +316,17 @@ where
 }
 
 fn left() -> Status {
-    Status::unavailable("the member was left for another")
+    Status::unavailable("the client switched to another member")
 }
 
-/// Waits until the member is ready; an error means that nothing was sent.
+/// Waits until the member is ready. An error means that nothing was sent.
 async fn ready(current: &Current) -> std::result::Result<Grpc<Channel>, Status> {
     let mut grpc = Grpc::new(current.channel.clone()).max_decoding_message_size(LARGEST_ANSWER);
     grpc.ready().await.map_err(|error| without_transport(Status::from_error(error.into())))?;
     Ok(grpc)
 }
 
-/// Makes a broken connection `Unavailable`, like the answer of a member that is stopping; tonic reports `Unknown`.
+/// Turns a broken connection into `Unavailable`, like the answer of a member that is stopping; tonic reports `Unknown`.
 fn without_transport(status: Status) -> Status {
     match std::error::Error::source(&status).is_some_and(|cause| cause.is::<tonic::transport::Error>()) {
         true => Status::unavailable(chain(&status)),

@@ -138,7 +138,7 @@ pub(crate) enum OperationKind {
     Put(PutRequest),
     #[prost(message, tag = "3")]
     Delete(DeleteRequest),
-    /// Its comparisons are evaluated before any operation of the outer transaction is applied.
+    /// The inner transaction's comparisons are evaluated before any operation of the outer transaction is applied.
     #[prost(message, tag = "4")]
     Txn(TxnRequest),
 }
@@ -287,7 +287,7 @@ pub(crate) struct TimeToLiveRequest {
 pub(crate) struct TimeToLiveResponse {
     #[prost(message, optional, tag = "1")]
     pub header: Option<Header>,
-    /// Seconds; below zero for a lease that is gone.
+    /// Seconds; negative for a lease that is gone.
     #[prost(int64, tag = "3")]
     pub ttl: i64,
     #[prost(bytes = "vec", repeated, tag = "5")]
@@ -318,7 +318,7 @@ pub(crate) struct WatchCreate {
     pub start_revision: i64,
     #[prost(int64, tag = "7")]
     pub watch_id: i64,
-    /// Split an answer that is larger than a message may be.
+    /// Allow an answer larger than a message to be split.
     #[prost(bool, tag = "8")]
     pub fragment: bool,
 }
@@ -348,7 +348,7 @@ pub(crate) struct WatchResponse {
     pub created: bool,
     #[prost(bool, tag = "4")]
     pub canceled: bool,
-    /// The oldest revision that can be watched from, if compaction ended the watch; otherwise 0.
+    /// The oldest revision from which a watch can begin, if compaction ended this one; otherwise 0.
     #[prost(int64, tag = "5")]
     pub compact_revision: i64,
     #[prost(string, tag = "6")]
@@ -403,7 +403,7 @@ pub(crate) struct MemberListRequest {}
 
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct MemberListResponse {
-    /// `etcd grpc-proxy` invents an answer, without a header.
+    /// `etcd grpc-proxy` makes up an answer, without a header.
     #[prost(message, optional, tag = "1")]
     pub header: Option<Header>,
     #[prost(message, repeated, tag = "2")]

@@ -25,7 +25,7 @@ fn make_space(server: &EtcdServer) {
 #[tokio::test]
 async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_and_leads_once_there_is_space()
 {
-    // The shortest lease is 1 s, and a candidate's is 3 s.
+    // The server's shortest lease is 1 s, so a candidate's is 3 s.
     let timing = ["--heartbeat-interval=100", "--election-timeout=500"];
     let full = timing.into_iter().chain(["--quota-backend-bytes=600000"]);
     for version in EtcdVersion::tested() {

@@ -50,7 +50,7 @@ async fn a_request_that_stood_before_the_watch_is_honoured() {
     server.restart();
     soon(HandOver { leader, to: "ben".into() }.ask(&*admin, JOBS)).await.unwrap();
     let reason = lost(&mut events).await;
-    // If the machine takes a lease for that, the term is right to end.
+    // If the machine takes a whole lease for that, the term ends rightly.
     assert!(matches!(reason, Reason::HandedOver | Reason::Expired), "{reason:?}");
     drop(soon(ben.next_term()).await.unwrap());
 }
@@ -112,7 +112,7 @@ async fn a_request_that_cannot_be_met_leaves_the_leader_in_place() {
     let asked = HandOver { leader, to: "ben".into() };
     let revision = soon(asked.ask(&*admin, JOBS)).await.unwrap();
     assert!(revision.0 > 0);
-    // A later command shows that the request was answered: it finds the leader in its term.
+    // A later command shows that the request was considered: the leader is still in its term.
     assert!(soon(ada.hand_over("ben")).await.unwrap_err().message().contains("gopher"));
     assert!(ada.is_leader() && !ben.is_leader());
     assert_eq!(ada.term().unwrap().token(), token);

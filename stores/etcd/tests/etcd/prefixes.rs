@@ -9,7 +9,7 @@ use incumbent_testkit::etcd::EtcdServer;
 
 use crate::support::{keys, options, server, servers, soon, until, url};
 
-/// Nothing here needs a longer lease, and an old server costs two leases.
+/// No test here needs a longer lease, and an old server costs two leases.
 fn short(name: &str) -> CampaignOptions {
     options(name).lease(Duration::from_secs(6))
 }
@@ -29,7 +29,7 @@ async fn team(server: &EtcdServer, user: &str) -> Store {
     soon(Store::open(&format!("{}/app", url(server).replace("://", &format!("://{user}"))))).await.unwrap()
 }
 
-/// The same, on which no election ever ran.
+/// The same store, on which no election ever ran.
 async fn new_team(server: &EtcdServer) -> Store {
     let settings = EtcdSettings::from_url(&format!("{}/app", url(server))).unwrap();
     soon(init(&settings, true)).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_candidate_that_is_inside_already_says_which_prefix_blocks_it() {
     let others = others(&server).await;
     let ben = leader(&others, "app", "ben").await;
     let mut events = ben.events();
-    // A prefix further inside, which came later.
+    // A prefix further inside, which was created later.
     server.ctl(&["put", "app/deep/.incumbent", "42"]);
     soon(ben.resign()).await.unwrap();
     let (kind, text) = warned(&mut events, "app/deep/").await;

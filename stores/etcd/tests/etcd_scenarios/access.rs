@@ -35,8 +35,8 @@ async fn guarded(options: Options) -> (EtcdServer, String) {
     (server, of_app)
 }
 
-/// Tokens of three seconds: each round, a third of the lease after the last, needs a new one. On a busy machine a shorter one
-/// runs out between the login and the request.
+/// Tokens last three seconds, so each round, a third of the lease after the last, needs a new one. On a busy machine a
+/// shorter one runs out between the login and the request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_goes_on_when_its_tokens_run_out() {
     let folder = TempDir::new().unwrap();
@@ -54,7 +54,7 @@ async fn a_leader_goes_on_when_its_tokens_run_out() {
             b.observes("a").await;
             let probe = Probe::of(&[&a, &b]);
 
-            // By then two rounds were sent.
+            // By then two rounds have been sent.
             a.renewed_after(first.started + LONG / 3, LONG).await;
             assert_eq!(a.losses(), [], "{version}");
             let released = now();
@@ -102,8 +102,9 @@ async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_agai
     probe.verdict();
 }
 
-/// An operator withdraws the role from one user. Its candidate is next to lead, but cannot read that; on 3.4 its
-/// keep-alives are still answered. It leaves the queue, and the candidate behind it leads within three leases.
+/// An operator withdraws the role from one user. Its candidate is next to lead, but cannot read the queue to find out;
+/// on 3.4 its keep-alives are still answered. It leaves the queue, and the candidate behind it leads within three
+/// leases.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_loses_its_role_holds_no_one_else_back() {
     on_each_version(|version| async move {

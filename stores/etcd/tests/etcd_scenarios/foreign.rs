@@ -1,4 +1,4 @@
-//! The terms of both sides on one time line: ours by their answers, Go's by their own reports.
+//! The terms of both sides on one time line: our candidates' by their answers, Go's by their reports.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ pub(crate) async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor
     (a, b, probe)
 }
 
-/// Each member in turn, including the cluster's leader, is killed and started again when the other two serve: the term
+/// Each member in turn, including the cluster's leader, is killed, and started again once the other two serve: the term
 /// continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_restart_of_each_member() {
@@ -87,7 +87,7 @@ async fn without_a_majority_the_leader_leads_until_its_deadline() {
     let lost = a.lost(1).await;
     assert_eq!(lost.reason, Reason::Expired);
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
-    // Neither serves before the other does.
+    // Neither serves requests before the other is back.
     cluster.restart(&[0, 1]);
     next_leader(&[&a, &b], first.token).await;
     probe.verdict();
@@ -120,7 +120,7 @@ async fn under_faults_of_members_one_leads_at_a_time_and_one_leads_again() {
 
         cluster[next].pause();
         cluster[(next + 1) % 3].pause();
-        // By now the survivor leads no cluster.
+        // By now the surviving member has no cluster to lead.
         std::thread::sleep(BUSY);
         cluster[next].resume();
         cluster[(next + 1) % 3].resume();

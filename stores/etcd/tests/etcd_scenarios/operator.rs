@@ -17,7 +17,7 @@ async fn two(bench: &Bench) -> (Actor, Actor, Won, Probe) {
     (a, b, first, probe)
 }
 
-/// An operator revokes the lease that the leader's place shows: the same.
+/// An operator revokes the lease that the leader's place shows, with the same result.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_revocation_of_its_lease_the_leader_is_followed_once_it_has_reported_its_loss() {
     let bench = Bench::start(LONG).await;

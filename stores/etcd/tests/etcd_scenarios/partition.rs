@@ -74,7 +74,7 @@ async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     let lost = a.lost(1).await;
     assert_eq!(lost.reason, Reason::Expired);
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
-    // No round that began after the cut has proved the lease.
+    // No round that began after the cut proved the lease.
     let possible = (cut + STEADY).before(margin(STEADY));
     assert!(last <= possible, "extended by {:?} after the cut", last.since(possible));
 

@@ -31,7 +31,8 @@ async fn a_member_that_may_revoke_live_leases_when_it_continues_makes_no_second_
     let proxy = Proxy::to(&steady.address());
     let a = join(&url(&proxy.address()), "a", SHORT).await;
     let mut token = a.won(1).await.token;
-    // Their leases are not over when the member continues, so they keep their places, and follow at once if they may.
+    // Their leases have not run out when the member continues, so they keep their places, and follow at once if
+    // allowed.
     let longer = SHORT * 3 / 2;
     let b = join(&url(&cluster[1].address()), "b", longer).await;
     b.observes("a").await;

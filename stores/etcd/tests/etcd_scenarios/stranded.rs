@@ -63,7 +63,7 @@ impl Guarded {
         self.server.ctl(&[&user[..], &taking].concat());
     }
 
-    /// Waits until `leader` has led for three more leases, and the other election has kept its term.
+    /// Waits until `leader` has led for three more leases while the other election kept its term.
     async fn goes_on(&self, leader: &Actor, other: &Actor) {
         leader.renewed_after(now() + 3 * STEADY, STEADY).await;
         assert_eq!(leader.losses(), [], "{}", self.version);

@@ -15,7 +15,7 @@ use crate::{HEARTBEAT, SESSION, SETTLED};
 /// How long an assignment may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// One owns the partition, and one waits.
+/// Two consumers: one owns the partition, and one waits.
 pub(crate) struct Pair {
     servers: String,
     topic: String,
@@ -85,7 +85,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Release);
         if let Some(polling) = self.polling.take() {
-            // A thread that panicked has reported it.
+            // A thread that panicked has already reported it.
             let _ = polling.join();
         }
     }
@@ -104,7 +104,7 @@ impl Pair {
     /// Hands over once: from the close to the other's assignment. Then a new consumer joins.
     pub(crate) fn hand_over(&mut self, phase: Duration) -> Duration {
         std::thread::sleep(phase);
-        // Assignments before the close belong to settling.
+        // Assignments before the close are part of the earlier rebalance.
         while self.waiter.assigned.try_recv().is_ok() {}
         let began = Instant::now();
         self.owner.is_over.store(true, Ordering::Release);

@@ -9,7 +9,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 
 use crate::{LEASE, options, settle};
 
-/// The heartbeats that are counted; with five in a lease, those of two leases.
+/// The number of heartbeats that are counted: two leases, each with five.
 const COUNTED: i64 = 10;
 const WAITING: usize = 5;
 /// The topic of all commits, which has one partition on the test kit's broker.
@@ -28,7 +28,7 @@ fn count(log: &BaseConsumer, topic: &str) -> Rates {
     let past = |number: i64| loop {
         let (heartbeats, at) = (end(topic), Instant::now());
         if heartbeats > number {
-            // The commit that belongs to it.
+            // The commit that belongs to the heartbeat.
             std::thread::sleep(LEASE / 10);
             return (heartbeats, end(COMMITS), at);
         }
@@ -78,8 +78,8 @@ pub(crate) async fn measure(servers: &str, url: &str) -> Vec<Figure> {
     let goneli = counting("goneli.neli");
     store.close().await.expect("closed once");
 
-    // Five in a lease; a timer is late, never early. One more commit may fall between two readings: half of one per
-    // lease.
+    // There are five per lease; timers are late, never early. One more commit may fall between two readings, half of
+    // one per lease.
     let at_most = |name: &str, value, most, counted| Figure::bounded(name, value, "per T", most, counted);
     let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![

@@ -18,7 +18,7 @@ use incumbent_testkit::figure::{self, Figure, Sample, compared};
 use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::tools::KafkaVersion;
 
-/// Hand-overs of each side, in turn, so that both see the same machine.
+/// The number of hand-overs of each side. The sides take turns, so that both see the same machine.
 const ROUNDS: usize = 5;
 /// Leaders that are killed.
 const KILLS: usize = 1;
@@ -27,7 +27,8 @@ const SETTLED: Duration = Duration::from_millis(300);
 /// The lease, and with it both sides' session of three leases, which is the shortest that brokers allow by default.
 const LEASE: Duration = Duration::from_secs(2);
 const SESSION: Duration = Duration::from_secs(6);
-/// The members' heartbeats to the group, on both sides: a member learns of a rebalance by the answer to one.
+/// The interval of the members' heartbeats to the group, on both sides. A member learns of a rebalance from the answer
+/// to one.
 const HEARTBEAT: Duration = Duration::from_millis(600);
 /// The largest ratio of the times of both sides.
 const LIMIT: f64 = 1.5;

@@ -1,4 +1,4 @@
-//! One log, as far as it was read: who leads, and what callers wait for.
+//! One log, as far as it was read: its leader, and the waiting callers.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,16 @@ use incumbent_store::EntryInfo;
 
 /// The lease of other software: goNELI's default heartbeat timeout.
 pub(super) const FOREIGN_LEASE: Duration = Duration::from_secs(5);
-/// An old heartbeat counts as a leader's until its lease and this slack are over by the wall clocks.
+/// An old heartbeat counts as a leader's until its lease and this slack have passed on the wall clocks.
 const SLACK: Duration = Duration::from_secs(1);
-/// How many of the newest records are read at least: the heartbeats of twenty leases.
+/// The minimum number of newest records that are read: the heartbeats of twenty leases.
 pub(super) const NEWEST: u64 = 100;
-/// How many of the newest records are read at most.
+/// The maximum number of newest records that are read.
 const MOST: u64 = 10_000;
 /// The factor by which more records are read if the newest ones stated no incarnation.
 const FURTHER: u64 = 10;
-/// How soon a record of the log must be shown before another client reads it. It is below the limit of a query (5 s),
-/// so that a query gets the second client's answer. Doubled after each client that showed nothing.
+/// How soon a client must show a record of the log; otherwise another client reads it. It is below the limit of a query
+/// (5 s), so that a query gets the second client's answer. Doubled after each client that showed nothing.
 pub(super) const TOLERANCE: Duration = Duration::from_secs(3);
 const MOST_TOLERANCE: Duration = Duration::from_secs(60);
 
@@ -31,7 +31,7 @@ pub(super) struct Log {
     pub(super) election: String,
     /// The client that reads it.
     pub(super) client: ClientId,
-    /// No client up to this number reads it again.
+    /// Clients up to this number never read it again.
     pub(super) barred: Option<ClientId>,
     pub(super) id: Option<TopicId>,
     /// The longest lease of its campaigns; `None` with observers only.
@@ -39,23 +39,23 @@ pub(super) struct Log {
     pub(super) reading: Reading,
     /// How many of the newest records are read.
     newest: u64,
-    /// One of the records read states an incarnation.
+    /// Whether one of the records read states an incarnation.
     stated: bool,
-    /// The log has older records than those that are read.
+    /// Whether the log has records older than those that are read.
     has_older: bool,
     /// The offset after the last record read.
     pub(super) next: u64,
-    /// Where it ended when the reading began; the log may not have been read up to there yet.
+    /// The log's end when reading began, until it was read up to there.
     end: u64,
     caught_up: bool,
-    /// Its campaigns were shown some of it.
+    /// Whether its campaigns were shown any of it.
     is_shown: bool,
-    /// A record that the log has, and by when it must be shown.
+    /// A record known to be in the log, and by when it must be shown.
     pub(super) due: Option<(u64, Instant)>,
     pub(super) tolerance: Duration,
-    /// When something was last read, or was known to have been read.
+    /// When a record was last read, or everything was known to be read.
     pub(super) read_at: Instant,
-    /// When the brokers were asked where it ends, and how far it was read by then.
+    /// When the brokers were asked for its end, and how far it had been read by then.
     pub(super) asked: Option<(Instant, u64)>,
     leader: Option<Leader>,
     waiting: Vec<Waiting>,
@@ -114,7 +114,7 @@ impl Log {
         }
     }
 
-    /// The time within which each record is read, for a campaign.
+    /// How soon each record must be read, for a campaign.
     pub(super) fn within(&self) -> Option<Duration> {
         self.lease.map(|lease| lease.max(FOREIGN_LEASE) + SLACK)
     }
@@ -124,7 +124,7 @@ impl Log {
         self.barred.is_some_and(|barred| self.client <= barred)
     }
 
-    /// Begins to read the log as it is. Returns true if that is a gap for its campaigns.
+    /// Begins to read the log in its present extent. Returns true if that is a gap for its campaigns.
     pub(super) fn begin(&mut self, extent: &Extent, now: Instant) -> bool {
         let Extent { id, low, high, recent } = *extent;
         let recent = recent.unwrap_or(high).max(high.saturating_sub(MOST));
@@ -148,7 +148,7 @@ impl Log {
         }
     }
 
-    /// The log ends before `end`: all records up to there must be shown within the tolerance.
+    /// Notes that the log ends at `end`: all records before it must be shown within the tolerance.
     pub(super) fn expect_end(&mut self, end: u64, now: Instant) {
         if let Some(last) = end.checked_sub(1) {
             self.expect(last, now + self.tolerance);
@@ -171,20 +171,20 @@ impl Log {
     pub(super) fn read_up_to(&mut self, next: u64, now: Instant) {
         (self.next, self.read_at) = (next, now);
         if let Some((offset, by)) = self.due {
-            // A client that shows some records withholds none.
+            // A client that shows any records shows them all.
             self.due = (offset >= next).then(|| (offset, by.max(now + self.tolerance)));
         }
         self.reached(now);
     }
 
-    /// Its client shows nothing of it, or had an earlier topic of its name: another client must read it.
+    /// Its client shows none of it, or had an earlier topic with its name, so another client must read it.
     pub(super) fn give_up_client(&mut self, now: Instant) {
         self.barred = Some(self.client);
         self.tolerance = (self.tolerance * 2).min(MOST_TOLERANCE);
         (self.reading, self.due, self.asked) = (Reading::Begins(now), None, None);
     }
 
-    /// The place in the log is lost, or the topic is gone, so no leader is known.
+    /// The position in the log is lost, or the topic is gone, so no leader is known.
     pub(super) fn lose_place(&mut self, again: Instant) {
         self.reading = Reading::Begins(again);
         (self.leader, self.due, self.asked) = (None, None, None);
@@ -200,7 +200,7 @@ impl Log {
                 return;
             }
             self.caught_up = true;
-            // The records up to here are old: a leader whose lease is over by now does not count.
+            // The records up to here are old, so a leader whose lease has run out by now does not count.
             self.leader.take_if(|leader| {
                 let lease = leader.record.lease.unwrap_or(FOREIGN_LEASE) + SLACK;
                 leader.written.is_some_and(|written| written + lease < time_of_day())
@@ -304,7 +304,7 @@ mod tests {
         log.take_in(&record(1, Kind::Release { proven: Revision(1) }, false), None, now);
         assert_eq!(name(&log), None);
         log.take_in(&record(0, Kind::Heartbeat, false), None, now);
-        assert_eq!(name(&log), Some("n0"), "of goNELI's members only the owner writes");
+        assert_eq!(name(&log), Some("n0"), "among goNELI's members only the owner writes");
     }
 
     #[test]
@@ -317,6 +317,10 @@ mod tests {
         assert_eq!(name(&log), None);
         log.take_in(&record(1, Kind::Heartbeat, true), old, now);
         log.read_up_to(6, now);
-        assert_eq!(name(&log), Some("n1"), "read as it was written, whatever its writer's clock");
+        assert_eq!(
+            name(&log),
+            Some("n1"),
+            "read soon after it was written, whatever the writer's clock showed"
+        );
     }
 }

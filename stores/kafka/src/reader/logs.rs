@@ -19,15 +19,16 @@ use incumbent_store::EntryInfo;
 
 /// The pause before an unreadable topic is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The time without new records after which the brokers are asked where a log ends: its client may show nothing of it,
-/// and a leader with any usual lease renews more often.
+/// How long no new record may arrive before the brokers are asked for a log's end: its client may be showing nothing. A
+/// leader with a usual lease renews more often than this.
 const QUIET: Duration = Duration::from_secs(10);
-/// An observer is answered from records that were read within this time, because every shown record makes it ask.
+/// An observer is answered from records read within this time, because every record that it is shown makes it ask
+/// again.
 const LATELY: Duration = Duration::from_secs(1);
 /// The time after which an unanswered query is repeated. Longer than the limit of a query to the brokers.
 const UNANSWERED: Duration = Duration::from_secs(15);
 
-/// A client that reads; later ones have larger numbers.
+/// A client that reads; later clients have larger numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ClientId(u64);
 
@@ -38,7 +39,7 @@ pub(super) enum Order {
     Ask { topic: String, within: Option<Duration> },
     /// Read the log from this offset on.
     Read { topic: String, from: u64 },
-    /// Create another client, which takes the logs that need one.
+    /// Create another client, which takes the logs that need a client.
     AddClient,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Logs {
 impl Logs {
     // ---- clients ----
 
-    /// Another client exists, and takes the logs that need one.
+    /// Another client exists, and takes the logs that need a client.
     pub(super) fn add_client(&mut self) -> ClientId {
         let id = ClientId(self.clients.last().map_or(0, |newest| newest.0 + 1));
         self.clients.push(id);
@@ -68,7 +69,7 @@ impl Logs {
         self.clients.retain(|other| *other != id);
     }
 
-    /// Whether a client reads anything, or will read what comes next.
+    /// Whether a client reads anything, or will read the next log.
     pub(super) fn needs(&self, client: ClientId) -> bool {
         let reads = || self.logs.values().any(|log| log.client == client);
         !self.closed && (self.clients.last() == Some(&client) || reads())
@@ -83,7 +84,7 @@ impl Logs {
         self.logs.entry(topic.to_owned()).or_insert_with(|| Log::new(election, newest, now))
     }
 
-    /// Gives a log to a client that never had it, if there is one.
+    /// Gives a log to a client that never had it, if there is such a client.
     fn change_client(&mut self, topic: &str, now: Instant) {
         let newest = self.clients.last().copied();
         let Some(log) = self.logs.get_mut(topic) else { return };
@@ -93,7 +94,7 @@ impl Logs {
         }
     }
 
-    /// What this client's thread must do now, and when to ask for more.
+    /// The orders for this client's thread, and when to ask for more.
     pub(super) fn orders(&mut self, client: ClientId, now: Instant) -> (Vec<Order>, Option<Instant>) {
         let own = |log: &Log| log.client == client && !log.needs_client();
         let overdue = |log: &Log| log.due.is_some_and(|(_, by)| by <= now);
@@ -165,14 +166,14 @@ impl Logs {
     /// A campaign of this connection appended a record, which must be shown within a lease.
     pub(super) fn expect(&mut self, topic: &str, offset: u64, lease: Duration, now: Instant) {
         if let Some(log) = self.logs.get_mut(topic).filter(|log| log.reading == Reading::Follows) {
-            // The previous client showed nothing either: this user may not be permitted to read the topic.
+            // The previous client showed nothing either, so this user may lack permission to read the topic.
             let within = if log.tolerance > TOLERANCE { lease.max(log.tolerance) } else { lease };
             log.expect(offset, now + within);
         }
     }
 
-    /// A caller asks for the leader, after asking where the log ends. Returns what to wait for if the log was not read
-    /// up to there.
+    /// A caller asks for the leader, after the log's end was queried. If the log was not read up to there, returns what
+    /// to wait for.
     ///
     /// # Errors
     /// The log's end is not known.
@@ -272,7 +273,7 @@ impl Logs {
         self.logs.get(topic).map_or((Entry::Vacant, None), Log::leader)
     }
 
-    /// The leader by what was read recently, if anything was.
+    /// The leader according to recently read records, if any.
     pub(super) fn shown(&self, topic: &str, now: Instant) -> Option<Entry> {
         let log = self.logs.get(topic)?;
         let is_new = log.reading == Reading::Follows && log.read_at + LATELY > now;
@@ -290,13 +291,13 @@ impl Logs {
         match event {
             Event::Record { topic, record, written } if follows(self, &topic) => {
                 let (next, shown) = (record.offset.0.saturating_add(1), record.clone());
-                // Shown first, because once the end is reached the log may be read again from further back.
+                // Shown first, because at the end the log may be read again from further back.
                 self.show(&topic, Shown::Record(shown));
                 let Some(log) = self.logs.get_mut(&topic) else { return };
                 log.take_in(&record, written.map(Duration::from_millis), now);
                 log.read_up_to(next, now);
             }
-            // The last records may be ends of transactions, which no client is shown.
+            // The last records may be markers of transactions, which clients never see.
             Event::End { topic, offset } if follows(self, &topic) => {
                 if let Some(log) = self.logs.get_mut(&topic).filter(|log| log.next < offset) {
                     log.read_up_to(offset, now);

@@ -12,14 +12,14 @@ const DELIVERY: Duration = Duration::from_secs(5);
 
 /// The properties of librdkafka that only the store sets, each with the reason or the setting to use instead.
 ///
-/// goNELI refuses the first five. Each of the rest would break something that this rule needs and goNELI's does not.
+/// goNELI refuses the first five. Each of the others would break something that our rule needs and goNELI's does not.
 pub(super) const FORBIDDEN: [(&str, &str); 19] = [
-    ("group.id", "the election's key and the URL's prefix name the group"),
+    ("group.id", "the election's key and the URL's prefix determine the group"),
     ("enable.auto.commit", "commits prove a lease"),
     ("session.timeout.ms", "`session` sets it"),
-    ("delivery.timeout.ms", "a record is repeated by the campaign"),
+    ("delivery.timeout.ms", "the campaign itself repeats records"),
     ("linger.ms", "a heartbeat is sent at once"),
-    ("message.timeout.ms", "a record is repeated by the campaign"),
+    ("message.timeout.ms", "the campaign itself repeats records"),
     ("acks", "every in-sync replica acknowledges a record"),
     ("enable.idempotence", "a record is appended once"),
     ("transactional.id", "an open transaction blinds readers"),
@@ -35,7 +35,7 @@ pub(super) const FORBIDDEN: [(&str, &str); 19] = [
     ("client.id", "the candidate's name is the client's id"),
 ];
 
-/// Properties of librdkafka that follow from the URL's hosts and from what only this library may enable.
+/// Properties of librdkafka that the URL's hosts set, or that only this library may enable.
 pub(super) const OWN: [(&str, &str); 4] = [
     ("bootstrap.servers", "the URL's hosts set it"),
     ("metadata.broker.list", "the URL's hosts set it"),
@@ -46,7 +46,7 @@ pub(super) const OWN: [(&str, &str); 4] = [
 impl KafkaSettings {
     /// The properties of every client of the store.
     pub(super) fn base(&self, client_id: &str) -> ClientConfig {
-        // When the process exits, OpenSSL would free shared state that a client's threads still use, which crashed.
+        // At exit OpenSSL would free shared state that a client's threads still use, which has crashed the process.
         // Only the first initialisation counts.
         openssl_sys::init();
         let mut config = ClientConfig::new();
@@ -100,7 +100,7 @@ impl KafkaSettings {
     pub(in super::super) fn reader(&self, name: &str) -> ClientConfig {
         let mut config = self.base(name);
         config
-            // Never joined, but librdkafka creates no consumer without a group.
+            // The group is never joined, but librdkafka creates no consumer without one.
             .set("group.id", format!("incumbent-reader-{name}"))
             .set("enable.auto.commit", "false")
             .set("enable.auto.offset.store", "false")
@@ -120,7 +120,7 @@ impl KafkaSettings {
         name: &str,
         client: ClientSettings,
     ) -> ClientConfig {
-        // goNELI's members keep librdkafka's own id: `range` orders by it.
+        // goNELI's members use librdkafka's own id, by which `range` orders them.
         let mut config = self.base(if self.group.goneli { "rdkafka" } else { name });
         let millis = |duration: Duration| duration.as_millis().to_string();
         config

@@ -52,7 +52,7 @@ async fn a_term_outlives_the_crash_of_its_coordinator_and_then_of_its_logs_leade
     let terms = [next_term(&ada).await, next_term(&ben).await];
     for broker in [placed.coordinator, placed.log] {
         cluster[broker].kill();
-        // By a heartbeat sent, and a commit acknowledged, after the crash.
+        // Extended by a heartbeat that was sent, and a commit that was acknowledged, after the crash.
         let renewed = store.clock().now() + lease;
         for term in &terms {
             until("the lease is renewed", async || term.deadline() > renewed || !term.is_current()).await;
@@ -121,7 +121,7 @@ async fn a_leader_that_is_cut_off_from_its_coordinator_only_stops_at_its_deadlin
     // The leader's own records still reach the log.
     cluster[coordinators[0]].proxy(0).cut();
     for group in &mut groups {
-        // The latter if this process stalled for a session.
+        // The latter happens if this process stalled for a session.
         assert!(matches!(lost(&mut group.events).await, Reason::Expired | Reason::Revoked));
         assert!(next_term(&group.ben).await.token() > group.first);
         assert!(!group.ada.is_leader());
@@ -150,7 +150,7 @@ async fn a_broker_that_stood_still_and_goes_on_makes_no_second_leader() {
     cluster[still - 1].pause();
     let mut tokens = Vec::new();
     for group in &mut groups {
-        // The brokers give up their members after 6 s, and the lease is over after 2 s.
+        // The brokers give up silent members after 6 s, and the lease runs out after 2 s.
         assert_eq!(lost(&mut group.events).await, Reason::Expired);
         let term = group.watched.one_leads().await.term();
         // It may have ended since then, if the machine stalled.

@@ -72,7 +72,7 @@ async fn a_store_closes_within_its_limit_while_the_broker_is_stopped() {
     }
     let took = began.elapsed();
     println!("closed {took:?} after the broker was stopped");
-    // Two seconds for the release, ten for the client, and the machine is busy.
+    // Two seconds for the release, ten for the client, and more because the machine is busy.
     assert!(took < Duration::from_secs(30), "{took:?}");
     assert!(candidates.iter().all(|candidate| !candidate.is_leader()));
     broker.resume();
@@ -117,7 +117,7 @@ async fn a_crash_of_the_broker_ends_terms_at_their_deadline_and_longer_ones_go_o
         assert!(next_term(candidate).await.token() > *token);
     }
     for ((candidate, store), term) in long_terms.iter().zip(terms) {
-        // By a heartbeat sent after the restart.
+        // Extended by a heartbeat that was sent after the restart.
         let renewed = store.clock().now() + lease;
         let is_renewed = async || term.deadline() > renewed || !term.is_current();
         until("the long term is renewed", is_renewed).await;

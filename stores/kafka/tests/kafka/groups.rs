@@ -98,7 +98,7 @@ async fn a_win_waits_for_gonelis_lease_after_its_last_heartbeat() {
     let written = Instant::now();
     let ben = store.campaign(&jobs, brief("ben")).await.unwrap();
     drop(next_term(&ben).await);
-    // goNELI's heartbeat timeout; the candidate read no earlier record.
+    // The wait is goNELI's heartbeat timeout, because the candidate read no earlier record.
     assert!(written.elapsed() >= Duration::from_secs(5), "{:?}", written.elapsed());
 }
 
@@ -115,7 +115,7 @@ async fn a_member_that_an_operator_removes_loses_its_term_and_wins_again_with_a_
         admin.remove(&group, &owner.id);
     });
     removed.await.unwrap();
-    // Its next commit is refused, or its client learns of it first.
+    // Either its next commit is refused, or its client notices first.
     assert_eq!(lost(&mut events).await, Reason::Revoked);
     assert!(next_term(&ada).await.token() > first.token());
 }

@@ -55,7 +55,7 @@ impl Nodes {
         let config = config.barrier(move |event| {
             let (live, seen, mut is_listed) = (Arc::clone(&live), Arc::clone(&seen), is_listed.clone());
             async move {
-                // It may lead before the test has put it into the list.
+                // A member may lead before the test has put it into the list.
                 is_listed.wait_for(|listed| *listed).await.unwrap();
                 let count = leaders(&live);
                 seen.lock().unwrap().push((event, count));

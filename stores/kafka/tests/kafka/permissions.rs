@@ -88,7 +88,7 @@ impl Two {
         gave_way(&mut self.events).await
     }
 
-    /// For how much of this time no candidate led.
+    /// How much of this time no candidate led.
     async fn vacant_for(&self, span: Duration) -> Duration {
         let (began, mut seen, mut vacant) = (Instant::now(), Instant::now(), Duration::ZERO);
         while began.elapsed() < span {

@@ -123,7 +123,7 @@ async fn a_cluster_that_does_not_answer_is_an_error_where_that_is_wanted_with_ad
     let (of_silent, of_other) = (silent.local_addr().unwrap(), other.local_addr().unwrap());
     thread::spawn(move || {
         for mut stream in other.incoming().flatten() {
-            // The client may have hung up.
+            // The client may have disconnected.
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         }
     });
@@ -149,7 +149,7 @@ async fn an_observer_finds_the_topic_that_is_created_after_its_first_question() 
     let (broker, jobs) = (broker(), election("later"));
     let watching = open(&broker.address(), "").await;
     let leader = async || watching.leader(&jobs).await.unwrap();
-    // For several of the reader's attempts, which cannot be observed from outside.
+    // Long enough for several of the reader's attempts, which cannot be observed from outside.
     for _ in 0..50 {
         assert_eq!(leader().await, None);
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -35,12 +35,12 @@ const MOST_OF_ONE: usize = 1_000;
 const IN_A_PROCESS: usize = 1_000;
 /// The lease of both sides: our default on NATS, and the shortest of the library.
 const LEASE: Duration = Duration::from_secs(30);
-/// The time of a count: three leases, which contain whole numbers of writes, nine of our renewals, one every 10 s, and
-/// four by the library's rules, one every 22.5 s.
+/// How long writes are counted: three leases, which contain nine of our renewals, one every 10 s, and exactly four of
+/// the library's, one every 22.5 s.
 const COUNTED: Duration = Duration::from_secs(90);
 /// The longest time until all candidates wait or lead: the rules spread the first attempts over 22.5 s.
 const SETTLING: Duration = Duration::from_secs(180);
-/// The time after which the last candidate's work is over.
+/// How long after that the last candidate has settled.
 const REST: Duration = Duration::from_secs(2);
 const ELECTION: &str = "cost";
 
@@ -48,7 +48,7 @@ const ELECTION: &str = "cost";
 enum Side {
     Ours,
     Go,
-    /// Ours, each with its own election.
+    /// Our candidates, each with its own election.
     Each,
 }
 
@@ -67,7 +67,7 @@ impl Side {
         match self {
             Self::Ours | Self::Each => {
                 let kind = if matches!(self, Self::Each) { "each" } else { "ours" };
-                // One process after another: two cores cannot open thousands of connections at once.
+                // Starts one process after another, because two cores cannot open thousands of connections at once.
                 let starting = (1..=number).step_by(IN_A_PROCESS).map(|first| {
                     let last = number.min(first + IN_A_PROCESS - 1);
                     let mut command = Command::new(std::env::current_exe().expect("the program has a path"));

@@ -8,7 +8,7 @@ use incumbent::{CampaignOptions, Candidate, Store};
 
 use crate::settled::settles;
 
-/// The connections that are opened at a time.
+/// The number of connections that are opened at a time.
 const AT_ONCE: usize = 100;
 
 /// Campaigns with the candidates of these numbers, reports when each leads or waits, and runs until it is killed.

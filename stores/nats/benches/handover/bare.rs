@@ -8,7 +8,7 @@ use async_nats::jetstream::consumer::push::{Ordered, OrderedConfig};
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt;
 
-/// Two clients: one leaves, one waits.
+/// Two clients, one of which leaves and one waits.
 pub(crate) struct Pair {
     leaver: Context,
     waiter: Context,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use incumbent::{CampaignOptions, Candidate, Clock, Preset, Store};
 
-/// The writes that are counted, of three leases.
+/// The number of writes that are counted: three leases.
 const WRITES: u64 = 9;
 const WAITING: usize = 5;
 const CALLS: usize = 5_000_000;
@@ -16,7 +16,7 @@ pub(crate) struct Writes {
     pub(crate) writes: usize,
 }
 
-/// The writes that the store applied in a lease: under a leader alone, and with waiting candidates.
+/// The writes that the store applied per lease: with a leader alone, and with waiting candidates.
 pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duration) -> Writes {
     let jetstream = async_nats::jetstream::new(async_nats::connect(server).await.expect("the server is up"));
     let stream = format!("KV_{bucket}");
@@ -27,7 +27,7 @@ pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duratio
     let store = Store::open(url).await.expect("the bucket is there");
     let leader = campaign(&store, "leader").await;
     let _term = leader.next_term().await.expect("the first candidate wins");
-    // From one write to another, so that no partial lease is counted.
+    // Counts from one write to another, so that no partial lease is counted.
     let over = async || {
         let past = async |revision: u64| {
             let mut now = applied().await;

@@ -7,7 +7,7 @@ use incumbent::{CampaignOptions, Preset, Store};
 use incumbent_testkit::figure::Sample;
 
 /// The times from the end of a crashed leader's lease to the win of the waiting candidate. Each crash comes at one of
-/// `phases` after the previous win, which follows a removal of expired records by the server.
+/// `phases` after the previous win, which itself follows the server's removal of expired records.
 pub(crate) async fn measure(
     server: &str,
     bucket: &str,

@@ -75,7 +75,7 @@ pub(crate) async fn watch(url: &str) {
     watched(&stream, &client, bucket).await.for_each(async |message| drop(message)).await;
 }
 
-/// A context that waits for an answer as long as a busy server takes.
+/// A context that waits as long for an answer as a busy server may take.
 fn patient(client: Client) -> Context {
     let mut jetstream = jetstream::new(client);
     jetstream.set_timeout(Duration::from_secs(30));

@@ -35,7 +35,7 @@ const SIZES: [u32; 3] = [1_000, 10_000, 100_000];
 /// The lease, our default on NATS.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// The number of elections that the goals are about; one of them is stated for 100,000 as well.
+/// The number of elections to which the goals apply; one of them applies to 100,000 as well.
 const GOALS_AT: u32 = 10_000;
 
 /// The ratio of the time from nothing until all are led to that of a client that does what safety requires.

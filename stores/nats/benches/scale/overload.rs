@@ -27,7 +27,7 @@ const REST: Duration = Duration::from_secs(3);
 /// The time between two checks of the servers, and between two lines of progress.
 const LOOK: Duration = Duration::from_millis(250);
 const LINE: Duration = Duration::from_secs(5);
-/// The time after the end within which all must be led again; always watched in full.
+/// The time after the end within which all must be led again; the measurement always takes all of it.
 const RECOVERY: Duration = Duration::from_secs(15);
 /// The time after which the benchmark gives up.
 const GIVEN_UP: Duration = Duration::from_secs(60);
@@ -212,10 +212,10 @@ impl Drop for Cause {
     }
 }
 
-/// The observations of a side.
+/// What was observed of a side.
 #[derive(Default)]
 struct Seen {
-    /// The share of a core that it used before, in percent, and the memory of the process in trouble, in bytes.
+    /// The share of a core that it used before, in percent, and the memory of the process under test, in bytes.
     rest: f64,
     memory_before: u64,
     /// The elections that were led before, and the fewest since the trouble began.
@@ -223,7 +223,7 @@ struct Seen {
     fewest: u32,
     /// The largest memory from then on.
     memory: u64,
-    /// When, since the end of the trouble, some elections were last not led, and when a watcher had last not read
+    /// How long after the end of the trouble some elections were still not led, and a watcher had still not read
     /// everything.
     not_led: Duration,
     not_read: Duration,
@@ -233,7 +233,7 @@ fn one(runtime: &Runtime, trouble: Trouble, elections: u32) -> Vec<Figure> {
     let name = format!("{elections} elections, {}", trouble.name());
     let start = |kind| Tried::start(runtime, trouble, kind, elections);
     let [ours, bare] = match trouble {
-        // One after another, because two servers would each have half of the disk.
+        // The sides run one after another, because two servers would each have half of the disk.
         Trouble::Disk => ["ours", "bare"]
             .map(|kind| endure(&format!("{name}, {kind}"), trouble, [start(kind)]))
             .map(|[seen]| seen),

@@ -35,7 +35,7 @@ impl Side {
         let input = child.stdin.take().expect("it is piped");
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
         let (give, lines) = mpsc::channel();
-        // A side that prints much does not wait for this process to read it.
+        // A side that prints a lot does not wait for this process to read it.
         thread::spawn(move || output.lines().map_while(Result::ok).all(|line| give.send(line).is_ok()));
         let mut side = Self { child, input, lines, keeps: 0, kept_before: 0 };
         side.kept_before = side.kept("ready");
@@ -111,7 +111,7 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -20,12 +20,13 @@ use incumbent_store::{Error, ErrorKind, Result};
 const NAME_TAKEN: u64 = 10058;
 /// The account requires a limit on the bytes of each stream.
 const BYTES_REQUIRED: u64 = 10113;
-/// By this time after its creation a bucket is stated to be new, if it is: two requests. It is looked at so often meanwhile.
+/// How soon after its creation a new bucket is marked as such, which takes two requests; and the interval at which to
+/// check for that.
 const STATED: Duration = Duration::from_secs(2);
 const LOOKS: u32 = 20;
-/// The metadata that tells the request of one `init` from that of another.
+/// The metadata that distinguishes the requests of different `init` calls.
 const MADE_BY: &str = "incumbent.made-by";
-/// The server's default window for detecting duplicates. This crate sends none.
+/// The server's default window for detecting duplicates, which this crate never sends.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// The shortest age that NATS keeps.
@@ -50,7 +51,7 @@ const ATTEMPT: Duration = Duration::from_secs(8);
 pub struct InitOptions {
     pub(crate) lease: Duration,
     pub(crate) replicas: u32,
-    /// The most bytes; none if not asked for.
+    /// The size limit in bytes; none if not requested.
     pub(crate) max_bytes: Option<u64>,
     pub(crate) markers: bool,
     pub(crate) own_leases: bool,
@@ -72,7 +73,7 @@ impl InitOptions {
         }
     }
 
-    /// The number of a cluster's servers that keep the bucket: 1, 3 or 5.
+    /// The number of servers that keep the bucket: 1, 3 or 5.
     pub fn replicas(mut self, replicas: u32) -> Self {
         self.replicas = replicas;
         self
@@ -85,8 +86,8 @@ impl InitOptions {
         self
     }
 
-    /// Whether the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that older clients
-    /// read: they take a marker for a live key.
+    /// Whether the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that older
+    /// clients read, because they take a marker for a live key.
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;
         self
@@ -161,7 +162,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
     let mut creating = false;
-    // Nothing is wrong where two have the same: both would report that they created the bucket.
+    // Two equal values do no harm: both callers would report that they created the bucket.
     let maker = getrandom::u64().unwrap_or(std::process::id().into());
     let attempts = async {
         loop {
@@ -179,8 +180,8 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     })
 }
 
-/// `creating` is set once the request to create the bucket was sent: it may have been granted without an answer, and the
-/// server grants the same request again.
+/// `creating` is set once the request to create the bucket was sent: it may have succeeded without an answer, and the
+/// server accepts the same request again.
 async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) -> Result<InitReport> {
     check_server(api)?;
     let level = account_level(api).await.map_err(|failure| failure.error(&api.bucket))?;
@@ -200,7 +201,7 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
             let mut config = creation(&api.bucket, options, maker);
             let mut answer = api.ask(&request, &config).await;
             if matches!(&answer, Err(Failure::Api(error)) if error.err_code == CONSUMERS_LIMITED) {
-                // The account has a lower limit, which applies to its streams.
+                // The account's own limit is lower, and applies to its streams.
                 config["max_consumers"] = (-1).into();
                 answer = api.ask(&request, &config).await;
             }
@@ -246,7 +247,8 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
     Ok(InitReport { created: false, updated, differences })
 }
 
-/// The bucket, once another `init` that has just created it has stated that it is new, where that is asked for here too.
+/// The bucket. If another `init` has just created it, and this call also has to state that it is new, waits for the
+/// other call to do so.
 async fn once_stated(api: &Api, options: &InitOptions, mut existing: Value) -> Result<Value> {
     for _ in 0..LOOKS {
         let info = read(&existing)?;
@@ -277,7 +279,7 @@ fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
 }
 
 /// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need. The
-/// server grants an identical request again, whichever client sends it, so each `maker` sends a different one.
+/// server accepts an identical request again from any client, so each `maker` sends a different one.
 fn creation(bucket: &Bucket, options: &InitOptions, maker: u64) -> Value {
     let mut config = json!({
         "name": bucket.stream,
@@ -329,7 +331,7 @@ async fn send_update(api: &Api, config: Map<String, Value>) -> Result<Value> {
         .map_err(|failure| failure.error(&api.bucket))
 }
 
-/// States that the name was never used, if asked to, and checks the resulting settings.
+/// States that the name was never used, if requested, and checks the resulting settings.
 async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<()> {
     let created = read(&answer)?;
     if options.never_used && !created.is_never_used() {
@@ -347,7 +349,7 @@ async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<(
         return Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "the NATS server left {} of the bucket {:?} at {} instead of {}: it is too old, or configured to",
+                "the NATS server left {} of the bucket {:?} at {} instead of {}: it is too old, or its configuration overrides this",
                 difference.setting, api.bucket.name, difference.is, difference.should
             ),
         ));

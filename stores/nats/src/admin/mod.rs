@@ -30,7 +30,7 @@ impl StoreAdmin for Nats {
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
         let headers = message::tombstone_over(revision);
         match self.publish(key, Some(headers), Bytes::new()).await? {
-            // Another write is under way, which will change the revision.
+            // Another write is in flight, which will change the revision.
             Outcome::Refused { .. } | Outcome::Busy => Ok(None),
             outcome => Self::applied(key, outcome).map(Some),
         }
@@ -38,7 +38,7 @@ impl StoreAdmin for Nats {
 }
 
 impl Nats {
-    /// Publishes outside any campaign. Nothing is queued: the message is sent now or never.
+    /// Publishes outside any campaign. Nothing is queued: the message is sent now or not at all.
     async fn publish(&self, key: &str, headers: Option<HeaderMap>, payload: Bytes) -> Result<Outcome, Fault> {
         let bucket = &self.api.bucket;
         let sent = self.api.connection.ask(bucket.write_subject(key), headers, payload).await;
@@ -46,7 +46,7 @@ impl Nats {
         Ok(self.outcome(&answer.payload))
     }
 
-    /// The revision of a write that had to be applied.
+    /// The revision of a write that must have been applied.
     fn applied(key: &str, outcome: Outcome) -> Result<Revision, Fault> {
         match outcome {
             Outcome::Applied { revision, .. } => Ok(revision),

@@ -20,10 +20,9 @@ pub struct Permissions {
 /// The permissions that a user of that role needs in the bucket of `settings`, for these elections; for an
 /// operator an empty list means all elections.
 ///
-/// All roles can read the whole bucket. A candidate can write under the keys of its elections and no others.
+/// All roles can read the whole bucket. A candidate can write only under the keys of its elections.
 ///
-/// # Errors
-/// `InvalidName` for a key that no election can have.
+/// # Errors `InvalidName` for a key that is impossible for an election.
 pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> Result<Permissions> {
     for key in elections {
         names::check_key(key)?;
@@ -52,7 +51,7 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
     let inbox = settings.inbox_prefix.as_deref().unwrap_or("_INBOX");
     let mut subscribe = vec![format!("{inbox}.>")];
     let (calls, answers) = (candidates::calls(&bucket), candidates::answers(&bucket));
-    // An observer asks for the candidates, and the candidates answer.
+    // An observer requests the list of candidates, and the candidates answer.
     let (says, hears) = if role == Role::Candidate { (answers, calls) } else { (calls, answers) };
     publish.push(says);
     subscribe.push(hears);

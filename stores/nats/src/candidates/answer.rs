@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(in super::super) struct Answering(JoinHandle<()>);
 
 impl Answering {
-    /// Begins to answer calls with the registry, if they concern the present incarnation of the bucket.
+    /// Begins to answer calls from the registry, if they concern the current incarnation of the bucket.
     pub(in super::super) async fn begin(
         client: &Client,
         bucket: &Bucket,
@@ -66,7 +66,7 @@ impl Answerer {
         while let Some(call) = received.next().await {
             let Some(reply) = call.reply.filter(|reply| takes_answers(&self.bucket, reply)) else { continue };
             let incarnation = Incarnation(self.incarnation.load(Ordering::Relaxed));
-            // An answer that the client queues while disconnected comes too late.
+            // An answer that the client queued while it was disconnected would come too late.
             if !wire::concerns(&call.payload, incarnation)
                 || self.client.connection_state() != State::Connected
             {

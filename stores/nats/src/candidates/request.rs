@@ -15,7 +15,7 @@ use incumbent_store::CandidateInfo;
 
 /// The time limit for the first answer, if the call has a subscriber. Without one, the server reports that at once.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
-/// The call ends after this time without an answer, or after this many round trips if that is longer.
+/// The call ends when this time passes without an answer, or this many round trips if that is longer.
 const QUIET: Duration = Duration::from_millis(250);
 const QUIET_TRIPS: u32 = 4;
 /// The longest duration of a call.
@@ -40,7 +40,7 @@ pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo
         sent.map_err(|error| broken(&error))?;
         Ok(gather(&mut answers, quiet).await)
     };
-    // Waits under both subjects: either may be denied.
+    // Waits under both subjects, because either may be denied.
     let gathered = api.connection.await_answer(&subject, gathering);
     let error = match api.connection.await_answer(&answers_to, gathered).await {
         Ok(Ok(present)) => return present.map(Some),

@@ -21,7 +21,7 @@ const CLOSING: &[u8] = b"]}";
 
 #[derive(Serialize, Deserialize)]
 struct Call {
-    /// The incarnation of the bucket, as text because JSON's numbers are not exact everywhere.
+    /// The incarnation of the bucket, as text, because not every JSON parser reads numbers exactly.
     #[serde(default)]
     incarnation: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(in super::super) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<
     let mut answers = Vec::new();
     let mut page = OPENING.to_vec();
     for one in present {
-        // Every part of it is valid in JSON.
+        // Every part of the message is valid JSON.
         let Ok(line) = serde_json::to_vec(&Line::of(one)) else { continue };
         if page.len() > OPENING.len() {
             if page.len() + line.len() + 1 + CLOSING.len() > limit {
@@ -104,7 +104,7 @@ impl Line {
     }
 }
 
-/// Parses a nonce in exactly the written form.
+/// Parses a nonce only in exactly the form in which it is written.
 fn number(text: &str) -> Option<Nonce> {
     let number = Nonce(u128::from_str_radix(text, 16).ok()?);
     (number.to_string() == text).then_some(number)
@@ -159,7 +159,7 @@ mod tests {
         let several = answers(&all, 300);
         assert!(several.len() > 10 && several.iter().all(|answer| answer.len() <= 300), "{several:?}");
         assert_eq!(read_all(&several), all);
-        // An answer that is too long by itself is sent, for the server to refuse.
+        // A single answer that is too long is sent anyway, for the server to refuse.
         assert_eq!(answers(&all[..2], 10).len(), 2);
         assert_eq!(answers(&[], 300), Vec::<Bytes>::new());
     }

@@ -10,7 +10,7 @@ use super::credentials::Credentials;
 use incumbent_store::credentials::Secret;
 use incumbent_store::{Error, ErrorKind, Result};
 
-/// Where to search for contexts; read from the process's environment, or made up by a test.
+/// Where to search for contexts; read from the process's environment, or given by a test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// `$XDG_CONFIG_HOME`, or `~/.config`.
@@ -80,7 +80,7 @@ impl Environment {
         let path = |text: &str| (!text.is_empty()).then(|| self.expand(text));
         Context {
             url: Some(file.url).filter(|url| !url.is_empty()),
-            // In the order of the `nats` tool: the first that is set applies.
+            // In the same order as the `nats` tool: the first one set applies.
             credentials: if !file.user.is_empty() {
                 Some(Credentials::User { name: file.user, password: Secret::new(file.password) })
             } else if let Some(path) = path(&file.creds) {

@@ -14,7 +14,7 @@ use incumbent_store::{Error, ErrorKind, Result};
 /// Files are read again for every connection, so renewed credentials on disk apply without a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Credentials {
-    /// The server asks for nothing, or only for a client certificate.
+    /// The server requires nothing, or only a client certificate.
     #[default]
     Nothing,
     User {
@@ -22,14 +22,14 @@ pub(crate) enum Credentials {
         password: Secret,
     },
     Token(Secret),
-    /// A file with the seed of an nkey.
+    /// A file with an nkey seed.
     Seed(PathBuf),
     /// A credentials file: a user's JWT and the seed of its nkey.
     File(PathBuf),
 }
 
 impl Credentials {
-    /// Checks that an answer is possible now; the error names the file and its defect.
+    /// Checks that an answer is possible now; the error names the file and the problem.
     pub(crate) fn check(&self) -> Result<()> {
         self.answer(b"a nonce").map(drop)
     }

@@ -36,12 +36,12 @@ pub(crate) fn check_key(key: &str) -> Result<()> {
     Ok(())
 }
 
-/// The rules of a header's value: white space around it is trimmed, and a line end ends it.
+/// The rules for a header's value: surrounding white space is trimmed, and a line end terminates it.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let refused = |why: &str| {
         let message = format!(
             "the candidate name {name:?} cannot be stored by NATS: {why}; use 1 to {LONGEST_NAME} bytes \
-             of text without control characters and without white space at either end"
+             of text without control characters or surrounding white space"
         );
         Err(Error::new(ErrorKind::InvalidName, message))
     };

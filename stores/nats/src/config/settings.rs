@@ -81,15 +81,15 @@ impl NatsSettings {
     /// | `tls_cert=FILE` | A file with the client's certificate |  |
     /// | `tls_key=FILE` | A file with the client's key |  |
     /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
-    /// | `context=NAME` | The name of a context of the `nats` tool, which has the settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context |
+    /// | `context=NAME` | A context of the `nats` tool, for settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context |
     /// | `creds=FILE` | A file with credentials |  |
-    /// | `nkey=FILE` | A file with the seed of an nkey |  |
+    /// | `nkey=FILE` | A file with an nkey seed |  |
     /// | `token=TOKEN` | A token |  |
-    /// | `tls_first=true` | Whether TLS comes before the server's greeting |  |
-    /// | `inbox_prefix=PREFIX` | The prefix of the subjects of answers, if permissions require one | `_INBOX` |
+    /// | `tls_first=true` | Whether TLS starts before the server's greeting |  |
+    /// | `inbox_prefix=PREFIX` | The subject prefix for answers, if permissions require one | `_INBOX` |
     /// | `domain=NAME` | The JetStream domain |  |
-    /// | `api_prefix=PREFIX` | The prefix of the subjects of the JetStream API | `$JS.API` |
-    /// | `discover=false` | Whether to also use servers of the cluster that the connected server names. `false` if they advertise addresses that cannot be reached from here | true; false over websockets |
+    /// | `api_prefix=PREFIX` | The subject prefix of the JetStream API | `$JS.API` |
+    /// | `discover=false` | Whether to also use other servers of the cluster, as reported by the connected one. `false` if they advertise addresses that cannot be reached from here | true; false over websockets |
     /// | `ping_interval=3s` | The interval at which the connection is checked | a tenth of the lease, from 100 ms to 20 s |
     /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
     /// <!-- end of parameters -->
@@ -175,7 +175,7 @@ impl NatsSettings {
         })
     }
 
-    /// The texts that select its elections.
+    /// The texts that select this store's elections.
     pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
         let prefix = self.api_prefix.as_deref().unwrap_or_default();
         let domain = prefix.strip_prefix("$JS.").and_then(|rest| rest.strip_suffix(".API"));
@@ -261,8 +261,8 @@ impl NatsSettings {
         self
     }
 
-    /// Whether to also connect to servers of the cluster that the connected server names, besides those listed; true by
-    /// default, except over websockets. Set it to false if they advertise addresses that cannot be reached from here.
+    /// Whether to also connect to servers that the connected server reports, besides those listed; true by default,
+    /// except over websockets. Set it to false if they advertise addresses that cannot be reached from here.
     #[must_use]
     pub fn discover(mut self, discover: bool) -> Self {
         self.discover = discover;

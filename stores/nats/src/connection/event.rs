@@ -9,7 +9,7 @@ use crate::candidates;
 
 /// A change of the connection, reported as it happens.
 ///
-/// Requests do not depend on these events: a request that can get no answer ends by itself.
+/// Requests do not depend on these events: a request that can get no answer ends on its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
@@ -25,7 +25,7 @@ pub enum ConnectionEvent {
         /// The error, without credentials.
         detail: String,
     },
-    /// The server does not accept the credentials, or no longer does.
+    /// The server does not, or no longer, accept the credentials.
     NotAuthorized {
         /// The server's message.
         detail: String,
@@ -87,7 +87,7 @@ impl ConnectionEvent {
                 Some(Self::NotAuthorized { detail: "authorization violation".into() })
             }
             Event::ServerError(ServerError::Other(text)) => Some(Self::of_server_error(text)),
-            // When a connection attempt fails, the client reports only the name of the error's kind.
+            // For a failed connection attempt, the client reports only the name of the error's kind.
             Event::ClientError(ClientError::Other(kind)) if kind == "authorization violation" => {
                 Some(Self::NotAuthorized { detail: kind.clone() })
             }
@@ -100,8 +100,8 @@ impl ConnectionEvent {
         }
     }
 
-    /// The subject of a request for candidates that this event denies. It deserves no warning: the connection only
-    /// cannot see other candidates, or be seen.
+    /// The subject of a request for candidates that this event denies. It deserves no warning: all that is lost is that
+    /// candidates see each other across connections.
     pub(crate) fn of_a_request_for_candidates(&self) -> Option<&str> {
         match self {
             Self::NotPermitted { subject, .. } => {

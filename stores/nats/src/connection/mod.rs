@@ -1,8 +1,8 @@
 //! One dedicated connection, and requests over it.
 //!
 //! This module corrects two habits of the client. It queues messages while it is disconnected and sends them later, so
-//! it gets none then, and the answer is [`NoAnswer::NotConnected`]. And it keeps a request waiting when its connection
-//! is lost, so here every wait ends with the connection.
+//! it is given none then, and the answer is [`NoAnswer::NotConnected`]. And it keeps a request waiting when its
+//! connection is lost, so here every wait ends with the connection.
 
 pub(crate) mod event;
 mod probe;
@@ -42,14 +42,14 @@ pub(crate) struct Connection {
     waiting: Arc<Waiting>,
     link: watch::Receiver<Link>,
     closed: Arc<AtomicBool>,
-    /// The shortest known lease, in nanoseconds: a new connection may take a share of it.
+    /// The shortest known lease, in nanoseconds, which limits how long a new connection may take.
     lease: Arc<AtomicU64>,
 }
 
 /// The client's present connection, according to its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// The number of connections so far, by the client's own count, so that a lost event makes no difference later.
+    /// The number of connections so far, by the client's own count, so that a lost event has no lasting effect.
     pub(crate) number: u64,
     /// True if the newest one is up.
     pub(crate) up: bool,
@@ -89,7 +89,7 @@ impl Connection {
                 return Err(error);
             }
             settings.listener.notify(ConnectionEvent::Failed { detail: error.message().to_string() });
-            // No pause until each server was tried once.
+            // Does not pause until each server was tried once.
             tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
     }
@@ -117,7 +117,7 @@ impl Connection {
                 let event = ConnectionEvent::of(&event, server);
                 if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_request_for_candidates) {
                     tracing::debug!(
-                        "candidates of other connections are not visible to this one, or ours to them: {subject} is \
+                        "this connection and others cannot see each other's candidates: {subject} is \
                          denied"
                     );
                     waiting.deny_request_for_candidates(subject);
@@ -154,13 +154,13 @@ impl Connection {
                     format!("NATS refuses our credentials at {server}: check user, token, nkey or creds")
                 }
                 ErrorKind::Authentication => {
-                    format!("cannot answer the nonce of NATS at {server}: check nkey or creds")
+                    format!("cannot sign the nonce from NATS at {server}: check nkey or creds")
                 }
                 _ => format!("cannot connect to NATS at {server}: {}", cause(&error, settings)),
             };
             Error::new(kind, message).caused_by(error)
         })?;
-        // Set only here, so this cannot fail.
+        // It is set only here, so this cannot fail.
         let _ = statistics.set(client.statistics());
         let jetstream = match &settings.api_prefix {
             Some(prefix) => ContextBuilder::new().api_prefix(prefix).build(client.clone()),
@@ -169,7 +169,7 @@ impl Connection {
         Ok(Self { client, jetstream, waiting, link, closed, lease })
     }
 
-    /// Bounds the time that each address may cost by the bucket's lease as well.
+    /// Also limits the time spent on each address by the bucket's lease.
     pub(crate) fn shorten_lease(&self, max_age: Duration) {
         if !max_age.is_zero() {
             self.lease.fetch_min(nanos(max_age), Ordering::Relaxed);
@@ -310,7 +310,7 @@ fn options(settings: &NatsSettings) -> ConnectOptions {
 
 /// The knowledge that a reconnection needs.
 struct Known {
-    /// It is closed, so it is not made again.
+    /// The connection is closed and must not be renewed.
     closed: Arc<AtomicBool>,
     /// The client's counters, once the first connection is up.
     statistics: Arc<OnceLock<Arc<Statistics>>>,
@@ -318,7 +318,7 @@ struct Known {
     lease: Arc<AtomicU64>,
 }
 
-/// Makes the client connect to the servers that we choose; after the first connection, to one that answers.
+/// Makes the client connect to the server that we choose; after the first connection, to one that answers.
 fn choosing(
     options: ConnectOptions,
     settings: &NatsSettings,
@@ -362,7 +362,7 @@ fn lock(rotation: &Mutex<Rotation>) -> MutexGuard<'_, Rotation> {
 fn delay(attempt: usize) -> Duration {
     let Some(exponent) = attempt.checked_sub(2) else { return Duration::ZERO };
     let full = Duration::from_millis(50) * 2_u32.saturating_pow(exponent.min(10) as u32);
-    // Without a random number all reconnect at once, which is harmless.
+    // Without random numbers all clients reconnect at once, which is harmless.
     let spread = getrandom::u32().unwrap_or(u32::MAX / 2) % 401;
     full.min(LONGEST_DELAY) * (800 + spread) / 1000
 }
@@ -378,7 +378,7 @@ fn cause(error: &ConnectError, settings: &NatsSettings) -> String {
             );
         }
         ConnectErrorKind::Dns => "check the host",
-        // The first bytes were not TLS.
+        // The server's first bytes were not TLS.
         _ if text.contains("InvalidContentType") => "the server does not use TLS there; write nats://",
         _ if text.contains("certificate") => "check tls_ca, tls_cert and tls_key",
         _ => "check the host and the port",

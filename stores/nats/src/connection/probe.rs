@@ -1,7 +1,7 @@
 //! Finds a server that answers, before the client connects to it.
 //!
-//! The client gives each address the whole time limit of a connection, one after the other, and a cluster may have
-//! named addresses that drop packets here: three of them would cost a term.
+//! The client spends the whole time limit of a connection on each address, one after the other, and a cluster may
+//! report addresses that are unreachable from here: three of them would cost a term.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The share of the lease that an address may cost.
+/// The share of the lease that may be spent on an address.
 const SHARE: u32 = 12;
-/// The least time for an answer, which may take this long on a fast network with a busy machine.
+/// The minimum time for an answer, which may take this long even on a fast network if the machine is busy.
 const LEAST: Duration = Duration::from_millis(100);
 
 /// The time for a server to answer: a twelfth of the lease, and at most the time limit of a whole connection.
@@ -23,7 +23,7 @@ pub(super) fn limit(lease: Duration, connect_timeout: Duration) -> Duration {
 }
 
 /// The first of these servers that answers: tries the first alone, and then all others at once. If none answers,
-/// returns the first, which may only be slow.
+/// returns the first, which may just be slow.
 pub(super) async fn choose<A>(
     servers: Vec<ServerAddr>,
     answers: impl Fn(ServerAddr) -> A,
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// The server that is chosen among a, b and c if the `well` ones answer, and the servers asked.
+    /// The server that is chosen among a, b and c if those in `well` answer, and the servers asked.
     async fn chosen(well: &[&str]) -> (String, Vec<String>) {
         let asked = Mutex::new(Vec::new());
         let servers = ["a", "b", "c"].map(|host| host.parse().unwrap()).to_vec();

@@ -3,8 +3,8 @@
 use async_nats::{Server, ServerAddr};
 
 /// Rotates through the servers: never the last one tried if there is another, preferably one that did not fail, then
-/// the one not tried for longest. The client's own choice is random, and after a forced reconnection is often the
-/// server to leave.
+/// the one not tried for longest. The client's own choice is random, and after a forced reconnection often picks the
+/// server that it should leave.
 #[derive(Debug, Default)]
 pub(crate) struct Rotation {
     /// The servers tried, the last one at the end.

@@ -21,9 +21,9 @@ use super::event::{Action, ConnectionEvent};
 pub(crate) enum Cancelled {
     /// The request's connection is lost.
     Disconnected,
-    /// The server refused a message on this subject; if `certain`, this very message.
+    /// The server refused a message on this subject; if `certain`, exactly this message.
     PublishDenied { certain: bool },
-    /// The client may not receive replies.
+    /// The client lacks permission to receive replies.
     RepliesDenied { subject: String },
 }
 
@@ -37,7 +37,7 @@ struct Table {
     /// The number of connections, by the events so far. Events lag behind the requests.
     connection: u64,
     requests: BTreeMap<u64, Request>,
-    /// The reasons of waits that are over but have not been notified.
+    /// The reasons of waits that have ended but were not notified yet.
     cancelled: BTreeMap<u64, Cancelled>,
 }
 
@@ -94,7 +94,7 @@ impl Waiting {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Applies the refusal of a request for candidates to its request: to call, or to receive the answers.
+    /// Applies a refusal to the request for candidates that it concerns: a refusal to call, or to receive the answers.
     pub(crate) fn deny_request_for_candidates(&self, subject: &str) {
         let woken = self.lock().refuse_one(subject);
         woken.into_iter().for_each(Waker::wake);
@@ -117,7 +117,7 @@ impl Table {
             first = first.or(Some(*id));
             woken.extend(request.end(*id, Cancelled::PublishDenied { certain }, &mut self.cancelled));
         }
-        // The refusal accounts for one of them. It is not known which, so all are interrupted.
+        // The refusal is for one of them, but it is not known which, so all are interrupted.
         if let Some(first) = first {
             self.requests.remove(&first);
         }
@@ -182,7 +182,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let mut table = self.waiting.lock();
         table.cancelled.remove(&self.id);
-        // It stays in the table until it is answered or its connection ends.
+        // The request stays in the table until it is answered or its connection ends.
         if let Some(request) = table.requests.get_mut(&self.id) {
             request.waiter = Waiter::Gone;
         }

@@ -41,7 +41,7 @@ impl Bucket {
 
     /// The subject a key is stored under.
     pub(crate) fn subject(&self, key: &str) -> String {
-        // With its exact length: the client takes it over, and would copy a longer buffer.
+        // The string has its exact length: the client takes it over, and would copy a longer buffer.
         [&*self.prefix, key].concat()
     }
 
@@ -93,7 +93,7 @@ impl From<&jetstream::Error> for ApiError {
     }
 }
 
-/// Whether an answer is a refusal. The answer is first read only for that, because a reader for either case would keep
+/// Whether an answer is a refusal. The answer is first parsed only for that, because a parser for both cases would keep
 /// a copy of all of it.
 #[derive(Deserialize)]
 struct Refusal {
@@ -197,7 +197,7 @@ impl ApiError {
                 FaultKind::Broken,
                 format!("{said} ({}): enable JetStream for the account of our user", self.err_code),
             ),
-            // 10008 and 10009: the cluster has no leader, for now.
+            // 10008 and 10009: the cluster currently has no leader.
             10008 | 10009 => {
                 (FaultKind::Unreachable, format!("NATS cannot serve the bucket {bucket:?} now: {said}"))
             }

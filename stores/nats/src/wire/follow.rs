@@ -2,8 +2,8 @@
 //!
 //! The client has an ordered consumer too, but it repairs itself: after a gap or a restart it continues from the last
 //! sequence that it saw. In a bucket that was deleted and created again that sequence means nothing, and the watcher
-//! would never learn of the gap. So this consumer ends as soon as it cannot promise that it saw every change in order,
-//! and the driver begins another watch from the present entries.
+//! would never learn of the gap. So this consumer ends as soon as it cannot guarantee that it saw every change in
+//! order, and the driver begins another watch from the present entries.
 //!
 //! A record that is replaced before it was sent is never sent, because the bucket holds only the newest record of each
 //! key. That is not a gap, because the newest record follows.
@@ -30,9 +30,9 @@ use incumbent_store::{WatchEvent, request};
 const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
 /// Twice the server's minimum of 100 ms.
 const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(200);
-/// After this many missed heartbeats the consumer counts as dead.
+/// The number of missed heartbeats after which the consumer counts as dead.
 const MISSED_HEARTBEATS: u32 = 3;
-/// The header with the subject for an answer to a missed flow control request.
+/// The header with the subject on which to answer a missed flow control request.
 const STALLED: &str = "Nats-Consumer-Stalled";
 /// The time after which the server may remove an unused consumer.
 const INACTIVE: Duration = Duration::from_secs(5);
@@ -54,13 +54,13 @@ pub(crate) struct Follow {
 }
 
 /// A message of the consumer.
-#[allow(clippy::large_enum_variant, reason = "there is one at a time, and it is passed on at once")]
+#[allow(clippy::large_enum_variant, reason = "only one exists at a time, and it is passed on immediately")]
 pub(crate) enum ConsumerMessage {
     /// An entry, and the number still waiting when it was sent.
     Entry { watched: WatchEvent, pending: u64 },
-    /// A heartbeat, which a consumer sends while nothing is left to deliver.
+    /// A heartbeat, sent while nothing is left to deliver.
     Idle,
-    /// A heartbeat or a flow control request, while more is left to deliver.
+    /// A heartbeat or a flow control request, sent while more is left to deliver.
     Stalled,
 }
 
@@ -126,7 +126,7 @@ impl Follow {
                 flow_control: true,
                 idle_heartbeat: nanos(heartbeat),
                 inactive_threshold: nanos(INACTIVE),
-                // It ends with its server. The driver notices that and creates another.
+                // The consumer ends with its server. The driver notices that and creates another.
                 num_replicas: 1,
                 mem_storage: true,
             },
@@ -146,7 +146,7 @@ impl Follow {
         })
     }
 
-    /// The consumer's next message; `None` once the order is no longer certain.
+    /// The consumer's next message; `None` once the order is not certain any more.
     async fn next(&mut self) -> Option<ConsumerMessage> {
         let connection = self.connection;
         let message = tokio::select! {
@@ -159,7 +159,7 @@ impl Follow {
         match message.status {
             None => self.deliver(message),
             Some(StatusCode::IDLE_HEARTBEAT) => self.on_control(&message).await,
-            // For instance because the consumer was deleted.
+            // This happens, for instance, if the consumer was deleted.
             Some(_) => None,
         }
     }
@@ -201,7 +201,7 @@ impl Follow {
                     newest.insert(watched.key, watched.entry);
                 }
                 Some(ConsumerMessage::Stalled) => {}
-                // The counted entries are gone: expired, or removed.
+                // The counted entries no longer exist: expired or removed.
                 Some(ConsumerMessage::Idle) => break,
                 None => {
                     let detail = "the connection to NATS broke before every key was listed".to_string();
@@ -246,7 +246,7 @@ impl Order {
 }
 
 impl Link {
-    /// Returns true if the connection of that number has ended, by the events so far.
+    /// Returns true if, by the events so far, the connection with that number has ended.
     fn is_over(self, connection: u64) -> bool {
         self.number > connection || (self.number == connection && !self.up)
     }
@@ -283,6 +283,6 @@ mod tests {
         assert!(!Link { number: 2, up: true }.is_over(2));
         assert!(Link { number: 2, up: false }.is_over(2));
         assert!(Link { number: 3, up: true }.is_over(2));
-        assert!(!Link { number: 1, up: false }.is_over(2), "the event of the second is still to come");
+        assert!(!Link { number: 1, up: false }.is_over(2), "the second event has not arrived yet");
     }
 }

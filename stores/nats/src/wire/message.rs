@@ -22,12 +22,12 @@ static COMMON: [(&str, HeaderName); 5] = [
     (SUCCESSOR, HeaderName::from_static(SUCCESSOR)),
 ];
 
-/// The operation of a tombstone. Without a rollup, which would only remove the replaced record. A `DEL` is not used,
+/// The operation of a tombstone. It has no rollup, which would only remove the replaced record. A `DEL` is not used,
 /// because a cluster's own marker can erase an acknowledged write over it.
 const TOMBSTONE: &str = "PURGE";
 
-/// The message of a write, whose texts it takes over. `own_lease` is the bucket's maximum age if it takes lease times
-/// per record, else `None`.
+/// The message of a write, whose texts it takes over. `own_lease` is the bucket's maximum age if it supports lease
+/// times per record, else `None`.
 ///
 /// # Errors
 /// The header that NATS cannot carry.
@@ -64,7 +64,7 @@ pub(crate) fn tombstone() -> HeaderMap {
     headers
 }
 
-/// The same for a tombstone over only the message of that revision.
+/// The same for a tombstone that may replace only the message of that revision.
 pub(crate) fn tombstone_over(Revision(sequence): Revision) -> HeaderMap {
     let mut headers = tombstone();
     headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, sequence.to_string());
@@ -75,7 +75,7 @@ fn carry(headers: &mut HeaderMap, ours: Headers) -> Result<(), String> {
     for (name, value) in ours {
         let common = COMMON.iter().find(|(common, _)| *common == name).map(|(_, name)| name.clone());
         let carried = common.or_else(|| HeaderName::from_str(&name).ok());
-        // The client panics over a value with a line break.
+        // The client would panic on a value with a line break.
         let carried = carried.filter(|_| !value.contains(['\r', '\n']));
         let Some(carried) = carried else {
             return Err(format!("NATS cannot carry the header {name:?}"));
@@ -93,7 +93,7 @@ pub(crate) fn decode(sequence: u64, headers: Option<&HeaderMap>, payload: &[u8])
     Entry::decode(Revision(sequence), kind(headers), payload, pairs)
 }
 
-/// The kind of a message. A marker for a removal other than an expiry is a deletion.
+/// The kind of a message. A marker for any removal except an expiry counts as a deletion.
 fn kind(headers: Option<&HeaderMap>) -> Kind {
     let text = |name| headers.and_then(|headers| headers.get(name)).map(HeaderValue::as_str);
     match (text(NATS_MARKER_REASON), text(KV_OPERATION)) {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The metadata in which `init --new` states that the bucket's name was never used before. Its value is
-/// the creation time of that stream, so that a copied configuration states nothing.
+/// The metadata in which `init --new` states that the bucket's name was never used before. Its value is the creation
+/// time of that stream, so that it means nothing in a copied configuration.
 pub(crate) const NEVER_USED: &str = "incumbent.never-used";
 
 /// The server's own metadata: the API level of the stream's leading server.
@@ -20,14 +20,14 @@ const SERVER_LEVEL: &str = "_nats.level";
 
 /// The level of the API since 2.11, with markers and lease times per record.
 pub(crate) const LEVEL_2_11: u32 = 1;
-/// The level since 2.12; such servers check the compare of a replicated stream before they propose it.
+/// The level since 2.12; such servers check a write's compare before they propose it to a replicated stream.
 pub(crate) const LEVEL_2_12: u32 = 2;
 
 /// The longest delay of an expiry: the server's checks are at least 250 ms apart (`resetAgeChk` in its
 /// `filestore.go`), on a clock that ticks every 100 ms (`ats`). Measured on 2.15: 60 to 410 ms by the
 /// bucket's age on a busy machine, 1 to 5 ms by a record's own lease.
 const GRANULARITY: Duration = Duration::from_millis(350);
-/// The same before 2.11, where a check that comes slightly early is repeated after a second.
+/// The same before 2.11, where a check that runs slightly early is repeated only after a second.
 const OLD_GRANULARITY: Duration = Duration::from_secs(1);
 /// A cluster elects another leader for a stream in 5 to 7 s (measured on 2.15).
 const CLUSTER_FAIL_OVER: Duration = Duration::from_secs(7);
@@ -92,7 +92,7 @@ pub(crate) struct Config {
     pub(crate) max_msgs: i64,
     pub(crate) max_bytes: i64,
     pub(crate) max_msg_size: i64,
-    /// In nanoseconds, like every time here.
+    /// In nanoseconds, like every duration here.
     pub(crate) max_age: i64,
     pub(crate) discard: String,
     pub(crate) discard_new_per_subject: bool,

@@ -87,7 +87,7 @@ impl Bench {
         self.operator.read(KEY).await.unwrap().live().expect("no live record").clone()
     }
 
-    /// Waits until that name holds the key; returns the record.
+    /// Waits until the candidate with that name holds the key; returns the record.
     pub(crate) async fn record_of(&self, name: &str) -> Record {
         wait::until_some_async(&format!("the record of {name}"), TIME_LIMIT, || async {
             let entry = self.operator.read(KEY).await.unwrap();

@@ -72,7 +72,7 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     b.observes("a").await;
     let probe = Probe::of(&[&a, &b]);
 
-    // Its next renewal is under way until the bucket has been created again.
+    // Its next renewal stays in flight until the bucket has been created again.
     loop {
         before_a_renewal(&a, STEADY).await;
         proxy.cut_to_server();
@@ -155,7 +155,7 @@ async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_acce
     ] {
         request.ask(&bench.operator, KEY).await.unwrap();
     }
-    // The watch shows it after the requests.
+    // The watch shows it only after the requests.
     bench.operator.put("beacon", b"lit").await.unwrap();
     let lit = async { while beacon.next().await.is_some_and(|seen| seen.leader.is_none()) {} };
     tokio::time::timeout(TIME_LIMIT, lit).await.expect("the beacon is not seen");

@@ -12,7 +12,7 @@ use incumbent_testkit::wait;
 use crate::actor::TIME_LIMIT;
 use crate::bench::*;
 
-/// The budgets: the most that may be counted in each phase. Lower a budget when its count falls.
+/// The budgets, each the largest allowed count in a phase. Lower a budget when its count falls.
 const BUDGETS: [(Phase, Traffic); 3] = [
     (Phase::Win, Traffic { messages_in: 8, bytes_in: 640, messages_out: 10, bytes_out: 5_600 }),
     (Phase::Renewals, Traffic { messages_in: 20, bytes_in: 2_150, messages_out: 64, bytes_out: 15_600 }),
@@ -31,7 +31,7 @@ enum Phase {
 }
 
 const RENEWALS: u64 = 10;
-/// Nothing is under way when the counters do not change for this long; a renewal is due every 2 s.
+/// If the counters do not change for this long, nothing is in flight; a renewal is due every 2 s.
 const QUIET: Duration = Duration::from_millis(500);
 /// On a busy machine an answer may be late and the request repeated. Then another election is counted.
 const ELECTIONS: usize = 3;
@@ -163,7 +163,7 @@ async fn election() -> [Traffic; BUDGETS.len()] {
     [won - begin, led - won, end - led]
 }
 
-/// The counters, once nothing is under way.
+/// The counters, once nothing is in flight.
 async fn quiet(server: &NatsServer) -> Traffic {
     let read = || wait::until_some("the counters", TIME_LIMIT, || Traffic::of(server));
     let mut before = read();

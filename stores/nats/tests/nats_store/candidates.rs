@@ -111,7 +111,7 @@ async fn a_call_about_another_incarnation_of_the_bucket_is_not_answered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_made_again_is_named_by_its_new_incarnation() {
-    // Short, because the candidate learns of it when it renews.
+    // Short, because the candidate notices only when it renews.
     let short = InitOptions::new(Duration::from_secs(5));
     let bench = Bench::with(&short).await;
     let (store, aside) = (connect(&bench.server.url()).await, connect(&bench.server.url()).await);
@@ -171,7 +171,7 @@ async fn answers_that_cannot_be_read_name_no_candidate() {
     };
     wait::until_async("the one that can be read", TIME_LIMIT, || async {
         let listed = within(store.all_candidates()).await.unwrap().unwrap();
-        // On a busy machine the last may come too late.
+        // On a busy machine the last answer may come too late.
         assert!(listed.is_empty() || listed == [zoe.clone()], "{listed:?}");
         !listed.is_empty()
     })

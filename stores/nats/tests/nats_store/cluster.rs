@@ -90,7 +90,7 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     cluster[leader].kill();
     let write = acquire(Expect::Revision(held));
     wait::until_some_async("a write to be applied", FAIL_OVER, || async {
-        // Like the driver: no answer for a while means unknown, and another server is asked.
+        // Acts like the driver: no answer for a while means an unknown outcome, and another server is asked.
         let outcome = tokio::time::timeout(Duration::from_secs(1), store.write(KEY, write.clone())).await;
         match outcome.unwrap_or(Outcome::Unknown) {
             Outcome::Applied { .. } => Some(()),

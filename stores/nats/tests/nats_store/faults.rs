@@ -89,7 +89,7 @@ async fn addresses_that_drop_packets_cost_a_sixth_of_the_lease_together() {
     wait::until_async("another connection", GENEROUS, || async { events.connected().len() == 2 }).await;
     let took = begun.elapsed();
     assert_eq!(events.connected(), [answers.url(), answers.url()]);
-    // One of them would take 2 s if the client gave each the whole time of a connection.
+    // Each of them would take 2 s if the client spent a connection's whole time limit on it.
     assert!(took < Duration::from_millis(1800), "{took:?}");
     within(store.inspect()).await.unwrap();
 }
@@ -193,7 +193,7 @@ async fn a_permission_that_is_taken_away_while_connected_is_reported() {
     let (store, _) = open(&settings(&url)).await;
     let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
     server.reconfigure(permissions(NO_WRITES));
-    // The server may close the connection to enforce it, so the first attempts may be unknown.
+    // The server may enforce the change by closing the connection, so the first attempts may have unknown outcomes.
     let fault = wait::until_some_async("the denial", GENEROUS, || async {
         match within(store.write(KEY, acquire(Expect::Revision(held)))).await {
             Outcome::Failed(fault) => Some(fault),

@@ -70,7 +70,7 @@ async fn a_watch_of_few_keys_shows_these_and_the_requests_about_them_on_every_ve
         let shown = keys_until_all_is_shown(&mut watch, &these(&["a"])).await;
         assert_eq!(shown, ["a", "_incumbent.hand-over.a"], "{version:?}");
 
-        // Another key: all keys are shown again, with what is written meanwhile.
+        // With another key, all keys are shown again, including everything written meanwhile.
         store.follow("c");
         let shown = keys_until_all_is_shown(&mut watch, &these(&["a", "c"])).await;
         assert_eq!(shown, ["a", "c", "_incumbent.hand-over.a"], "{version:?}");
@@ -217,7 +217,7 @@ async fn a_watch_that_nothing_happens_to_stays() {
     let mut watch = within(bench.store.watch()).await.unwrap();
     let sent = || bench.server.monitoring("/connz")?["connections"][0]["out_msgs"].as_u64();
     let before = wait::until_some("the number of messages", GENEROUS, sent);
-    // More than twice as many heartbeats as it may miss before it ends.
+    // More than twice as many heartbeats as a watch may miss before it ends.
     let heartbeats = wait::until_async("heartbeats", GENEROUS, || async { sent() >= Some(before + 8) });
     tokio::select! {
         biased;
@@ -268,7 +268,7 @@ async fn a_watch_that_is_dropped_leaves_no_consumer_behind() {
 async fn a_listing_ends_though_entries_that_it_counted_expire_before_they_are_sent() {
     let bench = Bench::with(&InitOptions::new(Duration::from_secs(2))).await;
     let jetstream = bench.jetstream().await;
-    // One after the other, so that most listings meet expiring records.
+    // Lists one after the other, so that most listings meet expiring records.
     for number in 0..200 {
         let sent = jetstream.publish(format!("$KV.{BUCKET}.{number}"), "elsewhere".into()).await.unwrap();
         within(async { sent.await.unwrap() }).await;

@@ -1,4 +1,4 @@
-//! Each outcome of a write, provoked for real.
+//! Each outcome of a write, provoked on a real server.
 
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ impl ForkGuard {
         Self(generation::of_this_process())
     }
 
-    /// Returns true if this is a child forked from the guard's process, or a child of such a child.
+    /// Returns true if this process was forked from the guard's process, directly or not.
     pub fn is_forked(self) -> bool {
         generation::now() != self.0
     }
@@ -55,8 +55,8 @@ mod generation {
     pub(super) fn of_this_process() -> u32 {
         static LISTENING: Once = Once::new();
         LISTENING.call_once(|| {
-            // SAFETY: `count` does nothing but an atomic addition, which is safe in a child forked from
-            // a process with several threads, and it lives as long as the process.
+            // SAFETY: `count` does nothing but an atomic addition, which is safe in a forked child of a process with
+            // several threads, and it lives as long as the process.
             let refused = unsafe { libc::pthread_atfork(None, None, Some(count)) };
             if refused != 0 {
                 tracing::warn!(

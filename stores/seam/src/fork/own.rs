@@ -1,4 +1,4 @@
-//! A value that each process, including a forked child, has of its own.
+//! A value of which each process, including a forked child, has its own.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -7,7 +7,7 @@ use super::ForkGuard;
 
 /// A value behind a lock. A forked child does not inherit it, but begins with a new one.
 ///
-/// A thread that the child does not have may hold an inherited lock, and would never release it.
+/// An inherited lock may be held by a thread that the child does not have, and would never be released.
 pub struct Own<T: 'static> {
     newest: AtomicPtr<Process<T>>,
 }
@@ -28,7 +28,7 @@ impl<T: Default> Own<T> {
     /// The value of this process.
     #[allow(
         unsafe_code,
-        reason = "a child cannot wait for a lock that would tell whether another lock is its own"
+        reason = "a forked child cannot wait for a lock, so an atomic shows whether the mutex is its own"
     )]
     pub fn get(&'static self) -> &'static Mutex<T> {
         let mut newest = self.newest.load(Ordering::Acquire);

@@ -43,7 +43,7 @@ impl Bench {
         format!("sqlite:{}", self.path().display())
     }
 
-    /// A lock that can keep every candidate from the file, like a proxy from a server.
+    /// A lock that can keep every candidate away from the file, as a proxy keeps candidates away from a server.
     pub(crate) fn proxy(&self) -> Lock {
         Lock { sql: Connection::open(self.path()).unwrap(), url: self.url() }
     }
@@ -54,7 +54,7 @@ impl Bench {
         let sql = Connection::open(self.path()).unwrap();
         wait::until("the candidates to register", TIME_LIMIT, || {
             let count = sql.query_row("SELECT count(*) FROM candidate", [], |row| row.get::<_, u32>(0));
-            // An error is a lock that a writer holds.
+            // An error means that a writer holds the lock.
             count.is_ok_and(|count| count as usize >= names.len())
         });
     }

@@ -39,7 +39,7 @@ impl bindings::Guest for Worker {
             if result.wake_at.is_none() {
                 return Ok(booked);
             }
-            // Read right before the work, and sent with it.
+            // The token is read right before the work, and sent with it.
             if let Some(lease) = candidate.lease().filter(|_| done < pieces && candidate.is_leader()) {
                 booked += u32::from(ledger::book(&name, lease.token));
                 done += 1;

@@ -46,7 +46,7 @@ fn lost_after(guest: &mut Guest, answers: impl IntoIterator<Item = Outcome>) -> 
 #[test]
 fn an_acknowledgement_that_goes_back_ends_the_term() {
     let mut guest = leader();
-    // The revision of the acquire was above it.
+    // The revision of the acquire was larger.
     assert_eq!(lost_after(&mut guest, [applied(NEWEST - 1)]), Reason::StoreReset);
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     Node,
 }
 
-/// The way in which a candidate leaves.
+/// How a candidate leaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Exit {
     Killed,

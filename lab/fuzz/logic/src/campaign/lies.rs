@@ -1,4 +1,4 @@
-//! The candidate's inputs: a store that answers anything, and any act of an operator.
+//! The candidate's inputs: a store that may answer anything, and any act of an operator.
 //!
 //! It keeps one rule: a revision of one incarnation of the store always has the same entry.
 
@@ -158,7 +158,7 @@ impl Lies {
                 Outcome::Applied { revision: Revision(revision), incarnation }
             }
             7 if choices.one_in(4) => {
-                // The store went back: a revision that has no entry so far.
+                // The store went back: picks a revision that has no entry so far.
                 let free = (self.base + 1..self.top()).rev().take(1000);
                 let revision = free.filter(|revision| !self.entries.contains_key(revision)).max();
                 let revision = revision.unwrap_or(self.top() + 1);

@@ -20,7 +20,7 @@ pub(super) struct Oracle {
     reads: u64,
     /// When the newest write that would keep the key, and that was shown to be applied, was sent.
     proven: Option<Instant>,
-    /// The incarnation of the store, and when the question was asked whose answer last showed it.
+    /// The incarnation of the store, and the send time of the request whose answer last showed it.
     life: (Incarnation, Instant),
     /// Since when the present watch has been ready.
     watching: Option<Instant>,
@@ -76,7 +76,7 @@ impl Oracle {
             }
             Input::Answered(Answer::Read { result: Ok(entry), .. }) => drop(self.saw(entry)),
             Input::Watched(entry) => {
-                // A write meant for this incarnation, and seen by its watch, proves it.
+                // A write that was meant for this incarnation and seen by its watch proves the incarnation.
                 let sent = self.saw(entry).filter(|(life, _)| *life == self.life.0);
                 if let Some((_, at)) =
                     sent.filter(|_| self.watching.is_some_and(|since| since <= self.life.1))

@@ -50,7 +50,7 @@ enum Wait {
 }
 
 impl Plan {
-    /// Draws a plan: a usual one, or one from the whole range.
+    /// Draws a plan, either a usual one or one from the whole range.
     pub fn draw(choices: &mut Choices<'_>) -> Self {
         let mut plan = Self::usual(choices);
         if choices.one_in(2) {

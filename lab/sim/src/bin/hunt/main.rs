@@ -64,7 +64,7 @@ fn go(args: &Args) -> Result<bool, String> {
             .and_then(|_| flag::register(signal, Arc::clone(&interrupted)))
             .map_err(|error| format!("cannot handle signal {signal}: {error}"))?;
     }
-    // A run that panics is a finding, and prints its own message.
+    // A run that panics is a finding, which prints its own message.
     let print_panic = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if thread::current().name() == Some("main") {

@@ -32,7 +32,7 @@ const SEEDS: u64 = 100;
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
-/// The reason why nothing was run, or not shown.
+/// Why nothing was run, or nothing shown.
 #[derive(Debug)]
 enum Failure {
     /// The command line asks for something invalid.
@@ -66,7 +66,7 @@ fn run(args: &Args) -> Result<bool, Failure> {
     if args.looks_closely() { runs::one(args, &first) } else { runs::many(args, &first) }
 }
 
-/// Writes a line at once. Returns false where the reader has gone, which is no failure: `cargo sim … | head`.
+/// Writes a line at once. Returns false if the reader is gone, which is not a failure: `cargo sim … | head`.
 fn line(text: impl Display) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {

@@ -20,7 +20,7 @@ fn millis(span: Duration) -> f64 {
     (span.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// The promise under a fault: a word, and its explanation.
+/// The promise under a fault: a word and its explanation.
 const fn under(promise: Promise) -> (&'static str, &'static str) {
     match promise {
         Promise::Full => ("everything", ""),

@@ -72,7 +72,7 @@ fn write(file: &Path, svg: &str) -> Result<(), Failure> {
     std::fs::write(file, text).map_err(cannot)
 }
 
-/// The picture as a page of its own.
+/// The picture as a separate page.
 fn page(svg: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>incumbent: a simulated run</title>\n\

@@ -221,7 +221,7 @@ fn another_topic_id_gives_the_log_to_a_new_client() {
     rig.shown();
     rig.read(FIRST, 5..6, true, 5);
     rig.read(SECOND, 0..2, true, 5);
-    assert_eq!(rig.shown(), [Some(0), Some(1)], "what the first client still shows is of the former topic");
+    assert_eq!(rig.shown(), [Some(0), Some(1)], "the first client still shows the former topic");
 }
 
 #[test]

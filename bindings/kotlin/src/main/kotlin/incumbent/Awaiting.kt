@@ -63,8 +63,8 @@ private inline fun <T> awaiting(pending: Disposable, ready: () -> Unit, take: ()
 /** The thread of the compiled part that wakes coroutines. */
 internal object Wakes {
     init {
-        // The thread stays attached: by default it would attach and detach for every wake. As a daemon it does not keep
-        // the virtual machine running.
+        // The thread stays attached; by default it would attach and detach for every wake. As a daemon thread it does
+        // not keep the virtual machine running.
         val staying = CallbackThreadInitializer(true, false, "incumbent-wake")
         Native.setCallbackThreadInitializer(uniffiRustFutureContinuationCallbackImpl, staying)
     }

@@ -88,10 +88,11 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
      * returns when it is time to finish, and the scope of `work` is cancelled when the term ends. The work of one term
      * never begins before the previous term's work has returned.
      *
-     * When it returns before the term ends, the term goes on: call [resign] as the last step to leave instead. When it
-     * throws, an [Error] too, the term ends with [Reason.HANDLER_FAILED], the coroutine's exception handler or else the
-     * thread's gets the error, and the candidate campaigns again after a delay. An error that it throws because its term is
-     * over is ignored. Cancelling this call cancels the work and closes the candidate: it would lead, and nothing would work.
+     * When it returns before the term ends, the term continues: call [resign] as the last step to leave instead. When
+     * it throws, an [Error] too, the term ends with [Reason.HANDLER_FAILED], the coroutine's exception handler or else
+     * the thread's gets the error, and the candidate campaigns again after a delay. An error that it throws because its
+     * term is over is ignored. Cancelling this call cancels the work and closes the candidate: it would lead, and
+     * nothing would work.
      */
     public suspend fun lead(work: suspend CoroutineScope.(Term) -> Unit) {
         try {
@@ -112,7 +113,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
         try {
             term.run(work)
         } catch (ended: TermEndedException) {
-            // Thrown for this term, or for another term that the work used.
+            // The error is for this term, or for another term that the work used.
             if (term.isCurrent) {
                 term.fail()
             }
@@ -231,7 +232,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
         val questions = health?.let { raw.questions() }
         try {
             while (true) {
-                // Returns once nothing uses the probe and the questions any more, also where this is cancelled.
+                // Returns once nothing uses the probe and the questions any more, even if this is cancelled.
                 val answering = coroutineScope {
                     launch(dispatcher) {
                         if (questions != null && health != null) {
@@ -246,7 +247,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
                 when {
                     !answering.isCancelled -> return
                     dispatcher.isShutDown() -> return setHealthy(false)
-                    // Refused because too much waits there.
+                    // Refused because its queue is too long.
                     else -> delay(REFUSED)
                 }
             }

@@ -32,7 +32,7 @@ public enum class Code {
     /** An election on a store with these settings would be unsafe. */
     UNSAFE_STORE,
 
-    /** This build, store or server version cannot do what is asked. */
+    /** This build, store or server version does not support the request. */
     UNSUPPORTED,
 
     /** The candidate or the store is closed. */
@@ -113,7 +113,7 @@ public class NotFoundException internal constructor(message: String, cause: Thro
 public class UnsafeStoreException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.UNSAFE_STORE, message, cause)
 
-/** This build, store or server version cannot do what is asked. */
+/** This build, store or server version does not support the request. */
 public class UnsupportedException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.UNSUPPORTED, message, cause)
 
@@ -153,7 +153,7 @@ public class TermEndedException internal constructor(
 
 /** An error of the layers below, known only by its text. */
 private class Cause(message: String, cause: Throwable?) : Exception(message, cause) {
-    // Its stack would only show the translation.
+    // Its stack trace would only show the translation.
     override fun fillInStackTrace(): Throwable = this
 }
 

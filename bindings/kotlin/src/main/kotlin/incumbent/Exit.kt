@@ -52,7 +52,7 @@ internal object Exit {
             hook.also { hook = null }
         }
         if (registered != null) {
-            // Refused once the virtual machine exits: then the hook does the same.
+            // This is refused once the virtual machine exits, but then the hook does the same.
             runCatching { Runtime.getRuntime().removeShutdownHook(registered) }
         }
         leave()

@@ -3,8 +3,8 @@
 package incumbent
 
 // generated: refusals
-/** Refuses a length of time that the compiled part cannot represent. */
+/** Refuses a duration that the compiled part cannot represent. */
 internal fun noLength(name: String, value: String): String =
-    "$name is $value, and must be a length of time, not negative and not infinite"
+    "$name is $value, and must be a finite duration that is not negative"
 
 // end of refusals

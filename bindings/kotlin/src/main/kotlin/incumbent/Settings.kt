@@ -73,13 +73,13 @@ public class InitSettings {
     public var lease: Duration? = null
 
     /**
-     * NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an
-     * existing one keeps its own.
+     * NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one keeps
+     * its own.
      */
     public var replicas: Int? = null
 
     /**
-     * NATS: the most bytes of the bucket, if the account requires a limit; 65536 at least; by default none for a new
+     * NATS: the bucket's size limit in bytes, if the account requires one; at least 65536; by default none for a new
      * bucket; an existing one keeps its own.
      */
     public var maxBytes: Int? = null
@@ -185,8 +185,8 @@ public fun interface HealthCheck {
 public class CampaignSettings {
     // generated: candidate
     /**
-     * The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the
-     * host and the process. Each candidate of an election has a different one.
+     * The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by default
+     * the host and the process. Each candidate of an election has a different one.
      */
     public var name: String? = null
 
@@ -230,7 +230,7 @@ public class CampaignSettings {
      */
     public var splay: Duration? = null
 
-    /** The time that a leader has to finish its work when it leaves voluntarily; by default 10 s. */
+    /** The time that a leader has to finish its work when it leaves on its own; by default 10 s. */
     public var drain: Duration? = null
 
     /**

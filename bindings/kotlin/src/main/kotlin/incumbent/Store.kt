@@ -39,7 +39,7 @@ public class Store internal constructor(internal val raw: RawStore) : Closing {
      */
     public suspend fun campaign(election: String, settings: CampaignSettings = CampaignSettings()): Candidate {
         val present = currentCoroutineContext()[ContinuationInterceptor] as? CoroutineDispatcher
-        // Unconfined code runs on the thread of whatever it waits for: there is nothing to watch.
+        // Unconfined code runs on the thread of whatever it waits for, so there is nothing to watch.
         val dispatcher = (settings.dispatcher ?: present).takeIf { it != Dispatchers.Unconfined }
         return campaign(election, settings, dispatcher)
     }
@@ -59,7 +59,7 @@ public class Store internal constructor(internal val raw: RawStore) : Closing {
         try {
             val raw = translating { raw.campaign(election, settings.plain(), interval, probe).await() }
             if (!currentCoroutineContext().isActive) {
-                // The caller is cancelled, and never gets it.
+                // The caller is cancelled, and never gets the candidate.
                 raw.close(true).close()
                 currentCoroutineContext().ensureActive()
             }

@@ -83,7 +83,7 @@ class ProcessesTest {
             val before = token(first.expect("won"))
             first.signal("STOP")
             connect(bucket).use { store ->
-                // Kept to the end: without it, the stopped process may lead again before it answers.
+                // Kept to the end, because without it the stopped process may lead again before it answers.
                 val other = store.campaign("jobs", second)
                 // Asked before it continues, so that the answer is its first action.
                 first.say("?")
@@ -200,7 +200,7 @@ class ProcessesTest {
             Program(*java(main, url)).use { worker ->
                 val first = token(worker.expect("leading with token"))
                 server.evict(url, "billing-cron")
-                // A worker may print the same token again before it hears of it.
+                // A worker may print the same token again before it hears of the new one.
                 while (token(worker.expect("leading with token")) == first) Unit
             }
         }

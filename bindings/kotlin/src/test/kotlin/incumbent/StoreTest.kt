@@ -95,8 +95,8 @@ class StoreTest {
         looping {
             val url = "sqlite:$folder/e.db"
             val expected = mapOf<InitSettings, String>(
-                InitSettings().ownLeases(true) to "`ownLeases` is for a bucket of NATS, and this is a file: leave it out",
-                InitSettings().parameter("fresh", true) to "no setting \"fresh\": known are new, lease, replicas, maxBytes, markers, ownLeases",
+                InitSettings().ownLeases(true) to "`ownLeases` is only for NATS buckets, and this is a file: leave it out",
+                InitSettings().parameter("fresh", true) to "no setting \"fresh\": choose one of new, lease, replicas, maxBytes, markers, ownLeases",
                 InitSettings().apply { lease = (-1).seconds } to "lease is -1s",
                 InitSettings().replicas(-1) to "replicas is -1, and must be a whole number, not negative",
             )

@@ -43,7 +43,7 @@ fun settingsOf(id: String, part: JsonNode, leaseMs: Long) = CampaignSettings().a
     preset = Preset.FAST
     lease = leaseMs.milliseconds
     splay = 0.seconds
-    // A scenario is not about a virtual machine that other tests block for a lease.
+    // The dispatcher is not watched: other tests may block the virtual machine for a lease.
     watchLimit = 60.seconds
     for ((name, value) in part["options"]?.properties().orEmpty()) {
         when (name) {

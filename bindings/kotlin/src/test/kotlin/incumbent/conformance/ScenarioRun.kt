@@ -184,7 +184,7 @@ class ScenarioRun(
                 val observations = seen.getValue(step["observer"].asText())
                 until("${step["leader"]} is observed") {
                     val place = observations.indexOfFirst { fits(it.leader, step) }
-                    // If none fits, all stay: another may have come since.
+                    // If none matches, all stay, because another may have arrived since.
                     repeat(place + 1) { observations.removeAt(0) }
                     place >= 0
                 }
@@ -216,7 +216,7 @@ class ScenarioRun(
             try {
                 own.observe(election).collect { observations.add(it) }
             } catch (gone: IncumbentException) {
-                // An observer that fails sees nothing, and the step then misses it.
+                // An observer that fails sees nothing, and then the step fails too.
             }
         }
     }
