@@ -149,17 +149,17 @@ impl Sqlite {
         let mut connection = Connection::new(&Arc::new(settings), clock);
         let initialised = tokio::task::spawn_blocking(move || {
             let is_new = connection.with(|database| Ok(database.is_new))?;
-            // While other processes write, or a slow one records its transaction again; or it is taken for a copy first.
-            let until = std::time::Instant::now() + OPEN_TIMEOUT;
-            while never_used {
-                match connection.with(|database| database.mark_never_used()) {
-                    Ok(()) => break,
-                    Err(failure)
-                        if (failure.is_passing() || failure.is_of_another_file())
-                            && std::time::Instant::now() < until => {}
-                    Err(failure) => return Err(failure),
+            if never_used {
+                let until = std::time::Instant::now() + OPEN_TIMEOUT;
+                // Again while other processes write, until a slow transaction is recorded again, and after the file was
+                // taken for a copy.
+                while let Err(failure) = connection.with(|database| database.mark_never_used()) {
+                    let may_pass = failure.is_passing() || failure.is_of_another_file();
+                    if !may_pass || std::time::Instant::now() >= until {
+                        return Err(failure);
+                    }
+                    std::thread::sleep(PAUSE);
                 }
-                std::thread::sleep(PAUSE);
             }
             let info = connection.with(|database| database.store_info());
             drop((connection, opened));

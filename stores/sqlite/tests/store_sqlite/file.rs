@@ -371,7 +371,7 @@ mod init {
         let settings = SqliteSettings::new(&path);
         Sqlite::init(&settings, &clock(), false).await.unwrap();
         // The file was changed three seconds after the time that it states.
-        let program = rusqlite::Connection::open(&path).unwrap();
+        let program = Connection::open(&path).unwrap();
         program.execute("UPDATE store SET written = written - 3000000000", []).unwrap();
         drop(program);
         assert!(Sqlite::init(&settings, &clock(), true).await.unwrap().never_used);
