@@ -86,7 +86,7 @@ impl Place {
             let fails: &[i32] = if command == "run" { &[1, 3, 8] } else { &[1, 3] };
             let is_documented = ended.code == Some(0) || fails.iter().any(|code| ended.code == Some(*code));
             assert!(is_documented && !ended.stderr.contains("panicked"), "{which}: {ended:#?}");
-            assert!(ended.code == Some(0) || says_so(&ended), "{which}: {ended:#?}");
+            assert!(ended.code == Some(0) || reports_the_limit(&ended), "{which}: {ended:#?}");
             assert!(ended.code == Some(0) || most < works_with, "{which}: {ended:#?}");
             assert!(ended.code != Some(0) || most > 1, "{which}: {ended:#?}");
             assert!(ended.stderr.lines().count() < 10, "{which} repeats itself: {ended:#?}");
@@ -95,7 +95,7 @@ impl Place {
 }
 
 /// Whether its reason and the remedy are in one line.
-fn says_so(ended: &Ended) -> bool {
+fn reports_the_limit(ended: &Ended) -> bool {
     let is_it = |line: &str| line.contains("can be started") || line.contains("cannot be started");
     ended.stderr.lines().any(|line| is_it(line) && line.contains("raise the limit"))
 }
@@ -106,7 +106,7 @@ fn by_name(scheme: &str, address: &str, path: &str) -> String {
 }
 
 #[test]
-fn at_any_limit_of_processes_each_command_works_or_says_so_and_fails() {
+fn at_any_limit_of_processes_each_command_works_or_reports_the_limit_and_fails() {
     let Some(place) = Place::new() else { return };
     // Names are looked up by threads.
     let (nats_server, _) = server("10s");
@@ -118,7 +118,7 @@ fn at_any_limit_of_processes_each_command_works_or_says_so_and_fails() {
 }
 
 #[test]
-fn at_any_limit_of_processes_a_screen_opens_or_says_so_and_fails() {
+fn at_any_limit_of_processes_a_screen_opens_or_reports_the_limit_and_fails() {
     let Some(place) = Place::new() else { return };
     let start = |most: u32| {
         let (ours, theirs) = terminal();
@@ -136,8 +136,8 @@ fn at_any_limit_of_processes_a_screen_opens_or_says_so_and_fails() {
         let code = top.wait(LIMIT).code();
         let is_documented = matches!(code, Some(0 | 1 | 3)) && !reported.contains("panicked");
         assert!(is_documented, "with {most}: {code:?}, {reported}");
-        let says_so = reported.contains("can be started") && reported.contains("raise the limit");
-        assert!(code == Some(0) || says_so, "with {most}: {code:?}, {reported}");
+        let reports_the_limit = reported.contains("can be started") && reported.contains("raise the limit");
+        assert!(code == Some(0) || reports_the_limit, "with {most}: {code:?}, {reported}");
         works += usize::from(code == Some(0));
     }
     assert!(works > 0, "none of them works");
@@ -183,7 +183,7 @@ fn a_leader_whose_command_uses_up_the_limit_connects_again_by_name_and_keeps_its
 
 #[test]
 #[cfg(feature = "kafka")]
-fn at_any_limit_of_processes_each_command_works_or_says_so_and_fails_on_kafka() {
+fn at_any_limit_of_processes_each_command_works_or_reports_the_limit_and_fails_on_kafka() {
     let Some(place) = Place::new() else { return };
     let broker = incumbent_testkit::kafka::Kafka::start_with(incumbent_testkit::kafka::Options::new());
     // librdkafka alone has more threads.

@@ -747,3 +747,26 @@ fn refusal(ClientError { name, text }: &ClientError) -> String {
 fn unreachable(detail: &str) -> Fault {
     Fault { kind: FaultKind::Unreachable, detail: detail.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_that_closes_a_new_connection_expects_tls_or_a_user() {
+        let closed = |state: &str| {
+            expected(&format!(
+                "[thrd:10.0.0.1:9092/bootstrap]: 10.0.0.1:9092/bootstrap: Disconnected: connection closed by peer: \
+                 receive 0 after POLLIN (after {state})"
+            ))
+        };
+        assert_eq!(closed("2ms in state APIVERSION_QUERY"), Some(Expected::Tls));
+        assert_eq!(closed("2ms in state UP, 1 identical error(s) suppressed"), Some(Expected::User));
+        assert_eq!(closed("2000ms in state UP"), None);
+        assert_eq!(closed("2ms in state SSL_HANDSHAKE"), None);
+        assert_eq!(
+            expected("10.0.0.1:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused"),
+            None
+        );
+    }
+}
