@@ -56,7 +56,7 @@ const SMOKE_NEEDS: [&str; 3] = ["pytest", "fastapi", "httpx"];
 /// The tests that play the scenarios.
 const SCENARIOS: &str = "tests/conformance";
 
-/// The longest tests: each of these runs in a process of its own, and all other files in one more.
+/// The longest tests: each of these files runs in its own process, and all others in one more.
 const LONG: [&str; 3] = [SCENARIOS, "tests/test_types.py", "tests/test_hanging.py"];
 
 /// The package, shared by the steps of a run.
@@ -202,8 +202,8 @@ fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. Only the reuse of earlier
-/// compilation differs from a fresh machine.
+/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. Unlike a fresh machine, it only
+/// reuses earlier compilation.
 fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::progress("pip install ./python");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
@@ -221,7 +221,7 @@ fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// Runs pytest and counts the tests in its report, in a file of its own.
+/// Runs pytest and counts the tests in its report, which is a separate file.
 fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mut Report) -> Result<()> {
     let results = python::folder().join(format!("junit-{file}.xml"));
     if results.exists() {
