@@ -61,7 +61,7 @@ pub fn overlaps<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     found
 }
 
-/// The pairs of leaders of which the second began later but has no larger token. A resource that remembers the largest
+/// The pairs of leaders in which the second began later but has no larger token. A resource that remembers the largest
 /// token it has seen would have refused them.
 pub fn disorder<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     let mut largest = None::<&L>;

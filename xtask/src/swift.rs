@@ -308,8 +308,8 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Builds the programs of the tests on the library as it is released, and returns a command of one of them with an
-/// argument.
+/// Builds the tests' programs on the released form of the library, and returns the command that runs one of them with
+/// an argument.
 pub(crate) fn released_program(argument: &str) -> Result<Command> {
     let profile = Profile::Release { kafka: false };
     shell::progress("build the compiled part of the Swift library");
@@ -341,7 +341,7 @@ fn compile(profile: Profile) -> Result<()> {
     shell::run(build.args(profile.features()))
 }
 
-/// The compiled part as it is released for this platform.
+/// The compiled part for this platform, built as for a release.
 pub(crate) fn released() -> PathBuf {
     shell::target().join("release").join(LIBRARY)
 }
