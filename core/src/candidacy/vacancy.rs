@@ -101,7 +101,8 @@ impl fmt::Display for Obstacle {
                 write!(f, "the record of {name:?} is past its lease, but the store has not removed it")
             }
             Self::Ahead => f.write_str(
-                "the companion key of a candidate that is gone is ahead of this one; it goes when its lease runs out",
+                "a candidate that is gone left its companion key ahead of this candidate's; the store removes it when its \
+                 lease runs out",
             ),
             Self::Unassigned => f.write_str(
                 "the group has assigned partition zero to no member that leads: the coordinator may still count a member \

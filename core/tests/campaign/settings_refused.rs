@@ -225,7 +225,7 @@ fn metadata_fits_into_headers() {
     assert_eq!(
         with("k", &"x".repeat(4096)),
         "metadata is 4097 bytes long, and must be at most 4096 bytes long: \
-         publish an address, and serve the rest from there"
+         serve large data elsewhere, and publish its address"
     );
     for key in ["", "a b", "a:b", "ü"] {
         assert_eq!(

@@ -189,8 +189,8 @@ impl Bench {
         Ok(merged(measured))
     }
 
-    /// The number of runs behind its figures: five, so that an interval contains the median with a probability of 94 %.
-    /// One if no figure has a goal that a run could miss by chance.
+    /// How often the benchmark runs. Five runs give an interval that contains the median with a probability of 94 %.
+    /// One run is enough if no figure has a goal that a run could miss by chance.
     fn runs(self) -> usize {
         match self {
             Self::Cost | Self::Processes | Self::Languages | Self::Sizes => 1,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The lines in a row that make two places alike.
+/// The number of equal lines in a row that make two places alike.
 const ROW: usize = 6;
 
 /// A place: a file, and the number of a counted line in it.

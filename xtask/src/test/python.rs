@@ -28,8 +28,8 @@ pub(super) const STORES: &str = "INCUMBENT_STORES";
 /// of them take.
 pub(super) const BROKER: &str = "INCUMBENT_KAFKA";
 
-/// The stores of the scenarios if some must be left out: no etcd on a machine that lacks Go on purpose, because only Go
-/// can build that server.
+/// The stores of the scenarios if some must be left out. A machine that has no Go, on purpose, cannot build etcd's
+/// server.
 pub(super) fn stores() -> Option<&'static str> {
     etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
 }
