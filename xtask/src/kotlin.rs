@@ -20,7 +20,7 @@ pub(crate) const OLDEST: u32 = 17;
 /// How the compiled part is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// With the Rust tests' programs, which are built first.
+    /// With the programs of the Rust tests, which are built first.
     Dev,
     /// As it is released, with or without Kafka.
     Release { kafka: bool },

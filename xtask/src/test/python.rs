@@ -202,8 +202,8 @@ fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. Unlike a fresh machine, it only
-/// reuses earlier compilation.
+/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. The only difference from a
+/// fresh machine is that it reuses what was compiled earlier.
 fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::progress("pip install ./python");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
