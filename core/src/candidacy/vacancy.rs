@@ -298,7 +298,7 @@ mod tests {
             (Obstacle::Unread, "UNREAD", "do not come back"),
             (Obstacle::Holder { name: name() }, "HOLDER", "\"ada\" holds the election"),
             (Obstacle::Unexpired { name: name() }, "UNEXPIRED", "the record of \"ada\" is past its lease"),
-            (Obstacle::Ahead, "AHEAD", "the companion key of a candidate that is gone"),
+            (Obstacle::Ahead, "AHEAD", "left its companion key ahead"),
             (Obstacle::Unassigned, "UNASSIGNED", "assigned partition zero to no member that leads"),
             (Obstacle::Barred, "BARRED", "see the warning about its reset"),
             (Obstacle::Resting { left }, "RESTING", "rests for 12.345s more"),
