@@ -102,7 +102,10 @@ pub(crate) fn page(command: &str) -> String {
         "observe" => (
             &[
                 (0, "asked to end, or --count or --for was reached"),
-                (3, "the store did not answer before --for was over, or at first (with\n--fail-fast)"),
+                (
+                    3,
+                    "the store did not answer before --for was over; with --fail-fast,\nat the first attempt",
+                ),
             ],
             &OF_STORES,
         ),

@@ -197,9 +197,9 @@ fn text_of(store: &str, settings: &StoreSettings, report: &InitReport) -> Vec<St
             )
         }
         StoreSettings::Etcd(_) => {
-            (store.to_owned(), "no candidate can lead until it is as old as its lease".into())
+            (store.to_owned(), "no candidate can lead before one lease has passed".into())
         }
-        _ => (store.to_owned(), "no candidate can lead until it is as old as its lease".into()),
+        _ => (store.to_owned(), "no candidate can lead before one lease has passed".into()),
     };
     let mut lines = Vec::new();
     match (topic, created) {

@@ -95,7 +95,7 @@ fn visible(whole: &Command) -> Command {
     }
 }
 
-/// An option with its aliases in its help, because the manual leaves aliases out. The manual has every option's help.
+/// Adds an option's aliases to its help, because the manual lists every option's help, but no aliases.
 fn with_aliases(arg: Arg) -> Arg {
     let arg = arg.hide_short_help(false);
     let Some(aliases) = arg.get_visible_aliases() else { return arg };

@@ -33,7 +33,7 @@ pub(crate) fn metadata_length(size: u64, most: u64) -> InvalidSettings {
         setting: "metadata",
         value: format!("{size} bytes long"),
         limit: Text::from(format!("at most {most} bytes long")),
-        remedy: Text::from("publish an address, and serve the rest from there"),
+        remedy: Text::from("serve large data elsewhere, and publish its address"),
     }
 }
 
@@ -367,7 +367,7 @@ pub(crate) fn session_over_kafka(session: Duration, most: Duration) -> InvalidSe
     }
 }
 
-/// Refuses a drain too long for the brokers' 32 bits.
+/// Refuses a drain that exceeds the brokers' 32 bits.
 pub(crate) fn drain_over_kafka(drain: Duration, most: Duration, session: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "drain",

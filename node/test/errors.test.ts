@@ -40,7 +40,7 @@ test.each([
   [{ lease: () => 1 }, 'lease is a function'],
   [{ lease: 500 }, 'lease is 500 (500ms), and must be at least 5s'],
   [{ lease: '500ms' }, 'lease is "500ms", and must be at least 5s'],
-  [{ lease: 5000, skew: 1000 }, 'values of skew, driftPpm and slack'],
+  [{ lease: 5000, skew: 1000 }, 'lower skew, driftPpm and slack'],
   [{ name: 7 }, 'name is 7, and must be a string'],
   [{ preset: 'quick' }, 'preset is "quick", and must be "standard", "fast" or "go_compatible"'],
   [{ backoff: [] }, 'backoff is an empty list'],

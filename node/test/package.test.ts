@@ -170,7 +170,7 @@ test('the types are strict for a resolution that knows no exports, too', () => {
 test('where compiled parts may not be loaded the error names the option', () => {
   const { stderr, status } = spawnSync(process.execPath, ['--no-addons', 'use.cjs'], { cwd: project, encoding: 'utf8' });
   expect(status).not.toBe(0);
-  expect(stderr).toContain('may not load its compiled part');
+  expect(stderr).toContain('is not permitted to load its compiled part');
   expect(stderr).toContain('Leave out `--no-addons`');
 });
 

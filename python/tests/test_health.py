@@ -110,7 +110,7 @@ def test_a_check_that_takes_longer_than_the_interval_counts_as_a_no():
     [
         ({"health": 1}, TypeError, "must be a function"),
         ({"health_interval": 1}, TypeError, "give one as health"),
-        ({"health": bool, "health_interval": 0}, incumbent.InvalidSettingError, "longer than nothing"),
+        ({"health": bool, "health_interval": 0}, incumbent.InvalidSettingError, "longer than zero"),
         ({"health": bool, "health_interval": "often"}, incumbent.InvalidSettingError, "health_interval is"),
     ],
 )

@@ -19,7 +19,7 @@ use crate::record::{self, Record};
 /// Nanoseconds of the clock that all processes of the machine share.
 pub type Nanos = u64;
 
-/// The time that a leader takes to finish its work when it leaves voluntarily.
+/// The time that a leader takes to finish its work when it leaves on its own.
 const WIND_UP: Duration = Duration::from_millis(50);
 /// The pause between two rounds of the probe's questions; events cut it short.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -209,7 +209,7 @@ impl<F: Fn(Report) + Clone + Send + 'static> Output for Recorded<F> {
 /// Writes a report to the standard output.
 pub fn print(report: Report) {
     let Ok(line) = serde_json::to_string(&report) else { return };
-    // Writing fails only when the parent has ended; then the end of the orders is seen as well.
+    // Writing fails only when the parent has ended, and then the orders end too.
     let _ = writeln!(io::stdout(), "{line}");
 }
 
@@ -289,7 +289,7 @@ pub async fn take_part<O: Output>(
     Ok(())
 }
 
-/// Resigns or hands over. Not awaited, because that would wait until the work is finished, which the events report.
+/// Resigns or hands over. Not awaited, because that would wait until the work is finished, and the events report that.
 fn leave(candidates: &[Candidate], key: String, to: Option<String>, output: &impl Output) {
     let Some(candidate) = candidates.iter().find(|candidate| candidate.election() == key) else { return };
     let leaving = match to {

@@ -53,7 +53,7 @@ pub fn overlaps<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     let mut open = Vec::<&L>::new();
     for next in in_order(all) {
         open.retain(|earlier| earlier.until() > next.from());
-        // A single instant is not a leadership.
+        // A span of a single instant is not a leadership.
         let shared = open.iter().filter(|earlier| next.from() < next.until().min(earlier.until()));
         found.extend(shared.map(|earlier| (*earlier, next)));
         open.push(next);
@@ -61,8 +61,8 @@ pub fn overlaps<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     found
 }
 
-/// The leaders that began later than another but have no larger token, each after that other one. A resource that
-/// remembers the largest token it has seen would have refused them.
+/// The pairs of leaders in which the second began later but has no larger token. A resource that remembers the largest
+/// token it has seen would have refused them.
 pub fn disorder<L: Led>(all: &[L]) -> Vec<(&L, &L)> {
     let mut largest = None::<&L>;
     let mut found = Vec::new();

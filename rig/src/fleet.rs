@@ -25,7 +25,7 @@ pub struct Fleet {
 /// A line of a candidate's output.
 #[derive(Clone, Debug)]
 pub enum Line {
-    /// A report, which was processed already.
+    /// A report, which was already processed.
     Report(Report),
     /// A line on its standard error, if that is a pipe.
     Stderr(String),
@@ -44,7 +44,7 @@ struct Message {
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// The number of its present or last run; 0 before the first.
+    /// The number of its current or last run; 0 before the first.
     pub run: u32,
     /// True if its process is stopped (`SIGSTOP`).
     pub is_stopped: bool,
@@ -252,7 +252,7 @@ impl Member {
     /// Sends it an order; does nothing if it is gone.
     pub fn order(&self, order: Order) {
         if let Some(Running::Process { orders, .. } | Running::Task { orders, .. }) = &self.running {
-            // A candidate that no longer takes orders will soon be noticed as gone.
+            // If a candidate takes no more orders, its end will soon be noticed.
             let _ = orders.send(order);
         }
     }
@@ -284,14 +284,15 @@ impl Member {
     }
 
     fn signal(&self, signal: Signal) -> io::Result<()> {
-        // The process id stays its own until the process is reaped, and only `exit_status` and `reap` do that.
+        // The process keeps its id until it is reaped, and only `exit_status` and `reap` do that.
         match &self.running {
             Some(Running::Process { pid, .. }) => Ok(kill_process(*pid, signal)?),
             _ => Ok(()),
         }
     }
 
-    /// The exit status of its process, once that has ended. It is gone then, whatever reports are still to come.
+    /// The exit status of its process, once that has ended. The candidate is gone then, even if reports are still to
+    /// come.
     pub fn exit_status(&mut self) -> Option<ExitStatus> {
         let Some(Running::Process { child, .. }) = &mut self.running else { return None };
         let status = child.try_wait().ok()??;

@@ -95,7 +95,7 @@ impl History {
     }
 
     /// The spans between one term and the next in which no candidate could work. A leader that is stopped or dead
-    /// cannot work, whatever its lease says.
+    /// cannot work, whatever its lease.
     pub fn vacancies(&self) -> Vec<Duration> {
         let mut vacancies = Vec::new();
         let mut worked_until = None;

@@ -29,15 +29,14 @@ pub struct Evidence {
     pub seen: Instant,
     /// The latest deadline that was read before such an answer.
     pub deadline: Instant,
-    /// Read before the first different answer after it.
+    /// Read before the first different answer that followed.
     pub gone: Option<Instant>,
     /// The reported reason of its end.
     pub ended: Option<Reason>,
 }
 
 impl Evidence {
-    /// The end of the time in which the candidate proved that it led, exclusive. [`history`](crate::history) explains
-    /// why.
+    /// The exclusive end of the time in which the candidate proved that it led; see [`history`](crate::history).
     pub fn proven_until(&self) -> Instant {
         let by_the_clock =
             self.ended == Some(Reason::Expired) && self.gone.is_some_and(|gone| gone >= self.deadline);
@@ -138,7 +137,7 @@ impl Terms {
     }
 }
 
-/// The terms of one candidate, and a file that holds the same: a line for every term.
+/// The terms of one candidate, and a file with a line for each of them.
 #[derive(Debug)]
 pub struct Record {
     file: File,
@@ -205,7 +204,7 @@ mod tests {
     #[test]
     fn every_reason_is_in_the_table() {
         for reason in Reason::ALL {
-            // A new reason fails to compile here; add it to the table as well.
+            // A new reason fails to compile here; add it to the table too.
             match reason {
                 Reason::Resigned
                 | Reason::HandedOver

@@ -100,7 +100,7 @@ pub struct Situation {
 pub enum Step {
     /// Make a fault.
     Inject(Injection),
-    /// Repair what the fault left behind: start the victim again, or let it continue.
+    /// Repair the effect of the fault: start the victim again, or let it continue.
     Repair(Injection),
     /// No candidate took over for a long time: report it.
     ReportVacancy(Injection),
@@ -130,7 +130,7 @@ pub struct Schedule {
 
 #[derive(Debug)]
 enum Phase {
-    /// No fault is open, and none is made until that time.
+    /// No fault is active, and none is made until that time.
     Pause { until: Instant },
     /// A fault was made, and no candidate has won since then.
     Injected { injection: Injection, report_at: Instant },
@@ -140,7 +140,7 @@ enum Phase {
 
 /// The shortest and the longest pause before a fault, in milliseconds.
 const PAUSE: std::ops::Range<u64> = 600..1_800;
-/// The time that a victim is left alone after another candidate leads.
+/// How long a victim is left alone after another candidate leads.
 const REST: Duration = Duration::from_millis(400);
 /// The longest expected duration of a fault that the successor observes at once.
 const QUICK: Duration = Duration::from_millis(700);
@@ -170,7 +170,7 @@ impl Schedule {
         }
     }
 
-    /// Records that a candidate has won. Returns the fault whose vacancy that ends.
+    /// Records that a candidate has won. Returns the fault whose vacancy thereby ends.
     pub fn won(&mut self, now: Instant) -> Option<Injection> {
         let Phase::Injected { injection, .. } = self.phase else { return None };
         let repair_at = match injection.fault {

@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(100);
 const OPERATOR_TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest time that candidates may take to leave cleanly; the library itself takes 2 s at most.
 const CLOSING: Duration = Duration::from_secs(4);
-/// The longest time until killed candidates are gone, even if a disk holds up the kernel.
+/// The longest time until killed candidates are gone, even if a slow disk delays the kernel.
 const DYING: Duration = Duration::from_secs(60);
 
 /// Everything decided before the first candidate starts.
@@ -72,7 +72,7 @@ pub enum Event {
     Fault { fault: Fault, victim: String, successor: Option<String> },
     /// A fault was repaired.
     Repaired { fault: Fault, victim: String, after: Duration },
-    /// The last fault could not be made: its victim no longer led.
+    /// The last fault could not be made, because its victim no longer led.
     Missed { fault: Fault, message: String },
     /// No candidate took over.
     Vacant { fault: Fault, after: Duration },
@@ -304,7 +304,7 @@ impl Trial {
                 self.missed(text);
                 return Ok(());
             }
-            // A candidate that was ordered to leave may do so without an answer from the store.
+            // A candidate that was ordered to leave may leave without an answer from the store.
             ReportKind::Failed(failed) if self.is_closing() || self.faults[index] == Some(Fault::Restart) => {
                 Event::Warning { candidate, message: failed.message }
             }

@@ -383,7 +383,7 @@ struct TermState {
     driver: Weak<dyn CommandSink>,
     /// Written once, before the first handle is given out.
     started: Instant,
-    /// In nanoseconds; zero once the term is over.
+    /// The deadline in nanoseconds; zero once the term is over.
     deadline: AtomicU64,
     holders: AtomicUsize,
     /// Whether the term drains or has ended, so that the driver waits for the last holder.

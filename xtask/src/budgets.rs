@@ -27,7 +27,7 @@ pub(crate) enum Artefact {
     NodePackage,
     /// The compiled part of the Kotlin library.
     KotlinLibrary,
-    /// The compiled part of the Swift library: programs take from it only what they call.
+    /// The compiled part of the Swift library, from which programs link only what they call.
     SwiftLibrary,
     /// `incumbent-engine.wasm`
     Engine,
@@ -35,7 +35,7 @@ pub(crate) enum Artefact {
     Campaigner,
 }
 
-/// The way in which a file was built.
+/// How a file was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Made {
     /// As it is released.

@@ -32,7 +32,7 @@ pub(crate) enum Platform {
 const LIBRARIES: [&str; 5] =
     ["incumbent-core", "incumbent", "incumbent-uniffi", "incumbent-python", "incumbent-wasmtime"];
 
-/// The crates that run on Unix alone: the command line and these tasks. The addon is checked with them, because its
+/// The crates that run only on Unix: the command line and these tasks. The addon is checked with them, because its
 /// build for Windows needs a library of Node's.
 const UNIX: [&str; 4] = ["incumbent-cli", "incumbent-rig", "incumbent-node", "xtask"];
 

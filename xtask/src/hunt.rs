@@ -42,7 +42,7 @@ const NOT_MADE: u8 = 2;
 /// Hunts. Returns only if that cannot begin.
 pub(crate) fn exit_code(args: &Args) -> ExitCode {
     let error = match build() {
-        // It replaces this process, so signals and its exit code need no forwarding.
+        // The program replaces this process, so signals and its exit code need no forwarding.
         Ok(program) => anyhow::Error::from(Command::new(program).args(&args.words).exec()),
         Err(error) => error,
     };

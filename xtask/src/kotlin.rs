@@ -17,12 +17,12 @@ pub(crate) const BINDGEN: &str = "incumbent-bindgen";
 /// The oldest JDK that Kotlin's compiler and the tests' libraries run on.
 pub(crate) const OLDEST: u32 = 17;
 
-/// The way in which the compiled part is built.
+/// How the compiled part is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// With the Rust tests' programs, which are built before.
+    /// With the programs of the Rust tests, which are built first.
     Dev,
-    /// As it is released, without further stores or with Kafka.
+    /// As it is released, with or without Kafka.
     Release { kafka: bool },
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn fetch() -> Result<()> {
     shell::run(&mut maven)?;
     let project = scratch.path().join("consumer");
     for versions in CONSUMERS {
-        // An older compiler does not read what a newer one left.
+        // An older compiler cannot read the output of a newer one.
         shell::fresh(&project.join("target"))?;
         shell::run(&mut consumer_with(&project, versions))?;
     }
@@ -194,7 +194,7 @@ fn maven_with(built: &Path) -> Command {
     if let Ok(jdk) = jdk() {
         command.env("JAVA_HOME", jdk.home);
     }
-    // The virtual machine's second compiler doubles the processor time, and a build ends before that pays.
+    // The virtual machine's second compiler doubles the processor time, and a build ends before that pays off.
     command.env("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m");
     command.current_dir(folder()).args(["--batch-mode", "--quiet", "--no-transfer-progress"]);
     command.arg(format!("-Dmaven.repo.local={}", repository().display()));
@@ -248,14 +248,14 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     build(Profile::Release { kafka })?;
     let platforms = target().join("platforms");
     if platforms.is_dir() {
-        // This platform's too: it may be for an older C library than this machine's.
+        // Also for this platform, because the part may be for an older C library than this machine's.
         for folder in fs::read_dir(&platforms)? {
             let folder = folder?;
             copy(&folder.path(), &target().join("native").join(folder.file_name()))?;
         }
     }
     shell::progress("mvn verify");
-    // Without the classes and resources of an earlier build.
+    // Removes the classes and resources of an earlier build.
     shell::fresh(&target().join("maven"))?;
     shell::run(maven().args(["--activate-profiles", "release", "-Dmaven.test.skip", "verify"]))?;
     let release = target().join("release");

@@ -33,7 +33,7 @@ pub(crate) enum Profile {
     Release,
 }
 
-/// Every CPython on this machine that the wheel supports, one a version; the one for all tests first.
+/// Every CPython on this machine that the wheel supports, one per version, beginning with the one that runs all tests.
 pub(crate) fn interpreters() -> Result<Vec<Interpreter>> {
     let mut found = Vec::<Interpreter>::new();
     for program in programs() {
@@ -118,7 +118,7 @@ impl Environment {
     /// A command of its Python.
     pub(crate) fn python(&self) -> std::process::Command {
         let mut command = shell::command(self.program("python"));
-        // Outside of the caller's own environment.
+        // Runs outside the caller's own environment.
         command.env_remove("PYTHONPATH").env_remove("VIRTUAL_ENV").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
@@ -145,7 +145,7 @@ pub(crate) fn wheel(interpreter: &Interpreter, profile: Profile) -> Result<PathB
     build.args(["build", "--quiet", "--manifest-path", "python/Cargo.toml", "--out"]).arg(&wheels);
     build.arg("--interpreter").arg(&interpreter.program).env_remove("VIRTUAL_ENV");
     match profile {
-        // It stays on this machine, and uses its OpenSSL.
+        // The wheel stays on this machine, and uses its OpenSSL.
         Profile::Dev => {
             build.arg("--target").arg(host()?).args(with_kafka()?).args(["--auditwheel", "skip"]);
         }

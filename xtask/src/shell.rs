@@ -220,7 +220,7 @@ impl Running {
         }
         let child = command.spawn().with_context(|| format!("cannot run {shown}"));
         if sink.is_some() {
-            // Otherwise the command would keep its ends of the pipe open, and the output would never end.
+            // Dropped, because the command would keep its ends of the pipe open, and the output would never end.
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         let drained = sink.zip(reader).map(|(sink, reader)| drain(reader, sink));
@@ -239,8 +239,8 @@ impl Running {
 /// Waits for a program. Adds its processor time, and that of the processes that it waited for, to this thread's.
 fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     static REAPING: Mutex<()> = Mutex::new(());
-    // The system counts a process when it is reaped. Processes are reaped one at a time, so the difference is this
-    // one's.
+    // The system counts a process when it is reaped. Processes are reaped one at a time, so the difference belongs to
+    // this one.
     let pid = WaitId::Pid(Pid::from_child(child));
     while matches!(waitid(pid.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT), Err(Errno::INTR)) {}
     let _alone = REAPING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -78,7 +78,7 @@ pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// The same, with standard error in standard output: the compiler and the test runner write to either.
+/// The same, with standard error merged into standard output, because the compiler and the test runner write to both.
 pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
     let mut command = inside(folder, "sh")?;
     command.args(["-c", r#"exec "$0" "$@" 2>&1"#, program]);
@@ -108,7 +108,7 @@ pub(crate) fn package_of_tests() -> PathBuf {
     target().join("package")
 }
 
-/// The way in which the tests are built.
+/// How the tests are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tests {
     Plain,
@@ -308,8 +308,8 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Builds the programs of the tests on the library as it is released, and returns a command of one of them with an
-/// argument.
+/// Builds the tests' programs on the released form of the library, and returns the command that runs one of them with
+/// an argument.
 pub(crate) fn released_program(argument: &str) -> Result<Command> {
     let profile = Profile::Release { kafka: false };
     shell::progress("build the compiled part of the Swift library");
@@ -318,7 +318,7 @@ pub(crate) fn released_program(argument: &str) -> Result<Command> {
     assemble(profile, &package)?;
     mirror(&folder().join("Tests"), &package.join("Tests"))?;
     mirror(&shell::root().join("examples/swift/Sources"), &package.join("Examples"))?;
-    // Alone in its folder: a linker would prefer a shared library next to it.
+    // It is alone in its folder, because a linker would prefer a shared library next to it.
     let lib = shell::fresh(&target().join("lib-released"))?;
     symlink(released(), lib.join(LIBRARY)).context("cannot link the library")?;
     let built = package.join(".build/release");
@@ -341,7 +341,7 @@ fn compile(profile: Profile) -> Result<()> {
     shell::run(build.args(profile.features()))
 }
 
-/// The compiled part as it is released for this platform.
+/// The compiled part for this platform, built as for a release.
 pub(crate) fn released() -> PathBuf {
     shell::target().join("release").join(LIBRARY)
 }
@@ -403,7 +403,7 @@ fn xcframework(profile: Profile, package: &Path) -> Result<()> {
         create.arg("-library").arg(&library).arg("-headers").arg(&headers);
     }
     shell::run(create.arg("-output").arg(package.join("IncumbentRawFFI.xcframework")))?;
-    // They are in the framework now.
+    // These files are in the framework now.
     fs::remove_dir_all(&headers).with_context(|| format!("cannot remove {}", headers.display()))
 }
 

@@ -53,7 +53,7 @@ fn without_code(line: &str) -> String {
 /// The targets of a page's links.
 fn targets(page: &str) -> Vec<String> {
     let text = prose(page);
-    // Code in the text of a link is no obstacle: only `](` and what follows counts.
+    // Code in the text of a link does not matter, because only `](` and the text after it count.
     let text = without_code(&text);
     text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_string())).collect()
 }
@@ -71,7 +71,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
     headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
 }
 
-/// Returns the fault of a link, if it has one.
+/// Returns what is wrong with a link, if anything.
 fn check(root: &Path, page: &Path, target: &str) -> Result<(), String> {
     let own = REPOSITORY.iter().find_map(|prefix| target.strip_prefix(prefix));
     if own.is_none() && (target.contains("://") || target.starts_with("mailto:")) {

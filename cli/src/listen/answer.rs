@@ -28,7 +28,7 @@ pub(super) struct Subject {
     pub(super) store: Store,
     pub(super) candidate: Candidate,
     pub(super) metrics: Metrics,
-    /// True if only these answers ask the candidate's work to end.
+    /// True if nothing but these answers asks the candidate's work to end.
     pub(super) alone: bool,
 }
 

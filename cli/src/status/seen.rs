@@ -11,7 +11,7 @@ use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 
-/// How often to read an entry that keeps being renewed between its read and the query of its age.
+/// How often to read the entry again if it is renewed before its age was queried.
 const TRIES: usize = 3;
 
 /// One election, as the store reports it.

@@ -59,7 +59,7 @@ fn what_is_typed_during_a_cool_down_is_dropped_and_counted() {
     command.stdin(reader);
     let mut run = Running::start(command);
     std::io::Write::write_all(&mut writer, b"ERROR\nLEADER\nNOTLEADER\n").unwrap();
-    run.until_reported("the end of the cool-down", |line| line.ends_with("messages dropped meanwhile: 2"));
+    run.until_reported("the end of the cool-down", |line| line.ends_with("messages dropped in between: 2"));
     drop(writer);
     assert_eq!(run.wait().code, Some(0));
 }

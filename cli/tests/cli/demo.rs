@@ -134,7 +134,7 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
         "{first}"
     );
     for said in
-        ["leads, the first of all", "the leader, to hand over to", "there were never two leaders at once\n"]
+        ["is the first leader", "the leader, to hand over to", "there were never two leaders at once\n"]
     {
         assert!(demo.stdout.contains(said), "{said:?} in {}", demo.stdout);
     }

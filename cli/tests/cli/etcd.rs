@@ -93,7 +93,7 @@ fn a_prefix_is_prepared_once() {
     let store = format!("etcd://{}/app", server.address());
     let made = ended(&["init", "--store", &store]);
     let said =
-        format!("wrote the birth record of {store}\nno candidate can lead until it is as old as its lease\n");
+        format!("wrote the birth record of {store}\nno candidate can lead before one lease has passed\n");
     assert_eq!((made.code, made.stdout.as_str()), (Some(0), said.as_str()), "{made:?}");
     let again = ended(&["init", "--store", &store, "--json"]);
     let again = json(&again.stdout);

@@ -90,7 +90,7 @@ const QUIET: [&str; 5] = ["demo", "--faults", "none", "--no-splay", "--lease=30s
 fn shows_all_of_the_demo(terminal: &mut Terminal, columns: usize, rows: usize) {
     let lines = terminal.until("nine that wait, and a leader", |lines| {
         let waiting = lines.iter().filter(|line| line.contains("  waiting  ")).count();
-        let leads = lines.iter().any(|line| line.contains(" leads, the first of all"));
+        let leads = lines.iter().any(|line| line.contains(" is the first leader"));
         let fills = lines.len() == rows && lines[0].chars().count() == columns - 1;
         fills && waiting == 9 && leads && lines[rows - 1].starts_with(" Ctrl-C ends it")
     });
@@ -104,7 +104,7 @@ fn shows_all_of_the_demo(terminal: &mut Terminal, columns: usize, rows: usize) {
     let leader: Vec<&String> = lines[3..13].iter().filter(|line| line.contains("  leading  ")).collect();
     assert!(leader.len() == 1 && leader[0].contains('█') && leader[0].ends_with("s      1"), "{lines:#?}");
     assert_eq!((lines[13].as_str(), lines[14].as_str()), ("", " 1 term   two leaders: never"));
-    assert!(lines[16].contains(" leads, the first of all"), "{lines:#?}");
+    assert!(lines[16].contains(" is the first leader"), "{lines:#?}");
     assert!(lines[17..rows - 1].iter().all(String::is_empty), "{lines:#?}");
 }
 
@@ -222,7 +222,7 @@ fn a_terminal_that_cannot_be_drawn_on_gets_plain_lines_from_the_demo_and_nothing
         assert!(!said.contains('\u{1b}'), "{said:?}");
         said
     };
-    let demo = said(&QUIET, 0, Some(" leads, the first of all"));
+    let demo = said(&QUIET, 0, Some(" is the first leader"));
     assert!(demo.contains("there were never two leaders at once"), "{demo}");
     let top = said(&[&["top"][..], &store].concat(), 2, None);
     assert!(top.contains("TERM is dumb") && top.contains("incumbent status --all"), "{top}");

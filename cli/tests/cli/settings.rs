@@ -126,7 +126,7 @@ fn errors_name_the_source_of_the_setting() {
     let run = ["run", "--key", "jobs", "--lease", "5000ms", "--skew", "1s", "--", "true"];
     let said = refusal(&run, &[fine]);
     assert!(said.starts_with("incumbent: --lease is 5000ms, and must be at least 6.6s, "), "{said}");
-    assert!(said.contains("values of --skew, --drift-ppm and --slack that"), "{said}");
+    assert!(said.contains("lower --skew, --drift-ppm and --slack if"), "{said}");
     let said =
         refusal(&["status", "jobs"], &[("INCUMBENT_PRESET", "fast"), ("INCUMBENT_STORE", "redis://x")]);
     assert!(said.starts_with("incumbent: INCUMBENT_STORE: no store has the scheme \"redis\""), "{said}");

@@ -40,7 +40,7 @@ pub(super) struct Sent {
     pub(super) stated_lease: Duration,
     /// The highest revision known when it was sent; an acknowledgement must be above it.
     pub(super) mark: Revision,
-    /// An acknowledgement makes a holder only before this.
+    /// Only an acknowledgement before this instant makes a holder.
     pub(super) counts_before: Instant,
     /// The incarnation it was meant for.
     pub(super) incarnation: Incarnation,

@@ -107,7 +107,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// An answer that is older than what is known proves nothing: the key is read again, over another connection.
+    /// An answer older than what is already known proves nothing, so the key is read again over another connection.
     pub(super) fn stale(&mut self) {
         // An absence is confirmed over a new connection at once, but a stale answer must not be repeated that fast.
         if let Some(holder) = self.holder_mut() {

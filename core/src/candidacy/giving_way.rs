@@ -383,7 +383,7 @@ impl GivingWay {
         }
     }
 
-    /// The step that failed at `now` was answered with this fault, to be shown in the warning.
+    /// Notes the fault with which the step that failed at `now` was answered, for the warning.
     pub fn answered_with(&mut self, fault: &Fault, now: Instant) {
         if self.count(now).is_some()
             && let Some(trouble) = &mut self.trouble

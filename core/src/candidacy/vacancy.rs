@@ -101,7 +101,8 @@ impl fmt::Display for Obstacle {
                 write!(f, "the record of {name:?} is past its lease, but the store has not removed it")
             }
             Self::Ahead => f.write_str(
-                "the companion key of a candidate that is gone is ahead of this one; it goes when its lease runs out",
+                "a candidate that is gone left its companion key ahead of this candidate's; the store removes it when its \
+                 lease runs out",
             ),
             Self::Unassigned => f.write_str(
                 "the group has assigned partition zero to no member that leads: the coordinator may still count a member \
@@ -297,7 +298,7 @@ mod tests {
             (Obstacle::Unread, "UNREAD", "do not come back"),
             (Obstacle::Holder { name: name() }, "HOLDER", "\"ada\" holds the election"),
             (Obstacle::Unexpired { name: name() }, "UNEXPIRED", "the record of \"ada\" is past its lease"),
-            (Obstacle::Ahead, "AHEAD", "the companion key of a candidate that is gone"),
+            (Obstacle::Ahead, "AHEAD", "left its companion key ahead"),
             (Obstacle::Unassigned, "UNASSIGNED", "assigned partition zero to no member that leads"),
             (Obstacle::Barred, "BARRED", "see the warning about its reset"),
             (Obstacle::Resting { left }, "RESTING", "rests for 12.345s more"),

@@ -382,7 +382,7 @@ mod tests {
             ("MSG_SIZE_TOO_LARGE", "shorten the candidate's metadata"),
             ("INVALID_TIMESTAMP", "set this machine's clock"),
             ("UNSUPPORTED_FOR_MESSAGE_FORMAT", "message.format.version"),
-            ("KAFKA_STORAGE_ERROR", "look at the disks"),
+            ("KAFKA_STORAGE_ERROR", "check the disks"),
             ("SASL_AUTHENTICATION_FAILED", "check the credentials"),
         ] {
             let fault = delivery(name).fault().cloned().unwrap();

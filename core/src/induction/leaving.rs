@@ -24,7 +24,7 @@ const LEAVE_LIMIT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, Hash)]
 pub struct Ending {
     reason: Reason,
-    /// A revocation waits for its answer.
+    /// Whether a revocation waits for its answer.
     revoked: bool,
     /// The release, once published. Until then the work has not ended.
     release: Option<Attempt>,

@@ -63,7 +63,7 @@ pub enum Failure {
     Unanswered,
     /// The batch is too large; nothing was applied.
     TooLarge,
-    /// The revision that a watch asked for has been compacted.
+    /// The revision from which a watch should begin has been compacted.
     Compacted,
     /// The store has not reached a revision that it once had: it was restored, or is another store.
     Behind,

@@ -53,7 +53,7 @@ impl fmt::Display for LeaseId {
 pub struct Place {
     /// The part of the key after the election's name and the slash.
     pub key: String,
-    /// The revision that created the key; the order of the queue.
+    /// The revision that created the key, which orders the queue.
     pub created: Revision,
     /// The revision that last wrote the key.
     pub modified: Revision,
@@ -68,7 +68,7 @@ pub struct Place {
 pub struct Companion {
     /// The part of the key after the election's name and the slash.
     pub key: String,
-    /// The revision that created the key; the order of the queue.
+    /// The revision that created the key, which orders the queue.
     pub created: Revision,
     /// The revision that last wrote the key.
     pub modified: Revision,

@@ -79,8 +79,8 @@ impl KeepAlives {
         self.all_kept().all(|(_, answer)| answer.raft_term == raft_term)
     }
 
-    /// Since when the kept leases existed, and their time to live. `None` if the lease to which the companion moves was
-    /// not kept, because the companion may be on it before the next round.
+    /// The instant from which the kept leases certainly existed, and their time to live. `None` if the lease to which
+    /// the companion moves was not kept, because the companion may be on it before the next round.
     pub(super) fn since(&self) -> Option<(Instant, Duration)> {
         if let Some(moves_to) = self.leases.moves_to {
             self.answer(moves_to)?;

@@ -281,7 +281,7 @@ fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.pass(secs(3));
     bench.pass(secs(1));
-    // The second acquire is refused. Revision 8 is not ours, and the record of the first acquire is gone.
+    // The second acquire is refused. Regardless of who wrote revision 8, the record of the first acquire is gone.
     let attempt = 2;
     bench.refused(attempt, 8);
     let outputs = bench.applied(1, 6);

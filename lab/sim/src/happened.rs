@@ -24,8 +24,8 @@ impl Happened {
         Self { last: [None; Kind::ALL.len()], longest_age: plan.max_age, stepped: Duration::ZERO }
     }
 
-    /// Assumes that everything that may happen does happen, until the end, for a bound that holds in every run of the
-    /// plan.
+    /// Assumes that everything that may happen does happen, and lasts until the end. A bound from this holds in every
+    /// run of the plan.
     pub(crate) fn most(plan: &Plan) -> Self {
         let mut all = Self::new(plan);
         plan.kinds.iter().for_each(|kind| all.begins(*kind));

@@ -320,8 +320,8 @@ impl Promises {
         }
     }
 
-    /// The store undid what candidates may have seen, and gives tokens up to this sequence again: an operator's restore
-    /// of an etcd, or a topic without an id that is made again.
+    /// The store undid what candidates may have seen, and gives tokens up to this sequence again: an operator restored
+    /// an etcd, or recreated a topic without an id.
     pub(crate) fn undid_tokens(&mut self, highest: u64) {
         let before = self.undone.unwrap_or_default();
         self.undone = Some(highest.max(before));

@@ -81,7 +81,7 @@ impl ChildGuard {
         }
     }
 
-    /// Kills it (`SIGKILL`) and reaps it; its group lives on until the guard is dropped.
+    /// Kills it (`SIGKILL`) and reaps it; its group survives until the guard is dropped.
     pub fn kill(&mut self) {
         if self.try_wait().is_none() {
             send(self.pid(), Signal::KILL);

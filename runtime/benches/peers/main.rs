@@ -37,7 +37,7 @@ const CRASHES: Extent = Extent { pairs: 4, rounds: 3 };
 const DEFAULT_CRASHES: Extent = Extent { pairs: 10, rounds: 1 };
 /// Hand-overs, and then crashes, of each side on Kafka: a rebalance takes seconds.
 const ON_KAFKA: Extent = Extent { pairs: 4, rounds: 1 };
-/// Leaders of each side that are stopped or cut off.
+/// The number of leaders on each side that are stopped or cut off.
 const FAULTS: Extent = Extent { pairs: 4, rounds: 1 };
 
 /// The measurements and goals that compare two sides: the median of the first is at most this many times that of the

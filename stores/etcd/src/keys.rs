@@ -392,7 +392,7 @@ mod tests {
         let kvs = all.map(|name| key(name, 1));
         let places: Vec<_> = keys.only_places("app", &kvs).into_iter().map(|kv| kv.key.clone()).collect();
         assert_eq!(places, [b"app/b2".to_vec(), b"app/go".to_vec()]);
-        // Without another prefix every key is a place, as for Go's clients.
+        // If no other prefix is in use, every key is a place, as for Go's clients.
         assert_eq!(keys.only_places("app", &[key("app/jobs/a1", 1)]).len(), 1);
     }
 

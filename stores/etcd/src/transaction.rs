@@ -191,7 +191,7 @@ pub(super) fn failure(operation: Operation, status: &Status) -> Failure {
     Failure::of(operation, code, status.message())
 }
 
-/// The fault of an error, for a caller that does not repeat the request.
+/// Converts an error to a fault, for a caller that does not repeat the request.
 pub(super) fn fault(operation: Operation, status: &Status) -> Fault {
     let kind = match failure(operation, status) {
         Failure::Fault(fault) => return fault,
@@ -358,7 +358,7 @@ mod tests {
             let companion = bench.read(Some(a)).await.companion.unwrap();
             assert_eq!((companion.created, companion.successor.as_deref()), (revision, Some("egret")));
 
-            // Keys of another creation are left alone.
+            // Keys that were created at another revision are left alone.
             let other = Some(Revision(revision.0 - 1));
             bench.write(Action::Leave { lease: a, revision: other }).await;
             assert!(bench.read(Some(a)).await.place.is_some());

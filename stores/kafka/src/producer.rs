@@ -1,5 +1,5 @@
-//! A producer that is polled on its own thread. `rdkafka`'s panics if the operating system refuses to start that
-//! thread.
+//! A producer that is polled on its own thread. The one of `rdkafka` panics if the operating system refuses to start
+//! that thread.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -361,7 +361,7 @@ mod tests {
         go.send(()).unwrap();
         drop(notifier);
         let line = logged.recv().unwrap();
-        assert!(line.contains("dropped=7 ") && line.contains("does not keep up"), "{line}");
+        assert!(line.contains("dropped=7 ") && line.contains("is too slow"), "{line}");
     }
 
     #[tokio::test]

@@ -64,7 +64,7 @@ pub fn of_buckets(name: &'static str, this: &str) -> Text {
     Text::from("`").and(Text::setting(name)).and(format!("` is only for NATS buckets, and this is {this}: leave it out"))
 }
 
-/// Refuses a lease for a whole store whose candidates set their own.
+/// Refuses a lease for a whole store, where each candidate sets its own.
 pub fn lease_of_buckets(this: &str) -> Text {
     Text::from("`").and(Text::setting("lease")).and(format!("` is only for NATS buckets, and this is {this}, where each candidate sets its own: pass it to the campaign"))
 }

@@ -16,9 +16,9 @@ use crate::{StoreAdmin, selectors};
 
 /// The prefix of keys that are reserved, so no election can have them.
 pub const RESERVED: &str = "_incumbent.";
-/// The prefix of the key of a hand-over request; the election's key follows.
+/// The key prefix of a hand-over request; the election's key follows.
 const HAND_OVER: &str = "_incumbent.hand-over.";
-/// The prefix of the key of an acceptance of a reset.
+/// The key prefix of an operator's acceptance of a reset.
 const ACCEPT_RESET: &str = "_incumbent.accept-reset.";
 
 /// The NATS subject of all requests about an election, within its bucket.

@@ -1,5 +1,5 @@
-//! The sizes of the files that users install, and the times of their builds, each as it is released, for this machine.
-//! The sizes have [`budgets`]; the times depend on the machine.
+//! The sizes of the files that users install, and the times of their release builds for this machine. The sizes have
+//! [`budgets`]; the times depend on the machine.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -93,8 +93,8 @@ const BUILDS: [Build; 6] = [
     },
 ];
 
-/// A target folder where nothing else is built: no other benchmark has to compile again what is removed there to time a
-/// build.
+/// A target folder where nothing else is built. What is removed there to time a build need not be compiled again by
+/// other benchmarks.
 fn apart() -> PathBuf {
     shell::target().join("timed")
 }
@@ -152,7 +152,7 @@ impl Build {
             };
             let (download, disk) = sizes(artefact, &file)?;
             figures.extend([download, disk]);
-            // Once, for all files of the build.
+            // Shown only once, for all files of the build.
             if place > 0 {
                 continue;
             }
@@ -192,7 +192,7 @@ impl Build {
 struct Parts {
     /// The names of our own.
     ours: BTreeSet<String>,
-    /// The names and versions of others.
+    /// The names and versions of third-party crates.
     others: BTreeSet<String>,
 }
 

@@ -189,8 +189,8 @@ impl Bench {
         Ok(merged(measured))
     }
 
-    /// The number of runs behind its figures: five, so that an interval contains the median with a probability of 94 %.
-    /// One if no figure has a goal that a run could miss by chance.
+    /// How often the benchmark runs. Five runs give an interval that contains the median with a probability of 94 %.
+    /// One run is enough if no figure has a goal that a run could miss by chance.
     fn runs(self) -> usize {
         match self {
             Self::Cost | Self::Processes | Self::Languages | Self::Sizes => 1,
@@ -198,8 +198,8 @@ impl Bench {
         }
     }
 
-    /// The arguments of a run of its program: those that the user gave, or all. Only the first run measures what takes
-    /// long and has no goal.
+    /// The arguments of a run of its program: those that the user gave, or all. Slow measurements without a goal are
+    /// made only in the first run.
     fn arguments_of(self, run: usize, named: &[String]) -> Vec<String> {
         let of_all: &[&str] = match self {
             Self::Overload => &["overload"],
@@ -217,7 +217,7 @@ impl Bench {
             Self::Cost => Ok(cargo("incumbent-nats", "cost", WITH_ALL)),
             Self::Processes => Ok(cargo("incumbent-sim", "processes", WITH_ALL)),
             Self::Handover => Ok(cargo("incumbent-nats", "handover", WITH_ALL)),
-            // One program: both sides are the same.
+            // There is one program for both sides.
             Self::Scale | Self::Overload => Ok(cargo("incumbent-nats", "scale", WITH_ALL)),
             Self::Etcd => Ok(cargo("incumbent-etcd", "etcd", WITH_ALL)),
             Self::Kafka => Ok(cargo("incumbent-kafka", "kafka", WITH_ALL)),
@@ -273,7 +273,7 @@ impl Bench {
             Self::Kafka => &[Tool::Kafka(KafkaVersion::Newest), Tool::GoKafkaPrograms],
             Self::Component => &[Tool::Wasm],
             Self::Start => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
-            // The languages find their own, because one may be missing.
+            // The languages find their own tools, because one may be missing.
             Self::Processes | Self::Python | Self::Node | Self::Languages | Self::Sizes => &[],
         }
     }
@@ -344,8 +344,8 @@ fn write_page() -> Result<()> {
     page::write(&stored)
 }
 
-/// Runs a benchmark, prints its figures and stores them. The figures of a part are not stored: they would replace the
-/// rest.
+/// Runs a benchmark, prints its figures and stores them. The figures of a partial run are not stored, because they
+/// would replace all others.
 fn measure(bench: Bench, args: &Args) -> Result<Vec<Figure>> {
     let name = bench.name();
     let arguments = arguments(bench, args)?;

@@ -135,7 +135,7 @@ fn goals(stored: &[Stored]) -> String {
     text
 }
 
-/// Figures that are named `THING: WHAT`, of languages or of files: a row for each thing.
+/// The figures named `THING: WHAT`, for languages or files: a row for each thing.
 fn of_each(figures: &[Figure]) -> String {
     let named: Vec<(&str, &str, &Figure)> = figures
         .iter()
@@ -150,7 +150,7 @@ fn of_each(figures: &[Figure]) -> String {
             kinds.push(*what);
         }
     }
-    // Each figure, followed by its ratio.
+    // Each figure followed by its ratio.
     kinds.sort_by_key(|what| named.iter().position(|(_, other, _)| what.starts_with(*other)));
     let rows: Vec<Vec<String>> = things
         .iter()
@@ -364,7 +364,7 @@ most of the resident memory is the program's file, which they share; each row be
 itself. A hand-over is from the SIGTERM to the leader's supervisor to the first line of the successor's command, a \
 shell.\n\n";
 
-/// The bounds of the figures. The numbers come from other software's sources and settings; they are not measurements.
+/// The bounds of the figures. The numbers come from other software's sources and settings, not from measurements.
 const LIMITS: &str = "\n\
 ## What the limit is, and why\n\n\
 - **A hand-over** cannot be faster than its messages: the leader's release is written, the store delivers it to the \

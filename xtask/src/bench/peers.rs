@@ -36,10 +36,10 @@ fn distributions(figures: &[Figure]) -> Vec<Distribution<'_>> {
 /// A part of the section.
 struct Part {
     title: &'static str,
-    /// The kind of its times, and of the same less the lease, if that is shown.
+    /// The kind of its times, and that of the same times minus the lease, if those are shown.
     kind: &'static str,
     less: Option<&'static str>,
-    /// For a fault that ends: the kind of the times in which two lead, and the name of the number of successors.
+    /// For a temporary fault: the kind of the times in which two lead, and the name of the number of successors.
     fault: Option<[&'static str; 2]>,
     /// The file of its plot.
     file: &'static str,
@@ -117,7 +117,7 @@ pub(super) fn section(figures: &[Figure], plots: &mut BTreeMap<String, String>) 
             continue;
         }
         let less = less.map(of);
-        // A time of milliseconds would leave no space for the leases.
+        // A scale that starts at milliseconds would leave no space for the leases.
         let is_drawn = |one: &&&Distribution<'_>| {
             less.as_ref().is_none_or(|less| less.iter().any(|less| less.side == one.side))
         };

@@ -93,7 +93,7 @@ pub(super) fn many_elections(figures: &[Figure], plots: &mut BTreeMap<String, St
 pub(super) fn many_candidates(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
     const FILE: &str = "cost.svg";
     let mut sizes = Sizes::of("candidates", figures);
-    // The sides of one figure are adjacent: its name comes first, then a comma and the side.
+    // The sides of one figure are adjacent, because its name comes first, then a comma and the side.
     let place = |what: &str| {
         let name = |figure: &Figure| Some(figure.figure.split_once(": ")?.1.split_once(", ")?.0.to_owned());
         let own = what.split_once(", ").map(|(own, _)| own.to_owned());

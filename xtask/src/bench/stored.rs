@@ -60,7 +60,7 @@ impl Machine {
 pub(super) fn commit() -> Result<String> {
     let git = |words: &[&str]| shell::output(shell::command("git").args(words));
     let hash = git(&["rev-parse", "--short=12", "HEAD"])?;
-    // The page itself changes with what is measured.
+    // The page itself changes with the measurements.
     let changed = git(&["status", "--porcelain", "--", ":!docs/performance", ":!docs/performance.md"])?;
     Ok(format!("{}{}", hash.trim(), if changed.is_empty() { "" } else { "+" }))
 }
@@ -70,7 +70,7 @@ pub(super) fn today() -> Result<String> {
     Ok(shell::output(shell::command("date").args(["-u", "+%F"]))?.trim().to_owned())
 }
 
-/// A measurement under way: its time, and the processor time that the machine and our programs have used before it.
+/// A measurement in progress: its start, and the processor time that the machine and our programs had used before it.
 pub(super) struct Meter {
     began: Instant,
     busy: Option<Duration>,

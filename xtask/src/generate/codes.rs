@@ -50,7 +50,7 @@ pub(super) fn files(codes: &Codes) -> Vec<(&'static str, Vec<Part>)> {
     let (state, warning) = (that(&codes.state, |_| true), that(&codes.warning, |_| true));
     let kinds = that(&codes.error, |row| !row.bindings);
     let bindings = that(&codes.error, |row| row.bindings);
-    // Errors whose class has nothing that other errors lack.
+    // The errors whose class has nothing special.
     let plain = that(&codes.error, |row| !row.reason);
     let faults = that(&codes.error, |row| row.fault.is_some());
     let warnings = [&faults[..], &warning].concat();
@@ -159,8 +159,8 @@ fn that(rows: &[Row], is: fn(&&Row) -> bool) -> Vec<&Row> {
 
 /// The lines of a template in a part that is indented by `around`.
 ///
-/// Lines that begin with `*` are repeated together for each row; of these, a line with `*?temporary ` or `*?drains ` is
-/// left out if the row is not so.
+/// Lines that begin with `*` are repeated together for each row; among them, a line with `*?temporary ` or `*?drains `
+/// appears only for rows that have that property.
 fn filled(template: &str, rows: &[&Row], around: usize) -> Vec<String> {
     let list = |between: &str, name: fn(&Row) -> String| {
         rows.iter().map(|row| name(row)).collect::<Vec<_>>().join(between)
@@ -225,7 +225,7 @@ impl Row {
         {
             if text == place {
                 let doc = self.doc(marks, around + indent).into_iter();
-                // Code in Python's documentation is between two on each side.
+                // Python's documentation puts code between two backticks on each side.
                 let ticks = if marks[1].is_empty() { "``" } else { "`" };
                 return doc.map(|doc| format!("{:indent$}{}", "", doc.replace('`', ticks))).collect();
             }
@@ -238,7 +238,7 @@ impl Row {
             ("{Name}", self.pascal()),
             ("{kebab}", self.kebab()),
             ("{swift}", swift.clone()),
-            // In its declaration, a keyword of Swift is between backticks.
+            // A Swift keyword is declared between backticks.
             ("{`swift`}", either(swift == "internal", ["`internal`", &swift])),
             ("{Python}", self.pascal() + &text(!self.reason, "Error")),
             (", {built-in}", self.python.as_ref().map_or(String::new(), |class| format!(", {class}"))),

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(stale.is_empty() || !args.check)
 }
 
-/// The files that differ from what the schema gives, with the text that they should have.
+/// The files that differ from the schema's output, with the text that they should have.
 fn stale() -> Result<Vec<(String, String)>> {
     let schema = Schema::read(root())?;
     let (settings, refusals) = (settings::files(&schema), refusals::files(&schema)?);
@@ -78,7 +78,7 @@ fn words() -> Result<Vec<String>> {
 enum Part {
     /// The lines of the part of that name.
     Between(&'static str, Vec<String>),
-    /// The first paragraph of the documentation of the item whose line begins so.
+    /// The first paragraph of the documentation of the item whose line begins with this text.
     Documents(String, Vec<String>),
 }
 
@@ -105,7 +105,7 @@ fn documented(text: &str, item: &str, doc: &[String]) -> Result<String> {
     Ok(documented.join("\n") + "\n")
 }
 
-/// The text with other lines in one of its generated parts, which are indented as the line that begins it.
+/// The text with new lines in one of its generated parts, indented like the line that begins the part.
 fn replaced(text: &str, part: &str, lines: &[String]) -> Result<String> {
     let (begin, end) = (format!("generated: {part}"), format!("end of {part}"));
     let ends_with = |line: &str, mark: &str| {

@@ -35,7 +35,7 @@ pub(super) struct Setting {
     /// The only stores that have it; empty if all have it.
     #[serde(default)]
     pub(super) stores: Vec<Store>,
-    /// True if the command line takes it in another way, or not at all.
+    /// True if the command line takes it in a different way, or not at all.
     #[serde(default)]
     pub(super) is_no_option: bool,
     #[serde(default)]
@@ -125,7 +125,7 @@ impl Store {
 }
 
 impl Schema {
-    /// Reads what all stores share, and then what each has alone.
+    /// Reads the schema that all stores share, and then each store's own.
     pub(super) fn read(root: &Path) -> Result<Self> {
         let shared = root.join("bindings/schema");
         let mut whole = Self::of_file(&shared.join("settings.toml"))?;

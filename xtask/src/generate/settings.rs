@@ -9,7 +9,7 @@ pub(super) const WIDTH: usize = 120;
 /// Every file with generated parts.
 pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
     let Schema { candidate, store, parameter, init, .. } = schema;
-    // A name that has another meaning in a preparation is not shared.
+    // A name that means something else in a preparation is not shared.
     let (own, shared): (Vec<&Setting>, Vec<&Setting>) =
         parameter.iter().partition(|setting| init.iter().any(|other| other.name == setting.name));
     let (candidate, init): (Vec<_>, Vec<_>) = (candidate.iter().collect(), init.iter().collect());

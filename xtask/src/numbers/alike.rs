@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// The lines in a row that make two places alike.
+/// The number of equal lines in a row that make two places alike.
 const ROW: usize = 6;
 
-/// A place: a file and the number of a line of it that counts.
+/// A place: a file, and the number of a counted line in it.
 type Place = (usize, usize);
 
-/// The pairs of places in these sources that share [`ROW`] lines and more. Lines that every file has do not count: blank ones, comments,
-/// imports, attributes, and what only closes a block.
+/// The pairs of places in these sources that share [`ROW`] lines and more. Lines that every file has do not count:
+/// blank lines, comments, imports, attributes, and lines that only close a block.
 pub(super) fn pairs(sources: &[(String, String)]) -> usize {
     let files: Vec<Vec<&str>> = sources
         .iter()
@@ -28,7 +28,7 @@ pub(super) fn pairs(sources: &[(String, String)]) -> usize {
     let mut found = 0;
     for same in places.values() {
         for (at, one) in same.iter().enumerate() {
-            // A pair whose lines before are the same as well was counted there.
+            // If the preceding lines are equal too, the pair was already counted there.
             found += same[at + 1..].iter().filter(|other| !follows(*one, **other)).count();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module by its path from the crate's root; the root's is empty.
+/// A module, by its path from the crate's root; the root's path is empty.
 type Module = Vec<String>;
 
 /// The circles of a crate of these sources, by their paths below its `src`. Each circle is the names of its modules.
@@ -42,7 +42,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     for head in ["crate::", "super::"] {
         for (at, _) in code.match_indices(head) {
             let path = code[at..].split(|c: char| !(c.is_alphanumeric() || "_:".contains(c))).next();
-            // What follows in braces was written out above.
+            // The part in braces was written out above.
             if let Some(path) = path.filter(|path| !path.ends_with("::")) {
                 found.push(path.split("::").map(str::to_owned).collect());
             }
@@ -77,7 +77,7 @@ fn write_out(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The module that a path names a thing of, seen from another module; none where it is of another crate.
+/// The module of the item that a path names, seen from another module; none if it is in another crate.
 fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>) -> Option<&'a Module> {
     let mut at = from.clone();
     let mut segments = path.iter().peekable();

@@ -42,10 +42,10 @@ const PRODUCT: [&str; 19] = [
     "examples/rust/src",
 ];
 
-/// The stores whose files lie in folders of their own, or ought to.
+/// The stores whose files are in their own folders, or should be.
 const STORES: [&str; 5] = ["memory", "sqlite", "nats", "etcd", "kafka"];
 
-/// The rules' folders: a function of one name in all three is one idea written three times, or a hook.
+/// The rules' folders. A function with the same name in all three is either one idea written three times, or a hook.
 const RULES: [&str; 3] = ["core/src/campaign", "core/src/queue", "core/src/induction"];
 
 /// Folders of build results or installed packages.
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What is counted, and how many there are.
+/// The counted things, and their numbers.
 struct Number {
     name: &'static str,
     says: &'static str,
@@ -173,8 +173,8 @@ fn count() -> Result<Vec<Number>> {
     Ok(numbers)
 }
 
-/// The folders with a file that is named for a store, or that lies below a folder which is; the folders below such a one
-/// count with it.
+/// The folders with a file that is named after a store, or below a folder named after one. Folders below such a folder
+/// count as part of it.
 fn folders_of(store: &str, files: &[(String, String)]) -> usize {
     let named = |segment: &str| segment.split(|c: char| !c.is_alphanumeric()).any(|word| word == store);
     let holder = |path: &str| {

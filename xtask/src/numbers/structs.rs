@@ -1,5 +1,5 @@
-//! The fields of structs. In the core each has few: one with more than 15 has parts with rules of their own, and each such part is
-//! a type. No struct is exempt: a user's settings have fewer, too.
+//! The fields of structs. In the core a struct has few: if it had more than 15, some of them would have rules of their
+//! own and should be a separate type. No struct is exempt: a user's settings have fewer, too.
 
 /// The structs with named fields in a source, and the number of those of each.
 pub(super) fn structs(source: &str) -> Vec<(&str, usize)> {
@@ -8,7 +8,7 @@ pub(super) fn structs(source: &str) -> Vec<(&str, usize)> {
     while let Some(line) = lines.next() {
         let indent = line.len() - line.trim_start().len();
         let Some(name) = named(line) else { continue };
-        // What precedes the fields may take lines of its own, as `where` does. One without a brace has no named fields.
+        // There may be lines before the fields, such as a `where` clause. A struct without a brace has no named fields.
         let mut opening = Some(line);
         while opening.is_some_and(|line| !line.ends_with(['{', ';', '}'])) {
             opening = lines.next();
@@ -66,7 +66,7 @@ mod tests {
     fn the_fields_of_a_struct_are_counted_whatever_precedes_them() {
         let source = "\
 pub(crate) struct Plain {
-    /// Why: this is no field.
+    /// A reason why this is no field.
     #[serde(default)]
     pub(super) one: u32,
     pub two: Map<

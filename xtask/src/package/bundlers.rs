@@ -51,7 +51,8 @@ pub(super) fn try_out(packages: &[(String, PathBuf)]) -> Result<()> {
     let mut install = shell::command("npm");
     install.current_dir(project).args(["install", "--silent", "--no-audit", "--no-fund", "--prefer-offline"]);
     shell::output(install.args(WANTED))?;
-    // Laid out as npm would: npm itself looks for the optional packages of all platforms, which are not published yet.
+    // The packages are laid out as npm would; npm itself looks for the optional packages of all platforms, which are
+    // not published yet.
     for (name, archive) in packages {
         let folder = project.join("node_modules").join(name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

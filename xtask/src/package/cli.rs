@@ -1,5 +1,5 @@
-//! The command line as an archive: a binary, which needs nothing of the system if it can be linked statically; manual
-//! pages, completions, licences.
+//! The command line as an archive: a binary, which needs no libraries of the system if it can be linked statically;
+//! manual pages, completions, licences.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn statically(linux: Linux, build: &Build) -> Result<PathBuf> {
     let mut cargo = shell::cargo();
     linux.building(cargo.args(["rustc", "--quiet", "--locked", "--package", CRATE, "--bin", "incumbent"]));
     cargo.args(["--target", linux.triple(), "--profile", build.profile()]);
-    // For the last step alone: all dependencies share their build with the libraries for musl.
+    // Only for the last step, because all dependencies share their build with the libraries for musl.
     shell::run(cargo.args(["--", "-C", "target-feature=+crt-static"]))?;
     Ok(linux.built(build, "incumbent"))
 }
@@ -92,19 +92,19 @@ fn archive(built: &Path, target: &str, how: How, packages: &Path) -> Result<()> 
     shell::run(tar.arg("-czf").arg(&archive).arg("-C").arg(packages).arg(&name))
 }
 
-/// The way in which a binary is run here.
+/// How a binary is run here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     /// Like any program.
     Here,
-    /// Linked statically: its root is a folder that contains nothing else, as in the container image.
+    /// Linked statically, with a root folder that contains nothing else, as in the container image.
     Alone,
     /// Linked statically, for another processor, which QEMU emulates. It can start no programs of that processor.
     Emulated,
 }
 
 impl How {
-    /// A command of the binary, with all of this system.
+    /// A command of the binary, with this whole system.
     fn command(self, binary: &Path) -> Command {
         if self != Self::Emulated {
             return shell::command(binary);
@@ -183,8 +183,7 @@ fn attempt(binary: &Path, how: How) -> Result<()> {
     Ok(())
 }
 
-/// What a container has in addition to its image: the list of its processes, `/dev/null`, and memory for temporary
-/// files.
+/// Adds what a container has besides its image: the list of its processes, `/dev/null`, and memory for temporary files.
 const CONTAINER: &str = r#"
 mkdir -p "$0/proc" "$0/dev/shm" && touch "$0/dev/null"
 mount --bind /dev/null "$0/dev/null" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"

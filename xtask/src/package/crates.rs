@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::shell::{self, say};
 
-/// Makes the archive of each crate that is published, and builds it from that archive alone. Returns their folder.
+/// Makes the archive of each published crate, and builds the crate from that archive alone. Returns their folder.
 pub(crate) fn package() -> Result<PathBuf> {
     let packages = packages()?;
     let names: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();

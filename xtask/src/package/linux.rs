@@ -104,7 +104,7 @@ impl Linux {
     }
 }
 
-/// Prints what a library needs of the system that loads it: names of libraries, and versions of symbols.
+/// Prints what a library needs from the system that loads it: names of libraries, and versions of symbols.
 const NEEDS: &str = r#"
 import sys
 from elftools.elf.elffile import ELFFile
@@ -137,7 +137,7 @@ pub(super) fn check(library: &Path, linux: Linux) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if every Linux of its kind has this library, or this version of a symbol.
+/// Returns true if every system of this kind has this library, or this version of a symbol.
 fn is_allowed(need: &str, musl: bool) -> bool {
     if musl {
         return need == "libc.so";

@@ -1,5 +1,5 @@
-//! Loads a library in another system: an older one, one for the other processor, or one with musl, as a program on
-//! Alpine would.
+//! Loads a library as a program on another system would: an older system, one with the other processor, or one with
+//! musl, such as Alpine.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(super) fn load(linux: Linux, library: &Path) -> Result<()> {
         false => return Ok(()),
     };
     let library_name = library.file_name().unwrap_or_default().to_string_lossy();
-    // Its own folder, because other packages load theirs at the same time.
+    // Uses its own folder, because other packages load theirs at the same time.
     let inside = format!("load-{library_name}");
     let folder = system.fresh(&inside)?;
     fs::write(folder.join("load.c"), LOADER).context("cannot write a program")?;

@@ -252,7 +252,7 @@ fn components_folder() -> Result<PathBuf> {
 
 /// Builds a core module.
 fn module(package: &str, features: &[&str]) -> Result<PathBuf> {
-    // A library only for this target: other linkers do not accept the names of its exports.
+    // Builds a library only for this target, because other linkers do not accept the names of its exports.
     let mut build = shell::cargo();
     build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", package]);
     build.args(["--profile", "component", "--target", WASM]);

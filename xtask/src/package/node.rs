@@ -19,7 +19,7 @@ const CRATE: &str = "incumbent-node";
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// An election in memory, and the version that is installed.
+/// Runs an election in memory, and prints the installed version.
 const TRIAL: &str = "
 import { connect } from 'incumbent';
 import { createRequire } from 'node:module';
@@ -80,7 +80,7 @@ fn addons(build: &Build) -> Result<Vec<(String, String)>> {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
     }
-    // It installs what the scripts need.
+    // This installs the packages that the scripts need.
     node::build(&[])?;
     if !cfg!(target_os = "linux") {
         shell::run(shell::command("npm").current_dir(node::folder()).args([
@@ -235,7 +235,7 @@ fn inside(system: System, linux: Linux, archives: &Path, addons: &[(String, Stri
         System::Arm => arm_node()?,
         _ => node::release_of(22)?,
     };
-    // It may be a link to another package.
+    // The folder may be a link to another package.
     copy_into(&fs::canonicalize(&node).with_context(|| format!("there is no {}", node.display()))?, &folder)?;
     let project = project(linux.npm(), archives)?;
     shell::output(shell::command("cp").arg("-r").arg(project.path()).arg(folder.join("project")))?;

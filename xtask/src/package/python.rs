@@ -17,7 +17,7 @@ use crate::tools::systems::System;
 /// The crate of the compiled part.
 const CRATE: &str = "incumbent-python";
 
-/// An election in memory, and the version that is installed.
+/// Runs an election in memory, and prints the installed version.
 const TRIAL: &str = r#"
 import asyncio, importlib.metadata, incumbent
 
@@ -139,7 +139,7 @@ fn policy(linux: Linux, wheel: &Path) -> Result<()> {
 /// It knows musl only by its name on Alpine, so it takes the wheel for one that fits any Linux. Musl itself takes every
 /// name that begins with `libc.` for its own (`load_library` in its `ldso/dynlink.c`), and a linker writes `libc.so`.
 fn musl_alone(linux: Linux, wheel: &Path) -> Result<()> {
-    // It opens the library, so it must not find this system's linker script of that name.
+    // auditwheel opens the library, so it must not find this system's linker script of that name.
     let system = if linux.is_arm() { System::Arm } else { System::Bullseye };
     let musl = system.root().join(format!("usr/lib/{}-linux-musl", linux.machine()));
     let mut show = packaging::program("auditwheel");
@@ -181,7 +181,7 @@ fn lead(interpreter: &Interpreter, wheel: &Path) -> Result<()> {
     shell::progress(format!("an election, and the README's programs, on CPython {}", interpreter.name()));
     let environment = interpreter.fresh("package")?;
     environment.install(&["--no-deps", "--no-index", python::text(wheel)?])?;
-    // Outside of the repository, which has the package's source.
+    // Runs outside the repository, which has the package's source.
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
     let on = |words: &[&str]| {
         let mut python = environment.python();

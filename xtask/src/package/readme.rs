@@ -11,7 +11,7 @@ use crate::shell::say;
 /// The store of the programs, for which these trials have no server.
 const STORE: &str = "nats://localhost:4222/ELECTIONS";
 
-/// The program of that number in a language of the README, on another store.
+/// The program with that number in a language of the README, changed to another store.
 pub(super) fn program(readme: &str, language: &str, number: usize, store: &str) -> Result<String> {
     let fence = format!("```{language}\n");
     let program = readme.split(&fence).skip(1).nth(number).and_then(|rest| rest.split_once("\n```"));

@@ -68,7 +68,7 @@ pub(super) fn release(report: &mut Report) -> Result<()> {
     shell::progress("the runs of sim in a release build");
     let mut command = shell::cargo();
     command.args(["test", "--release", "--package", "incumbent-sim", "--test", "digests", "--quiet"]);
-    // Optimising across crates changes no result, and would take longer than the runs.
+    // Optimising across crates would change no result, and take longer than the runs.
     command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     let mut total = Tally::default();
     let succeeded = shell::lines(&mut command, |line| {

@@ -52,7 +52,7 @@ fn run(store: &str, minutes: Option<f64>, seed: Option<u64>, report: &mut Report
         let took = Duration::from_secs_f64(run.minutes.max(0.0) * 60.0);
         report.test(Part::Chaos, &name, (!run.passed).then_some("see its report above"), Some(took));
     }
-    // It may end before its report on a run.
+    // The suite may end before its report on a run.
     if !succeeded && runs.iter().all(|run| run.passed) {
         report.check(Part::Chaos, &format!("the chaos suite on {store} did not run to its end"), false);
     }

@@ -42,7 +42,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     let servers: Vec<_> =
         NatsVersion::ALL.into_iter().filter_map(|version| nats_server(version).ok()).collect();
     let mut outcome = Outcome::default();
-    // More at a time than there are cores: they mostly wait for leases to run out.
+    // More run at a time than there are cores, because they mostly wait for leases to run out.
     let succeeded = shell::lines(
         shell::command(&go)
             .args(["test", "-json", "-count=1", "-timeout=10m", "-parallel=8", "./..."])
@@ -75,7 +75,7 @@ impl Outcome {
         };
         let name = event.test.map(|test| format!("{} {test}", event.package));
         match (event.action.as_str(), name) {
-            // Of the other events only the results matter.
+            // Only the results matter among the other events.
             ("output", Some(_)) if !event.output.starts_with("===") => shell::print(&event.output),
             ("output" | "build-output", None) => shell::print(&event.output),
             ("pass", Some(name)) => drop(self.passed.insert(name)),
@@ -92,7 +92,7 @@ impl Outcome {
             };
             names.iter().filter(is_leaf).count() as u64
         };
-        // A parent that fails while its subtests pass is a failure all the same.
+        // A parent that fails although its subtests pass is still a failure.
         let failed = leaves(&self.failed).max(u64::from(!self.failed.is_empty()));
         Tally { passed: leaves(&self.passed), failed }
     }

@@ -13,7 +13,7 @@ use crate::shell::{self, say};
 /// As many runs as one processor makes in three minutes.
 const RUNS: u64 = 8_000;
 
-/// The time after which it ends in any case, if other steps leave it little.
+/// The time after which it ends in any case, even if other steps leave it little processor time.
 const TIME: &str = "15m";
 
 /// Builds the program.

@@ -76,7 +76,7 @@ pub(super) fn check(what: &str, command: &mut Command, report: &mut Report) -> R
     Ok(())
 }
 
-/// Without the checkers of scripts that some machines also have: they would find other faults.
+/// Runs without the script checkers that only some machines have, because they would find other faults.
 fn workflows() -> Command {
     let mut command = shell::command(actionlint::program());
     command.args(["-shellcheck=", "-pyflakes="]);

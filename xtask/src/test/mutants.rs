@@ -1,4 +1,4 @@
-//! Breaks the rules of the core one at a time: each break that goes unnoticed is a gap in the simulator's checks.
+//! Breaks the rules of the core one at a time. Each break that goes unnoticed shows a gap in the simulator's checks.
 //!
 //! The hunt builds a breakable copy of the core in its own target folder, so it disturbs no other build.
 

@@ -116,7 +116,7 @@ impl Tests {
     /// The tests of a binary that belong to the chosen parts, as a filter of nextest.
     fn of_binary(&self, id: &str, part: Part) -> Option<String> {
         let own = self.parts.contains(&part);
-        // The tests that belong to another part than the rest of their binary, and so are added or left out.
+        // The tests that belong to a different part than the rest of their binary, and so are added or left out.
         let differ = BY_MODULE.iter().filter(|(other, _)| self.parts.contains(other) != own);
         let differ: Vec<_> = differ.map(|(_, name)| with_module(name)).collect();
         match (own, differ.join(" + ")) {

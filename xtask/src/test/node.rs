@@ -30,7 +30,7 @@ pub(crate) const OTHERS: [u32; 3] = [20, 22, 24];
 const REPRESENTATIVE: [&str; 7] =
     ["package", "candidate", "handlers", "blocked", "processes", "threads", "conformance"];
 
-/// The value that means to the tests that there is no Python to take turns with.
+/// The value that tells the tests that there is no Python with which to take turns.
 const NO_PYTHON: &str = "none";
 
 /// A test file that packs the package in the package's own folder: it must not run twice at a time.
@@ -60,7 +60,7 @@ pub(super) fn steps<'a>(python: Option<&'a Python>) -> Vec<Step<'a>> {
     steps.push(step(HERE.into(), Box::new(move |report| vitest(None, &[], &other_python()?, report))));
     let mut before = HERE.to_owned();
     for release in OTHERS {
-        // The release of this machine is tested already.
+        // The release on this machine is already tested.
         let on = move |files: &[&str], report: &mut Report| match major()? == Some(release) {
             true => Ok(()),
             false => vitest(Some((release, &release_of(release)?)), files, &other_python()?, report),
@@ -95,10 +95,10 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     vitest.env("INCUMBENT_HARNESS", shell::built("incumbent-harness"));
     vitest.env("INCUMBENT_PYTHON", python);
     if other.is_some() {
-        // The compiler of types is run by the Node on the path, whatever the release.
+        // The type compiler runs on the Node on the path, whatever the release.
         vitest.args(["--testNamePattern", "^(?!the types are strict)"]);
     }
-    // The stores behave the same on every release.
+    // The stores behave the same on every release of Node.
     vitest.envs(other.map_or_else(stores, |_| Some("memory")).map(|stores| (STORES, stores)));
     let broker = other.is_none().then(|| Kafka::start(KafkaVersion::Newest));
     vitest.envs(broker.as_ref().map(|broker| (BROKER, broker.address())));

@@ -8,7 +8,7 @@ use crate::package::{Build, Package};
 use crate::shell::say;
 use crate::tools::{Tool, Without};
 
-/// The packages, each with what a machine may lack on purpose.
+/// The packages, each with the tools that a machine may lack on purpose.
 const PACKAGES: [(Package, &str, Option<Without>); 7] = [
     (Package::Cli, "the command line", None),
     (Package::Crates, "the crates", None),
@@ -19,7 +19,7 @@ const PACKAGES: [(Package, &str, Option<Without>); 7] = [
     (Package::Site, "the site", Some(Without::Node)),
 ];
 
-/// Returns true if a package needs what the machine lacks on purpose.
+/// Returns true if a package needs a tool that the machine lacks on purpose.
 fn is_left_out(needs: Option<Without>, without: &[Without]) -> bool {
     needs.is_some_and(|needs| without.contains(&needs))
 }

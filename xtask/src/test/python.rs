@@ -28,8 +28,8 @@ pub(super) const STORES: &str = "INCUMBENT_STORES";
 /// of them take.
 pub(super) const BROKER: &str = "INCUMBENT_KAFKA";
 
-/// The stores of the scenarios if some must be left out: no etcd on a machine that lacks Go on purpose, because only Go
-/// can build that server.
+/// The stores of the scenarios if some must be left out. A machine that has no Go, on purpose, cannot build etcd's
+/// server.
 pub(super) fn stores() -> Option<&'static str> {
     etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
 }
@@ -56,7 +56,7 @@ const SMOKE_NEEDS: [&str; 3] = ["pytest", "fastapi", "httpx"];
 /// The tests that play the scenarios.
 const SCENARIOS: &str = "tests/conformance";
 
-/// The longest tests: each of these runs in a process of its own, and all other files in one more.
+/// The longest tests: each of these files runs in its own process, and all others in one more.
 const LONG: [&str; 3] = [SCENARIOS, "tests/test_types.py", "tests/test_hanging.py"];
 
 /// The package, shared by the steps of a run.
@@ -202,8 +202,8 @@ fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. Only the reuse of earlier
-/// compilation differs from a fresh machine.
+/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. The only difference from a
+/// fresh machine is that it reuses what was compiled earlier.
 fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::progress("pip install ./python");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
@@ -221,7 +221,7 @@ fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// Runs pytest and counts the tests in its report, in a file of its own.
+/// Runs pytest and counts the tests in its report, which is a separate file.
 fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mut Report) -> Result<()> {
     let results = python::folder().join(format!("junit-{file}.xml"));
     if results.exists() {

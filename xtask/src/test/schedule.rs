@@ -21,13 +21,13 @@ use crate::shell;
 /// The interval at which a run lists the steps that it waits for.
 const NOTICE: Duration = Duration::from_secs(60);
 
-/// A lower priority than waiting steps have: a test that wakes up runs before the compiler.
+/// A lower priority than that of waiting steps, so that a test that wakes up runs before the compiler.
 const NICE: i32 = 10;
 
 /// The lowest priority of all.
 const NICEST: i32 = 19;
 
-/// The way in which a step takes time.
+/// How a step spends its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
     /// It keeps all processors busy; one such step runs at a time, and two if no step waits.
@@ -86,7 +86,7 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
             let (mut index, mut computing) = (0, 1);
             loop {
                 let Some(step) = pending.get(index) else {
-                    // If no step waits, a second one computes: no step keeps all processors busy to its end.
+                    // If no step waits, a second one computes, because no step keeps all processors busy until its end.
                     if computing == 1 && !running.values().any(|lane| *lane == Lane::Wait) {
                         (index, computing) = (0, 2);
                         continue;
@@ -235,7 +235,7 @@ impl Printer {
             return;
         }
         steps.front = None;
-        // The output of an ended step is printed whole; that of the oldest running step is printed as it comes.
+        // The output of an ended step is printed as a whole, that of the oldest running step as it comes.
         let (ended, mut kept): (Vec<_>, Vec<_>) = steps.kept.drain(..).partition(|kept| kept.ended);
         let next = if kept.is_empty() { None } else { Some(kept.remove(0)) };
         for step in ended.iter().chain(&next) {
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// The number of steps at work, now and at most.
+    /// The number of steps at work: current and maximum.
     #[derive(Default)]
     struct Crowd {
         now: AtomicUsize,

@@ -76,7 +76,7 @@ fn sanitized(report: &mut Report) -> Result<()> {
 
 /// A program of the tests. One that hangs is ended.
 fn program(tests: Tests, name: &str) -> Result<Command> {
-    // Without SwiftPM, which would plan the build once more.
+    // Does not use SwiftPM, which would plan the build once more.
     let mut program = swift::inside_as_one(&swift::package_of_tests(), "timeout")?;
     program.args(["--kill-after=10", "1200"]);
     if tests == Tests::Sanitized {

@@ -113,8 +113,8 @@ impl Report {
 
     /// Prints the times and the result, last of all `N passed, N failed`. Returns whether all passed.
     ///
-    /// A part in which no test ran has failed: otherwise a filter that matches nothing passes. So has a
-    /// run without any part.
+    /// A part in which no test ran has failed, because otherwise a filter that matches nothing would pass. A run
+    /// without any part has failed too.
     pub(crate) fn close(mut self, took: Duration) -> bool {
         let idle: Vec<Part> = self
             .parts

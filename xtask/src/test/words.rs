@@ -21,7 +21,7 @@ const EXEMPT: [&str; 4] = ["CONTRIBUTING.md", "xtask/src/test/words.rs", "node/d
 const BUILT: [&str; 4] = ["target", "node_modules", "dist", "npm"];
 /// The most places that are shown for a limit that is exceeded.
 const SHOWN: usize = 12;
-/// Entries whose plural is another word, which is allowed: "besides".
+/// Entries whose plural is a different, allowed word: "besides".
 const WITHOUT_PLURAL: [&str; 1] = ["beside"];
 
 /// `cargo xtask words`
@@ -129,7 +129,7 @@ impl Found {
 
     /// Counts the words of `limits` in a text.
     fn search(&mut self, limits: &Limits, tree: Tree, file: &str, text: &str) {
-        // Keyed by the first word of each, so that few comparisons are needed.
+        // The map's keys are the first words, so that few comparisons are needed.
         let mut phrases = BTreeMap::<&str, Vec<Phrase<'_>>>::new();
         for entry in limits.0.keys() {
             let phrase = Phrase::of(entry);

@@ -11,7 +11,7 @@ use crate::shell;
 const MODULE: &str = "github.com/rhysd/actionlint/cmd/actionlint";
 const VERSION: &str = "1.7.12";
 
-/// Finds or installs it, in this version: another may have other rules.
+/// Finds or installs exactly this version, because another may have other rules.
 pub(super) fn provide() -> Result<(PathBuf, String)> {
     let program = program();
     if reported(&program).is_err() {

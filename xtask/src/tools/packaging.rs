@@ -114,7 +114,7 @@ export CARGO_ZIGBUILD_ZIG_COMMAND="{bin}/python" CARGO_ZIGBUILD_ZIG_COMMAND_ARGS
 exec "{bin}/cargo-zigbuild" zig cc -- -g -fno-sanitize=all -target {target} "$@"
 "#;
 
-/// Runs zig as an archiver: this machine's may not read objects of another processor.
+/// Runs zig as an archiver, because this machine's may not read objects of another processor.
 const ARCHIVER: &str = r#"#!/bin/sh
 exec "{bin}/python" -m ziglang ar "$@"
 "#;

@@ -43,7 +43,7 @@ fn install() -> Result<()> {
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     shell::progress("debootstrap, for Swift");
-    // It mounts the system's folders itself.
+    // The program mounts the system's folders itself.
     let mut debootstrap = shell::command("unshare");
     debootstrap.args(["--mount", "debootstrap", "--variant=minbase", RELEASE]).arg(&folder);
     shell::output(&mut debootstrap)?;

@@ -20,7 +20,7 @@ pub(crate) enum System {
     Arm,
 }
 
-/// Makes what a system's folder lacks, in a namespace that ends with the command, and runs it there.
+/// Creates what a system's folder lacks, and runs the command there, in a namespace that ends with it.
 const ENTER: &str = r#"
 system=$1; shift
 mount --rbind /dev "$system/dev"
@@ -32,7 +32,7 @@ exec chroot "$system" "$@"
 const EMULATOR: &str = "/qemu-aarch64-static";
 
 impl System {
-    /// Its name, which its folder also has.
+    /// The name of the system and of its folder.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bullseye => "bullseye",

@@ -329,7 +329,7 @@ private final class ScenarioRun {
             }
         }
         try rules.check()
-        // Stores close one after another: a candidate that wins in between has no work, which closing would wait for.
+        // Stores close one after another. A candidate that wins in between has no work, or closing would wait for it.
         performers.values.forEach { $0.retire() }
         for (_, store) in stores { try await store.close() }
         for store in killed { try await store.value }

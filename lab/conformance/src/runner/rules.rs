@@ -50,7 +50,7 @@ fn wins(participants: &[Participant]) -> Vec<Win> {
     participants.iter().flat_map(of).collect()
 }
 
-/// Two terms of one election, of which the later has no larger token.
+/// Two terms of one election, where the later one has no larger token.
 fn disorder(wins: &[Win]) -> Option<String> {
     let mut sorted: Vec<&Win> = wins.iter().collect();
     sorted.sort_by_key(|win| win.at);

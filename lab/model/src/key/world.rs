@@ -21,7 +21,7 @@ pub struct Setting {
     /// An operator's actions, or faults, may affect a candidate at every multiple of this, and whenever anything else
     /// happens.
     pub(super) stride: Tick,
-    /// The longest time before, and after, the end of its lease at which a record may vanish.
+    /// How long before and after the end of its lease a record may vanish.
     pub(super) early: Tick,
     pub(super) late: Tick,
     /// Expiry leaves a marker, which watches report.

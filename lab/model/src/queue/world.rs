@@ -26,7 +26,7 @@ pub enum QueuePart {
     Elections,
 }
 
-/// What tells the worlds of a queue apart.
+/// What distinguishes one world of a queue from another.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// A foreign candidate has its place before the last of ours.

@@ -11,7 +11,7 @@ const STREAM: u64 = 0x9_0000;
 /// The numbers of candidates, weighted by repetition: few candidates find most, and cost least.
 const CANDIDATES: [usize; 10] = [2, 3, 3, 3, 4, 5, 5, 5, 7, 9];
 
-/// One run in this many has candidates of other software. On Kafka those write ten heartbeats a second, and a run takes
+/// One run in this many has candidates of other software. On Kafka they write ten heartbeats a second, and a run takes
 /// ten times as long.
 const WITH_PEERS: u64 = 3;
 const WITH_PEERS_ON_KAFKA: u64 = 12;

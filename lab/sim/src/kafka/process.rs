@@ -149,7 +149,7 @@ pub(crate) struct Process {
     pub(super) watching: bool,
     /// Records that its producer keeps until the partition's leader accepts them, each until that time.
     pub(super) outbox: VecDeque<(Publish, Instant)>,
-    /// Counts its producers, each of which keeps its own records in order.
+    /// Counts its producers. Each keeps its own records in order.
     pub(super) producer: u64,
     /// When its last record arrives.
     pub(super) sent: Instant,

@@ -402,7 +402,8 @@ impl World {
         }
         let wall = self.store.cluster.leaders_wall(self.now);
         let Remaking { sequence, never_used, max_age } = remaking;
-        // The incarnation is not later than the last one, or claims to be older than it is.
+        // The server's clock is behind, so the new incarnation is not later than the last one, or than a promised
+        // token.
         let before = wall.as_nanos() <= self.store.cluster.bucket.incarnation.0;
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
             self.promises.began_before(self.now);

@@ -116,7 +116,7 @@ impl Resting {
         (0..self.0.len()).all(|node| self.rests(now, node))
     }
 
-    /// Whether some candidate that may follow is not resting.
+    /// Whether any candidate that may lead next is not resting.
     pub(super) fn has_successor(&self, now: Instant, order: Order) -> bool {
         match order {
             Order::HandOver { successor, .. } => !self.rests(now, successor),

@@ -33,7 +33,7 @@ struct Deletion {
     /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// The number of releases since then, each of which passed on the rest of the wait by its own clock.
+    /// The number of releases since then. Each passed on the rest of the wait by its own clock.
     passed_on: u32,
     /// The maximum age is lowered, or was within a lease before the record was written.
     lowered: bool,

@@ -52,7 +52,7 @@ pub struct Backlog {
     /// The number of messages still to be sent to each consumer of the stream. An abandoned consumer stays for seconds,
     /// and its number grows.
     pub messages: Vec<u64>,
-    /// The bytes, in total, that wait in the server for its clients to read.
+    /// The total number of bytes that wait in the server for clients to read.
     pub bytes: u64,
 }
 

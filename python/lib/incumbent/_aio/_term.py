@@ -54,7 +54,7 @@ class _Scope(_inside.Work):
         self._post.forget(self._message)
         self._ended.cancel()
         if not self.fired or not self.is_of(task):
-            # The task that entered the term was cancelled, not the one that leaves it.
+            # The task that entered the term was cancelled, not the task that leaves it.
             return False
         if sys.version_info >= (3, 11) and self._task.uncancel() > self._cancelling:
             return False

@@ -12,7 +12,7 @@ const DELIVERY: Duration = Duration::from_secs(5);
 
 /// The properties of librdkafka that only the store sets, each with the reason or the setting to use instead.
 ///
-/// goNELI refuses the first five. Each of the others would break something that our rule needs and goNELI's does not.
+/// goNELI refuses the first five. Each other property would break something that our rule needs and goNELI's does not.
 pub(super) const FORBIDDEN: [(&str, &str); 19] = [
     ("group.id", "the election's key and the URL's prefix determine the group"),
     ("enable.auto.commit", "commits prove a lease"),

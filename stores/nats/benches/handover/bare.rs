@@ -8,7 +8,7 @@ use async_nats::jetstream::consumer::push::{Ordered, OrderedConfig};
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt;
 
-/// Two clients, one of which leaves and one waits.
+/// Two clients: one leaves, and the other waits.
 pub(crate) struct Pair {
     leaver: Context,
     waiter: Context,

@@ -24,7 +24,7 @@ use incumbent_testkit::nats::{NatsServer, Options};
 const HOT: usize = 400;
 /// The number of hand-overs of each side with a pause before each, in which both processes and the server fall asleep.
 const COLD: usize = 40;
-/// The shortest pause, and the most by which a random one is longer.
+/// The shortest pause, and the largest random addition to it.
 const PAUSE: Duration = Duration::from_millis(100);
 const MORE: Duration = Duration::from_millis(50);
 /// The rounds of one side before the other has its turn, so that both see the same machine.

@@ -1,4 +1,4 @@
-//! A value of which each process, including a forked child, has its own.
+//! A value that exists once per process, and separately in a forked child.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};

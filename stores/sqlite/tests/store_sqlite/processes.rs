@@ -74,7 +74,7 @@ impl Process {
     }
 
     pub(crate) fn kill(&mut self) {
-        // SIGKILL. It may have ended on its own.
+        // SIGKILL. The process may already have ended on its own.
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }

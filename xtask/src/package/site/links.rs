@@ -42,7 +42,7 @@ pub(super) fn check(site: &Path, unbuilt: &[&str]) -> Result<Checked> {
     }
     let mut checked = Checked { pages: pages.len(), ..Checked::default() };
     for (file, page) in &pages {
-        // A server shows it in place of any page that is missing, so its links begin at the root.
+        // A server shows this page instead of any missing page, so its links begin at the root.
         let is_missing_page = *file == site.join("404.html");
         for target in page.targets.iter().filter(|target| !is_missing_page || !target.starts_with('/')) {
             let Some(problem) = followed(target, file, &files, &pages, &unbuilt) else { continue };
@@ -161,7 +161,7 @@ fn page(html: &str) -> Page {
                 }
             }
         });
-        // A time, and an address: `0;URL=../a.html`.
+        // The content is a time and an address: `0;URL=../a.html`.
         let address = content.as_deref().filter(|_| refreshes).and_then(|content| content.split_once('='));
         if let Some((_, address)) = address {
             page.targets.insert(address.to_owned());

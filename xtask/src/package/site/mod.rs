@@ -101,7 +101,7 @@ fn settings(site: &Path) -> String {
 fn documentation(to: &Path) -> Result<()> {
     shell::progress("the crates' documentation");
     let documented = shell::target().join("doc");
-    // Otherwise its index would name what was documented there before.
+    // Otherwise its index would list crates that were documented there before.
     if documented.exists() {
         fs::remove_dir_all(&documented).with_context(|| format!("cannot remove {}", documented.display()))?;
     }

@@ -106,7 +106,7 @@ fn parts(index: &str) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// A title as one of a list: the index may have it within a sentence.
+/// A title for a list; the index may have it within a sentence.
 fn capitalised(title: &str) -> String {
     let mut characters = title.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
@@ -208,7 +208,7 @@ fn line_with_links(
         let Some((target, after)) = after.split_once(')') else { break };
         written += before;
         written += "](";
-        // An odd number of backticks before it: it is in code.
+        // If an odd number of backticks comes before it, it is in code.
         let is_code = begins_in_code ^ (written.matches('`').count() % 2 == 1);
         written += &if is_code { target.to_owned() } else { in_book(target, page, files, root) };
         written.push(')');

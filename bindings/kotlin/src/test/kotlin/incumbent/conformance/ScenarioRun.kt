@@ -315,7 +315,7 @@ class ScenarioRun(
 
     /** Closes the stores in the order in which they were opened, and those of killed connections. */
     suspend fun close() {
-        // Stores close one after another: a candidate that wins in between has no work, which closing would wait for.
+        // Stores close one after another. A candidate that wins in between has no work, or closing would wait for it.
         participants.values.forEach { it.retire() }
         stores.values.forEach { it.close() }
         killed.awaitAll()
