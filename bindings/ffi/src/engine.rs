@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use incumbent::ErrorKind;
 use incumbent::fork::ForkGuard;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::candidate::leaving;
 use crate::log::Records;
@@ -17,7 +17,9 @@ use crate::{Error, Result};
 /// The runtime and the threads that one process needs to run elections for another language.
 pub(crate) struct Engine {
     fork_guard: ForkGuard,
-    runtime: Runtime,
+    tasks: Handle,
+    /// Taken once this engine has [retired](retire).
+    runtime: Mutex<Option<Runtime>>,
     pub(crate) wakes: WakeThread,
     /// A thread of its own: slow logging must not delay an event loop.
     logs: OnceLock<Option<WakeThread>>,
@@ -77,9 +79,11 @@ impl Engine {
         // One thread: stores have their own, and nothing blocks here.
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("incumbent-ffi").enable_time();
+        let runtime = runtime.build().map_err(refused)?;
         Ok(Self {
             fork_guard: ForkGuard::new(),
-            runtime: runtime.build().map_err(refused)?,
+            tasks: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
             wakes: WakeThread::start("incumbent-wake").map_err(refused)?,
             logs: OnceLock::new(),
             records: Records::default(),
@@ -87,8 +91,16 @@ impl Engine {
         })
     }
 
-    pub(crate) fn runtime(&self) -> &Runtime {
-        &self.runtime
+    /// Where tasks are spawned. None runs any more once the engine has [retired](retire).
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.tasks
+    }
+
+    fn end_runtime(&self) {
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_background();
+        }
     }
 
     /// Returns the thread that hands on log records; `None` if the operating system refuses a thread.
@@ -137,7 +149,7 @@ fn add<T>(list: &mut Vec<Weak<T>>, new: &Arc<T>) {
 fn discard(made: *mut Engine) {
     // SAFETY: it comes from `Box::into_raw` in `get`, and was not stored anywhere.
     let engine = unsafe { Box::from_raw(made) };
-    engine.runtime.shutdown_background();
+    engine.end_runtime();
 }
 
 /// Returns true if this process has an engine; it has one once it has opened a store.
@@ -171,6 +183,18 @@ pub fn shut_down(limit: Duration) {
         operation.ready().wait(Some(until.saturating_duration_since(Instant::now())));
     }
     engine.stop(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)));
+}
+
+/// [Shuts down](shut_down) for a user of this library that is unloaded while its process continues. The next call that needs
+/// an engine creates another one. The threads of this one end; its memory is kept, because a handle may still refer to it.
+pub fn retire(limit: Duration) {
+    let engine = ENGINE.load(Ordering::Acquire);
+    shut_down(limit);
+    // Unless another thread has already replaced it.
+    let _ = ENGINE.compare_exchange(engine, std::ptr::null_mut(), Ordering::AcqRel, Ordering::Acquire);
+    if let Some(engine) = Engine::in_this_process(engine) {
+        engine.end_runtime();
+    }
 }
 
 fn alive<T>(list: &[Weak<ProcessBound<T>>]) -> Vec<Arc<ProcessBound<T>>> {
