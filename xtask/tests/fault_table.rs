@@ -122,7 +122,7 @@ fn every_row_of_the_fault_table_names_tests_that_exist() {
     assert!(wrong.is_empty(), "docs/internals/faults.md does not match the code:\n{}", wrong.join("\n"));
 }
 
-/// The rows of the table below a heading, without its head: the first cell, and the others.
+/// The rows of the table below a heading, without its head: the first cell, and the rest.
 fn table<'a>(page: &'a str, heading: &str) -> Vec<(&'a str, Vec<&'a str>)> {
     let (_, below) = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading:?}"));
     let lines =
