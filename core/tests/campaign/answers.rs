@@ -321,7 +321,7 @@ fn a_release_that_is_refused_without_a_revision_is_sent_again_over_what_a_read_s
     bench.give(Input::Close);
     bench.give(Input::Drained);
     assert_eq!(bench.wrote(2, Outcome::Conflict), ["read 2"]);
-    assert_eq!(bench.read(2, mine(10, 1)), ["release 3 over 10"]);
+    assert_eq!(bench.read(2, mine(10, 1)), ["release 3 over 10 owing 0ms"]);
 }
 
 #[test]
