@@ -70,9 +70,11 @@ pub enum Outcome {
     },
     /// The compare failed. The key may hold *our own earlier attempt*.
     Refused {
-        /// The key's newest revision as the store reports it; zero if it knows none.
+        /// The key's newest revision as the store reports it; zero if it reports that nothing is there.
         current: Revision,
     },
+    /// The compare failed, and the store does not report what is there. The campaign reads the key.
+    Conflict,
     /// Another write to the key is in flight, perhaps ours. Nothing is lost.
     Busy,
     /// It was certainly not applied, and will not be.

@@ -338,10 +338,11 @@ async def test_failed_work_ends_the_term_at_once(candidate):
 
 async def test_a_dropped_candidate_releases_its_lease(store):
     first = await store.campaign("jobs", name="a", **FAST)
-    await soon(first.next_term())
+    term = await soon(first.next_term())
     with pytest.warns(ResourceWarning, match="unclosed candidate 'a' for 'jobs'"):
         del first
         gc.collect()
+    assert not term.is_current() and term.reason is Reason.CLOSED
     async with store.campaign("jobs", name="b", **FAST) as second:
         await soon(second.next_term())
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import sys
 import tracemalloc
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
-from support import FAST, TIMEOUT, soon
+from support import FAST, TIMEOUT, soon, until
 
 import incumbent
 from incumbent import sync
@@ -106,6 +109,27 @@ async def test_a_close_that_is_out_of_time_was_a_close():
         hold.release()
         store.close(TIMEOUT)
     assert texts == []
+
+
+def openings(file: Path) -> int:
+    """Returns the number of times that this process has a file open."""
+    links = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            links.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return links.count(str(file))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="its own files are seen in /proc")
+async def test_a_store_that_is_dropped_is_closed(tmp_path):
+    file = tmp_path.resolve() / "elections.db"
+    await incumbent.init(f"sqlite:{file}")
+    store = await incumbent.connect(f"sqlite:{file}")
+    assert openings(file) > 0
+    with warned() as texts:
+        del store
+    assert texts == ["unclosed store"]
+    until(lambda: openings(file) == 0, "the file is still open")
 
 
 def test_a_scripted_election_has_nothing_to_close():

@@ -1,5 +1,7 @@
-//! `docs/internals/faults.md` names the tests that show each fault. This checks the page against the code, so that it
-//! cannot rot.
+//! `docs/internals/faults.md` names the tests that show each fault, and what becomes of a dropped handle in each language. This
+//! checks the page against the code, so that it cannot rot.
+
+#![allow(clippy::panic, reason = "a test may panic; it says why")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,6 +68,7 @@ fn check_reference(reference: &str) -> Result<(), String> {
         "rs" => has_rust_test(&source, test),
         "py" => source.contains(&format!("def {test}(")) && test.starts_with("test_"),
         "kt" => source.contains(&format!("fun `{test}`(")),
+        "swift" => source.contains(&format!("@Test(\"{test}\")")),
         "java" => source.contains(&format!("void {test}(")),
         "go" => source.contains(&format!("func {test}(")) && test.starts_with("Test"),
         "js" | "mjs" | "ts" => ['"', '\'', '`'].iter().any(|q| source.contains(&format!("({q}{test}{q}"))),
@@ -117,6 +120,53 @@ fn every_row_of_the_fault_table_names_tests_that_exist() {
         .filter_map(|row| check(&row.shown_by).err().map(|error| format!("{}: {error}", row.number)))
         .collect();
     assert!(wrong.is_empty(), "docs/internals/faults.md does not match the code:\n{}", wrong.join("\n"));
+}
+
+/// The rows of the table below a heading, without its head: the first cell, and the rest.
+fn table<'a>(page: &'a str, heading: &str) -> Vec<(&'a str, Vec<&'a str>)> {
+    let (_, below) = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading:?}"));
+    let lines =
+        below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = |line: &'a str| line.trim_matches('|').split(" | ").map(str::trim).collect::<Vec<_>>();
+    lines.skip(2).map(cells).map(|cells| (cells[0], cells[1..].to_vec())).collect()
+}
+
+/// The ends of the files with the tests of a language.
+fn ends(language: &str) -> &'static [&'static str] {
+    match language {
+        "Rust" => &["rs"],
+        "Python" => &["py"],
+        "Swift" => &["swift"],
+        "Node" => &["ts"],
+        "Kotlin, Java" => &["kt", "java"],
+        _ => panic!("{language:?} is no language whose handles are described"),
+    }
+}
+
+#[test]
+fn every_language_shows_by_tests_what_becomes_of_a_dropped_handle() {
+    let read =
+        |page: &str| fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+    let described = read("docs/guide/what-can-go-wrong.md");
+    let described = table(&described, "### A handle that is dropped");
+    let shown = read("docs/internals/faults.md");
+    let shown = table(&shown, "## Handles that are dropped");
+    let languages =
+        |rows: &[(&str, Vec<&str>)]| rows.iter().map(|(row, _)| (*row).to_owned()).collect::<Vec<_>>();
+    assert_eq!(languages(&shown), languages(&described), "both pages have the same rows");
+    assert_eq!(languages(&shown), ["Rust", "Python", "Swift", "Node", "Kotlin, Java"]);
+    for (language, tests) in shown {
+        assert_eq!(tests.len(), 2, "{language}: a candidate and a store");
+        for shown_by in tests {
+            assert!(!shown_by.starts_with(NOT_YET), "{language}: {shown_by}");
+            check(shown_by).unwrap_or_else(|error| panic!("{language}: {error}"));
+            for reference in shown_by.trim_matches('`').split("`, `") {
+                let file = reference.split_once("::").map_or(reference, |(file, _)| file);
+                let end = file.rsplit_once('.').map_or("", |(_, end)| end);
+                assert!(ends(language).contains(&end), "{file} is no test in {language}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -19,8 +19,8 @@ use crate::{Error, Result};
 pub(crate) struct Engine {
     fork_guard: ForkGuard,
     runtime: Handle,
-    /// The thread of the runtime ends when this is dropped.
-    _running: oneshot::Sender<()>,
+    /// The thread of the runtime ends when this is dropped, as it is once this engine has [retired](retire).
+    running: Mutex<Option<oneshot::Sender<()>>>,
     pub(crate) wakes: WakeThread,
     /// Log records get their own thread, because slow logging must not delay an event loop.
     logs: OnceLock<Option<WakeThread>>,
@@ -82,7 +82,7 @@ impl Engine {
         Ok(Self {
             fork_guard: ForkGuard::new(),
             runtime: handle,
-            _running: running,
+            running: Mutex::new(Some(running)),
             wakes,
             logs: OnceLock::new(),
             records: Records::default(),
@@ -90,8 +90,13 @@ impl Engine {
         })
     }
 
+    /// Where tasks are spawned. None runs any more once the engine has [retired](retire).
     pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
+    }
+
+    fn end_runtime(&self) {
+        drop(self.running.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Returns the thread that hands on log records; `None` if the operating system refuses a thread.
@@ -179,6 +184,18 @@ pub fn shut_down(limit: Duration) {
         operation.ready().wait(Some(until.saturating_duration_since(Instant::now())));
     }
     engine.stop(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)));
+}
+
+/// [Shuts down](shut_down) for a user of this library that is unloaded while its process continues. The next call that needs
+/// an engine creates another one. The threads of this one end; its memory is kept, because a handle may still refer to it.
+pub fn retire(limit: Duration) {
+    let engine = ENGINE.load(Ordering::Acquire);
+    shut_down(limit);
+    // Unless another thread has already replaced it.
+    let _ = ENGINE.compare_exchange(engine, std::ptr::null_mut(), Ordering::AcqRel, Ordering::Acquire);
+    if let Some(engine) = Engine::in_this_process(engine) {
+        engine.end_runtime();
+    }
 }
 
 fn alive<T>(list: &[Weak<ProcessBound<T>>]) -> Vec<Arc<ProcessBound<T>>> {

@@ -44,7 +44,7 @@ pub mod testing;
 mod wake_thread;
 
 pub use candidate::{Candidate, Leave, Question};
-pub use engine::shut_down;
+pub use engine::{retire, shut_down};
 pub use error::{Code, Error, Result};
 pub use feed::{Feed, NextItem};
 pub use incumbent::store::{BUILT_IN, CandidateInfo, Difference, InitReport};

@@ -53,6 +53,12 @@ pub fn shut_down(limit: Duration) {
     incumbent_ffi::shut_down(limit);
 }
 
+/// Does the same for a library that is unloaded while its process continues: what is opened later gets an engine of its own.
+#[uniffi::export]
+pub fn retire(limit: Duration) {
+    incumbent_ffi::retire(limit);
+}
+
 #[uniffi::export]
 impl Store {
     /// Campaigns in the election of that key. A health interval enables the health questions, and `executor` the watch

@@ -261,11 +261,19 @@ pub(crate) fn message(entry: &Entry) -> Option<records::Message> {
     })
 }
 
+/// The most headers that a message may have in an interface: a candidate's record has at most half as many, and an empty
+/// header takes memory too.
+const MOST_HEADERS: usize = 8_192;
+
 pub(crate) fn entry(message: Option<records::Message>) -> Entry {
     let Some(message) = message else { return Entry::Vacant };
     let (revision, kind) = (Revision(message.revision), message.kind.into());
     if let Some(bytes) = message.oversize {
         return Entry::oversize(revision, kind, bytes);
+    }
+    if message.headers.len() > MOST_HEADERS {
+        let headers = message.headers.iter().map(|(name, text)| name.len() + text.len()).sum::<usize>();
+        return Entry::oversize(revision, kind, (message.value.len() + headers) as u64);
     }
     let headers = message.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     Entry::decode(revision, kind, &message.value, headers)
@@ -300,7 +308,8 @@ impl From<Outcome> for stores::Outcome {
                 revision: revision.0,
                 incarnation: incarnation.map(|incarnation| incarnation.0),
             }),
-            Outcome::Refused { current } => Self::Refused(current.0),
+            Outcome::Refused { current } => Self::Refused(Some(current.0)),
+            Outcome::Conflict => Self::Refused(None),
             Outcome::Busy => Self::Busy,
             Outcome::NotSent => Self::NotSent,
             Outcome::Unknown => Self::Unknown,
@@ -315,7 +324,8 @@ impl From<stores::Outcome> for Outcome {
             stores::Outcome::Applied(stores::Applied { revision, incarnation }) => {
                 Self::Applied { revision: Revision(revision), incarnation: incarnation.map(Incarnation) }
             }
-            stores::Outcome::Refused(current) => Self::Refused { current: Revision(current) },
+            stores::Outcome::Refused(Some(current)) => Self::Refused { current: Revision(current) },
+            stores::Outcome::Refused(None) => Self::Conflict,
             stores::Outcome::Busy => Self::Busy,
             stores::Outcome::NotSent => Self::NotSent,
             stores::Outcome::Unknown => Self::Unknown,

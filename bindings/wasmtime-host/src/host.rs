@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use wasmtime::{Config, Engine, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
+use wasmtime::{Config, Engine, ResourceLimiter, Store, UpdateDeadline};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::provide::Provides;
@@ -71,15 +71,34 @@ impl Computed {
 pub struct Bounded<T> {
     /// The data.
     pub data: T,
-    memory: StoreLimits,
+    memory: Memory,
+}
+
+/// The largest memory of a guest, in bytes.
+struct Memory(usize);
+
+impl ResourceLimiter for Memory {
+    /// More is an error that names the limit: refused, the guest would trap without a reason.
+    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        if desired > self.0 {
+            let limit = self.0;
+            return Err(wasmtime::Error::msg(format!(
+                "the guest needs {desired} bytes of memory, and its limit is {limit}"
+            )));
+        }
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(true)
+    }
 }
 
 /// Creates a Wasmtime store in which a guest yields every 10 ms. The guest is stopped if it computes for too long after
 /// [`Computed::begin`] or its last request to a store, or holds too much memory; the provision has both limits.
 pub fn interruptible<T: Provides + 'static>(engine: &Engine, mut data: T) -> Store<Bounded<T>> {
     let (limits, count) = (data.provision().limits(), data.provision().computed());
-    let memory = StoreLimitsBuilder::new().memory_size(limits.memory).build();
-    let mut store = Store::new(engine, Bounded { data, memory });
+    let mut store = Store::new(engine, Bounded { data, memory: Memory(limits.memory) });
     store.limiter(|bounded| &mut bounded.memory);
     let most = u32::try_from(limits.compute.as_millis() / TICK.as_millis()).unwrap_or(u32::MAX).max(1);
     store.set_epoch_deadline(1);

@@ -48,4 +48,16 @@ pub use campaigner::Campaigner;
 pub use candidate::Candidate;
 pub use error::{Error, ErrorKind, Result};
 pub use host::{Bounded, Computed, Host, Limits, interruptible};
+/// What a campaign takes, and what it reports.
+pub use incumbent_core::campaign::{Event, Settings};
 pub use provide::{Provides, Provision, Stores, add_to_linker};
+
+/// Compiles the programs of the guide and of the README.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/guide/wasm-hosts.md")]
+    struct Guide;
+
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+}

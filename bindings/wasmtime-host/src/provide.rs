@@ -239,16 +239,16 @@ impl kv::HostBucket for Provision {
 }
 
 impl kv::HostWatch for Provision {
-    async fn poll(
-        &mut self,
-        watch: Resource<Watch>,
-        limit: u64,
-    ) -> Trap<Result<Vec<Option<records::Message>>, types::Fault>> {
+    async fn poll(&mut self, watch: Resource<Watch>, limit: u64) -> Trap<Result<kv::Change, types::Fault>> {
         let limit = Duration::from_nanos(limit).min(self.limits.call);
         self.computed.begin();
         let shown = self.table.get(&watch)?.poll(limit).await;
-        let listed = |entry: Option<_>| entry.iter().map(message).collect();
-        Ok(shown.map(listed).map_err(Into::into))
+        let change = |entry: Option<_>| match entry.as_ref().map(message) {
+            None => kv::Change::None,
+            Some(None) => kv::Change::Vacant,
+            Some(Some(message)) => kv::Change::Message(message),
+        };
+        Ok(shown.map(change).map_err(Into::into))
     }
 
     async fn drop(&mut self, watch: Resource<Watch>) -> Trap<()> {

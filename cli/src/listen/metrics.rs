@@ -86,7 +86,7 @@ impl Metrics {
         };
         let outcome = match wrote.outcome {
             Outcome::Applied { .. } => OUTCOMES[0],
-            Outcome::Refused { .. } => OUTCOMES[1],
+            Outcome::Refused { .. } | Outcome::Conflict => OUTCOMES[1],
             Outcome::Busy => OUTCOMES[2],
             Outcome::NotSent => OUTCOMES[3],
             Outcome::Unknown => OUTCOMES[4],

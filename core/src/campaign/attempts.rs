@@ -52,7 +52,7 @@ pub(super) struct Sent {
 
 impl Sent {
     /// The revision that it replaces; zero for an absent key.
-    fn expected(&self) -> Revision {
+    pub(super) fn expected(&self) -> Revision {
         match self.expect {
             Expect::Absent => Revision(0),
             Expect::Revision(revision) => revision,

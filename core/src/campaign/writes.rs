@@ -89,7 +89,8 @@ impl Candidacy<KeyLease> {
         match outcome {
             Outcome::Applied { revision, incarnation } => self.applied(sent, revision, incarnation),
             Outcome::Refused { current } => self.refused(sent, current, awaited),
-            Outcome::Busy | Outcome::NotSent | Outcome::Unknown if !awaited => {}
+            Outcome::Conflict | Outcome::Busy | Outcome::NotSent | Outcome::Unknown if !awaited => {}
+            Outcome::Conflict => self.refused_unexplained(sent),
             Outcome::Busy => self.failed_perhaps_isolated(),
             Outcome::NotSent | Outcome::Unknown => self.unanswered(),
             Outcome::Failed(fault) => {
@@ -244,10 +245,7 @@ impl Candidacy<KeyLease> {
 
     fn refused(&mut self, sent: Option<Sent>, current: Revision, awaited: bool) {
         let Some(sent) = sent else { return };
-        let expected = match sent.expect {
-            Expect::Absent => Revision(0),
-            Expect::Revision(revision) => revision,
-        };
+        let expected = sent.expected();
         if current == expected {
             // The expected revision is the present one, so another write is in flight: the same as `Busy`.
             if awaited {
@@ -289,6 +287,22 @@ impl Candidacy<KeyLease> {
                 self.plan();
             }
             _ => {}
+        }
+    }
+
+    /// The store does not report what it compared with; a read shows it.
+    fn refused_unexplained(&mut self, sent: Option<Sent>) {
+        let Some(expected) = sent.map(|sent| sent.expected()) else { return };
+        match &mut self.stage {
+            // The wait keeps a store that refuses everything from a renewal for each answer to a read.
+            Stage::Racing(Race::Holder(holder)) => {
+                holder.must_read |= expected >= holder.revision;
+                self.failed();
+            }
+            Stage::Releasing(_) => self.read(),
+            // The key's revision is another, so it is larger, or the key is absent.
+            Stage::Racing(Race::Candidate) => self.race_lost(Revision(expected.0.saturating_add(1))),
+            Stage::Idle | Stage::Splaying | Stage::Closed => {}
         }
     }
 

@@ -277,6 +277,54 @@ fn a_refusal_that_names_what_was_expected_is_taken_for_busy() {
 }
 
 #[test]
+fn a_refusal_without_a_revision_makes_a_candidate_read_the_key() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    assert_eq!(bench.wrote(1, Outcome::Conflict), ["state WAITING"]);
+    assert_eq!(bench.pass(ms(120)), ["read 2"]);
+    assert_eq!(bench.read(2, theirs(11)), ["leader other"]);
+}
+
+#[test]
+fn a_candidate_whose_watch_was_faster_than_a_refusal_without_a_revision_need_not_read() {
+    let mut bench = Bench::candidate(Entry::Vacant);
+    bench.give(Input::Watched(theirs(11)));
+    assert_eq!(bench.wrote(1, Outcome::Conflict), ["state WAITING"]);
+    assert_eq!(bench.pass(secs(10)), NOTHING);
+}
+
+#[test]
+fn a_refusal_without_a_revision_makes_a_leader_read_the_key_and_lose_to_a_foreign_record() {
+    let mut bench = Bench::leader();
+    bench.pass(secs(10));
+    bench.inspected();
+    assert_eq!(bench.wrote(2, Outcome::Conflict), NOTHING);
+    assert!(bench.leads(), "a refusal alone proves nothing: the record may be ours");
+    assert_eq!(bench.pass(ms(120)), ["read 2"]);
+    assert_eq!(bench.read(2, theirs(11)), ["lost 10 USURPED", "leader other", "state WAITING"]);
+}
+
+#[test]
+fn a_leader_that_reads_its_own_record_after_a_refusal_without_a_revision_renews_again() {
+    let mut bench = Bench::leader();
+    let remaining = bench.remaining();
+    bench.pass(secs(10));
+    bench.inspected();
+    bench.wrote(2, Outcome::Conflict);
+    assert_eq!(bench.pass(ms(120)), ["read 2"]);
+    assert_eq!(bench.read(2, mine(10, 1)), ["inspect", "renew 3 over 10"]);
+    assert_eq!(bench.remaining(), remaining.map(|left| left - secs(10) - ms(120)));
+}
+
+#[test]
+fn a_release_that_is_refused_without_a_revision_is_sent_again_over_what_a_read_shows() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Close);
+    bench.give(Input::Drained);
+    assert_eq!(bench.wrote(2, Outcome::Conflict), ["read 2"]);
+    assert_eq!(bench.read(2, mine(10, 1)), ["release 3 over 10 owing 0ms"]);
+}
+
+#[test]
 fn an_acquire_over_a_record_that_is_gone_reads_again() {
     let mut bench = Bench::candidate(deleted(5));
     assert_eq!(bench.refused(1, 0), ["read 2", "state WAITING"]);

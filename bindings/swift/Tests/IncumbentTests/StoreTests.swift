@@ -55,6 +55,31 @@ struct StoreTests {
         }
     }
 
+    #if os(Linux)
+    /// The number of times that this process has a file open.
+    private func openings(_ file: String) -> Int {
+        let folder = "/proc/self/fd"
+        let all = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return all.filter { one in
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(one)")) == file
+        }.count
+    }
+
+    @Test("a store that is not kept any more is closed")
+    func droppedStore() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("incumbent-swift-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.resolvingSymlinksInPath().appendingPathComponent("elections.db").path
+        _ = try await prepareStore("sqlite:\(file)")
+        var store: Store? = try await connect("sqlite:\(file)")
+        #expect(store != nil && openings(file) > 0)
+        store = nil
+        _ = store
+        try await until("the file is closed") { openings(file) == 0 }
+    }
+    #endif
+
     @Test("settings that do not fit are refused with their names")
     func refused() async throws {
         let unknown = await failure { try await connect("memory:", .init(parameters: ["credz": "a"])) }

@@ -14,6 +14,8 @@ use super::imports::{Clock, Key, Watch};
 const CAMPAIGN: CampaignId = 1;
 /// The longest time of a call before the campaign has begun; the limit of an attempt is no longer.
 const LONGEST_CALL: Duration = Duration::from_secs(2);
+/// The most changes that are read from a watch at once: a host that shows changes without end keeps no step.
+const MOST_CHANGES: usize = 64;
 /// The interval at which a campaign without a timer, such as an unhealthy candidate's, reads its watch.
 const IDLE_STEP: Duration = Duration::from_secs(1);
 
@@ -268,20 +270,22 @@ impl Driver {
         true
     }
 
-    /// Hands in what the watch shows, waiting up to `limit` for it.
-    fn read_watch(&mut self, limit: Duration) {
-        let Some((number, watch)) = &self.watch else { return };
-        let number = *number;
-        match watch.poll(limit) {
-            Ok(entries) => {
-                for entry in entries {
-                    self.feed(Input::Watched { number, election: self.key.name().into(), shown: entry });
+    /// Hands in what the watch shows, waiting up to `limit` for the first change.
+    fn read_watch(&mut self, mut limit: Duration) {
+        for _ in 0..MOST_CHANGES {
+            let Some((number, watch)) = &self.watch else { return };
+            let number = *number;
+            match watch.poll(limit) {
+                Ok(None) => return,
+                Ok(Some(shown)) => {
+                    self.feed(Input::Watched { number, election: self.key.name().into(), shown });
+                }
+                Err(_) => {
+                    self.watch = None;
+                    return self.feed(Input::WatchEnded { number });
                 }
             }
-            Err(_) => {
-                self.watch = None;
-                self.feed(Input::WatchEnded { number });
-            }
+            limit = Duration::ZERO;
         }
     }
 

@@ -73,9 +73,13 @@ impl Key {
 pub(super) struct Watch(kv::Watch);
 
 impl Watch {
-    /// Returns the entries that the watch shows, waiting up to `limit` for them; an error once it has ended.
-    pub(super) fn poll(&self, limit: Duration) -> Result<Vec<Entry>, Fault> {
-        Ok(self.0.poll(nanos(limit))?.into_iter().map(entry).collect())
+    /// Returns the next entry that the watch shows, waiting up to `limit` for it; an error once it has ended.
+    pub(super) fn poll(&self, limit: Duration) -> Result<Option<Entry>, Fault> {
+        Ok(match self.0.poll(nanos(limit))? {
+            kv::Change::None => None,
+            kv::Change::Vacant => Some(Entry::Vacant),
+            kv::Change::Message(message) => Some(entry(Some(message))),
+        })
     }
 }
 

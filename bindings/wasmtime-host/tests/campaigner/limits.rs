@@ -37,7 +37,9 @@ async fn a_guest_that_wants_more_memory_than_it_may_have_is_an_error() {
     let stores = stores("memory:", &Clock::system()).await;
     let campaigner = campaigner().limits(limits);
     let refused = campaigner.campaign(&stores, "elections", "jobs", settings("a")).await.map(drop);
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Guest);
+    let error = refused.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Guest);
+    assert!(error.to_string().contains("bytes of memory, and its limit is 65536"), "{error}");
 }
 
 #[tokio::test]

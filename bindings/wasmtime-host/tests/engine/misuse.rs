@@ -150,7 +150,7 @@ fn outcome(rng: &mut Rand64) -> Outcome {
             revision: if yes(rng) { rng.rand_range(0..20) } else { odd(rng) },
             incarnation: if yes(rng) { Some(7) } else { maybe(rng) },
         }),
-        2 => Outcome::Refused(odd(rng)),
+        2 => Outcome::Refused([Some(odd(rng)), None][rng.rand_range(0..2) as usize]),
         3 => [Outcome::Busy, Outcome::NotSent][rng.rand_range(0..2) as usize].clone(),
         4 => Outcome::Unknown,
         _ => Outcome::Failed(fault(rng)),

@@ -241,6 +241,7 @@ fn of_a_write(bytes: &[u8]) {
             assert!(revision.0 > 0 && answer["duplicate"] != true && answer["error"].is_null());
         }
         Outcome::Refused { .. } => assert_eq!(answer["error"]["err_code"], 10071),
+        Outcome::Conflict => panic!("a refusal without a revision proves nothing on NATS: {text}"),
         Outcome::Busy => assert_eq!(answer["error"]["err_code"], 10164),
         Outcome::NotSent => assert_eq!(answer["error"]["err_code"], 10167),
         Outcome::Failed(fault) => {

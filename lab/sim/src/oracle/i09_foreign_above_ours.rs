@@ -67,7 +67,9 @@ impl Node {
             Input::Answered(Answer::Wrote { outcome, .. }) => match outcome {
                 Outcome::Applied { revision, .. } => self.known = self.known.max(*revision),
                 Outcome::Refused { current } => self.known = self.known.max(*current),
-                Outcome::Busy | Outcome::NotSent | Outcome::Unknown => self.proves_nothing = true,
+                Outcome::Conflict | Outcome::Busy | Outcome::NotSent | Outcome::Unknown => {
+                    self.proves_nothing = true;
+                }
                 Outcome::Failed(_) => {}
             },
             _ => {}

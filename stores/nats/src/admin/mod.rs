@@ -51,7 +51,11 @@ impl Nats {
         match outcome {
             Outcome::Applied { revision, .. } => Ok(revision),
             Outcome::Failed(fault) => Err(fault),
-            Outcome::Refused { .. } | Outcome::Busy | Outcome::NotSent | Outcome::Unknown => Err(Fault {
+            Outcome::Refused { .. }
+            | Outcome::Conflict
+            | Outcome::Busy
+            | Outcome::NotSent
+            | Outcome::Unknown => Err(Fault {
                 kind: FaultKind::Unreachable,
                 detail: format!("it is not known whether NATS changed the key {key:?}: try again"),
             }),

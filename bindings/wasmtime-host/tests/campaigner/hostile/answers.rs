@@ -5,7 +5,8 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::guest::{Guest, compiled};
-use super::host::{Hostile, SECOND};
+use super::host::{Asked, Hostile, SECOND};
+use crate::bindings::incumbent::election::kv::Change;
 use crate::wit::events::{Event, Reason, WarningKind};
 use crate::wit::records::{Kind, Message};
 use crate::wit::stores::{Applied, Outcome};
@@ -136,4 +137,70 @@ fn a_message_that_a_host_should_have_left_out_is_reported_with_its_size_and_wait
     assert_eq!(bytes_of(&events_of(&compiled, live(vec![b'x'; 300_000], Vec::new(), None))), [300_000]);
     let headers = (0..5_000).map(|n| (format!("Incumbent-Meta-{n:04}"), "12345".to_owned())).collect();
     assert_eq!(bytes_of(&events_of(&compiled, live(b"x".to_vec(), headers, None))), [5_000 * (19 + 5) + 1]);
+}
+
+/// The longest message that a host may pass in.
+fn longest() -> Message {
+    let headers = (0..8_192).map(|_| (String::new(), String::new())).collect();
+    live(vec![b'x'; 65_536], headers, None)
+}
+
+#[test]
+fn answers_of_the_longest_allowed_length_trap_no_component() {
+    let compiled = compiled();
+    for change in [Change::Vacant, Change::Message(longest())] {
+        let mut host = Hostile::new(1, 0);
+        (host.sequence, host.key) = (1, Some(longest()));
+        let mut guest = Guest::campaign(&compiled, host).unwrap();
+        // The first steps begin the watch.
+        for _ in 0..10 {
+            guest.step();
+        }
+        // In sum more than the component's memory.
+        guest.store.data_mut().changes = Some((100, change));
+        for _ in 0..4 {
+            guest.step();
+            assert!(!guest.is_leader(), "over a live record");
+        }
+        assert_eq!(guest.store.data().changes.as_ref().map(|(left, _)| *left), Some(0));
+    }
+}
+
+#[test]
+fn a_message_of_too_many_headers_is_reported_with_its_size_and_waited_for() {
+    let headers = |count| (0..count).map(|_| ("n".to_owned(), String::new())).collect();
+    let compiled = compiled();
+    assert_eq!(bytes_of(&events_of(&compiled, live(b"x".to_vec(), headers(8_193), None))), [8_194]);
+    assert_eq!(bytes_of(&events_of(&compiled, live(b"x".to_vec(), headers(8_192), None))), [0u64; 0]);
+}
+
+#[test]
+fn a_candidate_learns_the_leader_from_a_host_that_reports_no_revisions_and_has_no_watch() {
+    let mut host = Hostile::new(1, 0);
+    (host.names_revisions, host.watches) = (false, false);
+    let mut guest = Guest::campaign(&compiled(), host).unwrap();
+    while guest.store.data().asked.reads == 0 {
+        let (wake, _) = guest.step();
+        let data = guest.store.data_mut();
+        data.now = data.now.max(wake.unwrap());
+    }
+    // Another candidate is faster.
+    let data = guest.store.data_mut();
+    (data.sequence, data.key) = (1, Some(live(b"other".to_vec(), Vec::new(), None)));
+    let until = data.now + 2 * SECOND;
+    let leader = loop {
+        let (wake, events) = guest.step();
+        let leader = events.into_iter().find_map(|event| match event {
+            Event::LeaderChanged(leader) => leader,
+            _ => None,
+        });
+        if let Some(leader) = leader {
+            break leader;
+        }
+        let data = guest.store.data_mut();
+        data.now = data.now.max(wake.unwrap());
+        assert!(data.now < until, "it never learns the leader: {:?}", data.asked);
+    };
+    assert_eq!(leader.name, "other");
+    assert_eq!(guest.store.data().asked, Asked { reads: 2, creates: 1 });
 }

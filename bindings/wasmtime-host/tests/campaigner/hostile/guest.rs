@@ -31,6 +31,7 @@ impl Guest {
         let mut linker = Linker::new(engine);
         Campaigner::add_to_linker::<_, HasSelf<Hostile>>(&mut linker, |host| host).unwrap();
         let mut store = Store::new(engine, host);
+        store.limiter(|host| &mut host.memory);
         let world = Campaigner::instantiate(&mut store, component, &linker).unwrap();
         let elections = world.incumbent_election_elections().candidate();
         let made = elections.call_campaign(&mut store, "elections", "jobs", &campaign_settings("a")).unwrap();

@@ -2,9 +2,12 @@
 
 use std::collections::VecDeque;
 
+use incumbent_wasmtime::Limits;
 use oorandom::Rand64;
 use wasmtime::component::{Resource, ResourceTable};
+use wasmtime::{StoreLimits, StoreLimitsBuilder};
 
+use crate::bindings::incumbent::election::kv::Change;
 use crate::bindings::incumbent::election::records::{Kind, Message, Put};
 use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Outcome, StoreInfo};
 use crate::bindings::incumbent::election::types::Fault;
@@ -12,6 +15,13 @@ use crate::bindings::incumbent::election::{clock, events, kv, random, records, s
 use crate::support::Nothing;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// The number of calls of a kind.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) reads: u32,
+    pub(crate) creates: u32,
+}
 
 /// A host with one key, which it stores unreliably.
 pub(crate) struct Hostile {
@@ -25,6 +35,15 @@ pub(crate) struct Hostile {
     pub(crate) key: Option<Message>,
     /// All former messages of the key.
     past: Vec<Message>,
+    /// True if it reports the revision that a write met instead of the expected one.
+    pub(crate) names_revisions: bool,
+    /// True if it offers a watch.
+    pub(crate) watches: bool,
+    /// The answer to as many of the next polls of a watch.
+    pub(crate) changes: Option<(u32, Change)>,
+    /// The memory that the component may have: a guest's limit by default.
+    pub(crate) memory: StoreLimits,
+    pub(crate) asked: Asked,
     /// The answers to the next writes, which change nothing.
     pub(crate) answers: VecDeque<Outcome>,
     /// The random numbers of each campaign; `None`: drawn from its seed.
@@ -46,6 +65,11 @@ impl Hostile {
             sequence: 0,
             key: None,
             past: Vec::new(),
+            names_revisions: true,
+            watches: true,
+            changes: None,
+            memory: StoreLimitsBuilder::new().memory_size(Limits::default().memory).build(),
+            asked: Asked::default(),
             answers: VecDeque::new(),
             random: None,
             drawn: 0,
@@ -108,7 +132,7 @@ impl Hostile {
             return match self.below(8) {
                 0 => Outcome::Applied(Applied { revision: self.odd(), incarnation: Some(self.odd()) }),
                 1 => Outcome::Applied(Applied { revision: self.odd(), incarnation: None }),
-                2 => Outcome::Refused(self.odd()),
+                2 => Outcome::Refused([Some(self.odd()), None][self.below(2) as usize]),
                 3 => Outcome::Busy,
                 4 => Outcome::NotSent,
                 5 => Outcome::Failed(self.fault()),
@@ -124,7 +148,7 @@ impl Hostile {
         }
         let current = self.key.as_ref().map_or(0, |message| message.revision);
         if current != expect {
-            return Outcome::Refused(current);
+            return Outcome::Refused(self.names_revisions.then_some(current));
         }
         let revision = match put {
             Some(put) => self.put(Kind::Live, put.value.into_bytes(), put.headers),
@@ -228,10 +252,12 @@ impl kv::HostBucket for Hostile {
 
     fn read(&mut self, _: Resource<Nothing>, _: String, limit: u64) -> Result<Option<Message>, Fault> {
         self.takes(limit);
+        self.asked.reads += 1;
         if self.is_evil() { Err(self.fault()) } else { Ok(self.observed()) }
     }
 
     fn create(&mut self, _: Resource<Nothing>, _: String, put: Put, limit: u64) -> Outcome {
+        self.asked.creates += 1;
         self.write(0, Some(put), Vec::new(), limit)
     }
 
@@ -262,7 +288,10 @@ impl kv::HostBucket for Hostile {
         limit: u64,
     ) -> Result<Option<Resource<Nothing>>, Fault> {
         self.takes(limit);
-        if self.is_evil() { Err(self.fault()) } else { Ok(Some(self.table.push(Nothing).unwrap())) }
+        if self.is_evil() {
+            return Err(self.fault());
+        }
+        Ok(self.watches.then(|| self.table.push(Nothing).unwrap()))
     }
 
     fn drop(&mut self, bucket: Resource<Nothing>) -> wasmtime::Result<()> {
@@ -272,12 +301,18 @@ impl kv::HostBucket for Hostile {
 }
 
 impl kv::HostWatch for Hostile {
-    fn poll(&mut self, _: Resource<Nothing>, _: u64) -> Result<Vec<Option<Message>>, Fault> {
+    fn poll(&mut self, _: Resource<Nothing>, _: u64) -> Result<Change, Fault> {
         if self.is_evil() && self.below(4) == 0 {
             return Err(self.fault());
         }
-        let messages = if self.is_evil() { self.below(4) } else { 0 };
-        Ok((0..messages).map(|_| self.observed()).collect())
+        if let Some((left, change)) = self.changes.as_mut().filter(|(left, _)| *left > 0) {
+            *left -= 1;
+            return Ok(change.clone());
+        }
+        if !self.is_evil() {
+            return Ok(Change::None);
+        }
+        Ok(self.observed().map_or(Change::Vacant, Change::Message))
     }
 
     fn drop(&mut self, watch: Resource<Nothing>) -> wasmtime::Result<()> {

@@ -142,7 +142,7 @@ impl Lies {
     }
 
     fn outcome(&mut self, choices: &mut Choices<'_>, write: &Write) -> Outcome {
-        match choices.below(16) {
+        match choices.below(17) {
             0..=6 => {
                 let revision = self.top() + 1 + choices.up_to(1);
                 let incarnation = match choices.below(20) {
@@ -174,7 +174,8 @@ impl Lies {
             12 => Outcome::Busy,
             13 => Outcome::NotSent,
             14 => Outcome::Failed(fault(FaultKind::Denied)),
-            _ => Outcome::Unknown,
+            15 => Outcome::Unknown,
+            _ => Outcome::Conflict,
         }
     }
 

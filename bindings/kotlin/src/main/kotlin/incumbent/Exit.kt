@@ -3,6 +3,7 @@
 
 package incumbent
 
+import incumbent.raw.retire
 import java.time.Duration
 import incumbent.raw.shutDown as releaseAll
 
@@ -34,7 +35,7 @@ internal object Exit {
     fun watch() {
         check()
         if (hook == null) {
-            hook = Thread({ leave() }, "incumbent-exit").also { Runtime.getRuntime().addShutdownHook(it) }
+            hook = Thread({ leave { releaseAll(it) } }, "incumbent-exit").also { Runtime.getRuntime().addShutdownHook(it) }
         }
     }
 
@@ -55,15 +56,16 @@ internal object Exit {
             // This is refused once the virtual machine exits, but then the hook does the same.
             runCatching { Runtime.getRuntime().removeShutdownHook(registered) }
         }
-        leave()
+        // Another class loader that shares the compiled part opens it again.
+        leave { retire(it) }
     }
 
-    private fun leave() {
+    private fun leave(release: (Duration) -> Unit) {
         val until = System.nanoTime() + DRAIN.toNanos()
         val closing = Candidate.campaigning.map { it.raw.close(false) }
         for (one in closing) {
             one.wait(Duration.ofNanos((until - System.nanoTime()).coerceAtLeast(0)))
         }
-        releaseAll(RELEASE)
+        release(RELEASE)
     }
 }

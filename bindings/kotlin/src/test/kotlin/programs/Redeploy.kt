@@ -6,6 +6,7 @@ package programs
 
 import incumbent.ClosedException
 import incumbent.Preset
+import incumbent.close
 import incumbent.connect
 import incumbent.shutDown
 import java.io.File
@@ -13,7 +14,9 @@ import java.lang.ref.WeakReference
 import java.net.URLClassLoader
 import kotlin.concurrent.thread
 import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.async
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.yield
 
 /** The application. */
 class Deployed : Runnable {
@@ -23,7 +26,17 @@ class Deployed : Runnable {
             preset = Preset.FAST
             splay = 0.seconds
         }
+        val second = store.campaign("jobs") {
+            name = "second"
+            preset = Preset.FAST
+            splay = 0.seconds
+        }
         candidate.nextTerm()!!.close()
+        // The first still leads as this begins to wait, so it needs a wake.
+        val follows = async { second.nextTerm()!! }
+        yield()
+        candidate.close()
+        follows.await().close()
         shutDown()
         val refused = runCatching { connect("memory:") }.exceptionOrNull() is ClosedException
         println("undeployed ${candidate.state} ${candidate.isLeader} $refused")
