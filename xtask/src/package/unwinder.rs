@@ -66,7 +66,7 @@ const ANSWERS: [&str; 8] = [
 /// The unwinder that a library uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unwinder {
-    /// The one that zig links into it.
+    /// LLVM's, which zig links into it.
     Own,
     /// The system's.
     System,
