@@ -123,7 +123,8 @@ for section in elf.iter_sections():
         for _, versions in section.iter_versions():
             for version in versions:
                 print(version.name)
-symbols = [one for table in elf.iter_sections(SymbolTableSection) for one in table.iter_symbols()]
+tables = [section for section in elf.iter_sections() if isinstance(section, SymbolTableSection)]
+symbols = [one for table in tables for one in table.iter_symbols()]
 unwinder = {(one["st_shndx"] == "SHN_UNDEF", one.name) for one in symbols if one.name.startswith("_Unwind_")}
 for taken, name in sorted(unwinder):
     print(name if taken else "has " + name)
