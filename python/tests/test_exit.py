@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from support import TIMEOUT
@@ -220,3 +223,12 @@ threading.Thread(target=work).start()
     remedy = "let the main thread wait, as with thread.join()"
     ended = "no store is opened any more, because the main thread has ended and the interpreter exits"
     assert python(code).ended() == (0, f"{ended}: {remedy}\n", "")
+
+
+def test_interpreters_whose_threads_lead_or_wait_end_well():
+    # The wheel that is released has another linker: `cargo xtask package python` runs the same program with that.
+    program = Path(__file__).parent / "programs/exits.py"
+    ended = subprocess.run([sys.executable, program, "2"], capture_output=True, text=True, check=False)
+    kinds = ["daemon_leads", "daemons_wait", "thread_leads", "executor_leads", "forked", "spawned"]
+    said = "".join(f"{kind}: 2 ended well\n" for kind in kinds)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, said, "")

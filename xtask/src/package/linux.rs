@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::Build;
+use super::unwinder::{self, Unwinder};
 use crate::shell;
 use crate::tools::packaging;
 
@@ -104,13 +105,16 @@ impl Linux {
     }
 }
 
-/// Prints what a library needs from the system that loads it: names of libraries, and versions of symbols.
+/// Prints what a library needs from the system that loads it: names of libraries, versions of symbols, and functions of an
+/// unwinder. Functions of an unwinder that it has itself follow the word `has`; where their names have been removed,
+/// texts of LLVM's unwinder show them.
 const NEEDS: &str = r#"
-import sys
+import io, sys
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
+from elftools.elf.sections import SymbolTableSection
 
-elf = ELFFile(open(sys.argv[1], "rb"))
+elf = ELFFile(io.BytesIO(open(sys.argv[1], "rb").read()))
 print(elf.get_machine_arch())
 for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_NEEDED"):
     print(tag.needed)
@@ -119,28 +123,49 @@ for section in elf.iter_sections():
         for _, versions in section.iter_versions():
             for version in versions:
                 print(version.name)
+tables = [section for section in elf.iter_sections() if isinstance(section, SymbolTableSection)]
+symbols = [one for table in tables for one in table.iter_symbols()]
+unwinder = {(one["st_shndx"] == "SHN_UNDEF", one.name) for one in symbols if one.name.startswith("_Unwind_")}
+for taken, name in sorted(unwinder):
+    print(name if taken else "has " + name)
+if b"libunwind: " in elf.stream.getvalue():
+    print("has LLVM's _Unwind_ functions")
 "#;
 
-/// Fails if a library needs another machine, any library but those of C, or a newer C library than is promised.
-pub(super) fn check(library: &Path, linux: Linux) -> Result<()> {
+/// Fails if a library needs another machine, any library but those of C and the system's unwinder where it uses that,
+/// or a newer C library than is promised.
+pub(super) fn check(library: &Path, linux: Linux, unwinder: Unwinder) -> Result<()> {
     let said = shell::output(packaging::program("python").arg("-c").arg(NEEDS).arg(library))?;
     let shown = library.file_name().unwrap_or_default().to_string_lossy();
     let mut lines = said.lines();
     let (machine, wanted) =
         (lines.next().unwrap_or_default(), if linux.is_arm() { "AArch64" } else { "x64" });
     ensure!(machine == wanted, "{shown} is for {machine}, not {wanted}");
-    let needs: Vec<&str> = lines.collect();
+    let (unwinding, needs): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.contains("_Unwind_"));
     shell::say!("{shown} for {} needs {}", linux.npm(), needs.join(", "));
-    let musl = linux.is_musl();
-    let refused = needs.iter().find(|need| !is_allowed(need, musl));
+    let refused = needs.iter().find(|need| !is_allowed(need, linux.is_musl(), unwinder));
     ensure!(refused.is_none(), "{shown} needs {}", refused.unwrap_or(&""));
+    uses(unwinder, &unwinding).with_context(|| format!("{shown} would crash its program"))
+}
+
+/// Fails if a library that should use the system's unwinder has a part of another, or does not use the system's.
+fn uses(unwinder: Unwinder, unwinding: &[&str]) -> Result<()> {
+    if unwinder == Unwinder::System {
+        let own = unwinding.iter().find(|line| line.starts_with("has "));
+        ensure!(own.is_none(), "it {}", own.unwrap_or(&""));
+    }
+    let missing = unwinder.taken().iter().find(|function| !unwinding.contains(function));
+    ensure!(missing.is_none(), "it does not take {} from the system", missing.unwrap_or(&""));
     Ok(())
 }
 
 /// Returns true if every system of this kind has this library, or this version of a symbol.
-fn is_allowed(need: &str, musl: bool) -> bool {
+fn is_allowed(need: &str, musl: bool, unwinder: Unwinder) -> bool {
     if musl {
         return need == "libc.so";
+    }
+    if need == unwinder::SYSTEM || need.starts_with("GCC_") {
+        return unwinder == Unwinder::System;
     }
     let parts = ["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"];
     let number = |text: &str| text.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>();
@@ -180,12 +205,30 @@ mod tests {
     #[test]
     fn libraries_and_symbols_of_an_old_system_are_allowed_and_newer_or_other_ones_are_not() {
         for need in ["libc.so.6", "ld-linux-x86-64.so.2", "GLIBC_2.17", "GLIBC_2.2.5"] {
-            assert!(is_allowed(need, false), "{need}");
+            assert!(is_allowed(need, false, Unwinder::Own), "{need}");
         }
         for need in ["libssl.so.3", "GLIBC_2.18", "GLIBC_2.34", "GLIBC_PRIVATE", "libc.so"] {
-            assert!(!is_allowed(need, false), "{need}");
+            assert!(!is_allowed(need, false, Unwinder::System), "{need}");
         }
-        assert!(is_allowed("libc.so", true));
-        assert!(!is_allowed("libgcc_s.so.1", true));
+        assert!(is_allowed("libc.so", true, Unwinder::Own));
+    }
+
+    #[test]
+    fn the_unwinder_of_the_system_is_allowed_where_a_library_uses_it() {
+        for need in ["libgcc_s.so.1", "GCC_3.0", "GCC_4.2.0"] {
+            assert!(is_allowed(need, false, Unwinder::System), "{need}");
+            assert!(!is_allowed(need, false, Unwinder::Own), "{need}");
+            assert!(!is_allowed(need, true, Unwinder::Own), "{need}");
+        }
+    }
+
+    #[test]
+    fn a_library_that_should_use_the_unwinder_of_the_system_has_no_part_of_another() {
+        let taken = Unwinder::System.taken();
+        assert!(uses(Unwinder::System, taken).is_ok());
+        let said = |unwinding: &[&str]| uses(Unwinder::System, unwinding).unwrap_err().to_string();
+        assert_eq!(said(&[taken, &["has _Unwind_GetCFA"]].concat()), "it has _Unwind_GetCFA");
+        assert_eq!(said(&taken[1..]), "it does not take _Unwind_GetDataRelBase from the system");
+        assert!(uses(Unwinder::Own, &["has _Unwind_Resume"]).is_ok());
     }
 }

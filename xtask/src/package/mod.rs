@@ -10,6 +10,7 @@ pub(crate) mod node;
 mod python;
 mod readme;
 pub(crate) mod site;
+mod unwinder;
 
 use std::fmt::Write as _;
 use std::fs;

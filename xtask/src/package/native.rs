@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::Build;
 use super::linux::{self, copy_into};
 use super::load;
+use super::unwinder::Unwinder;
 use crate::budgets::{self, Artefact};
 use crate::{kotlin, shell};
 
@@ -20,7 +21,7 @@ pub(super) fn kotlin(build: &Build) -> Result<()> {
         linux.building(cargo.args(["build", "--quiet", "--locked", "--package", kotlin::CRATE, "--lib"]));
         shell::run(cargo.args(["--target", linux.triple(), "--profile", build.profile()]))?;
         let library = linux.built(build, "libincumbent_uniffi.so");
-        linux::check(&library, linux)?;
+        linux::check(&library, linux, Unwinder::Own)?;
         if !linux.is_arm() {
             budgets::check(Artefact::KotlinLibrary, build.made(), &library)?;
         }

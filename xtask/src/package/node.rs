@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::linux::{self, Linux, copy_into};
+use super::unwinder::Unwinder;
 use super::{Build, bundlers, load, readme};
 use crate::budgets::{self, Artefact};
 use crate::shell::{self, say};
@@ -49,7 +50,7 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     for (name, _) in &addons {
         let Some(linux) = Linux::ALL.into_iter().find(|linux| linux.npm() == *name) else { continue };
         let addon = node::folder().join(format!("incumbent.{name}.node"));
-        linux::check(&addon, linux)?;
+        linux::check(&addon, linux, Unwinder::Own)?;
         if !linux.is_arm() {
             budgets::check(Artefact::Addon, build.made(), &archive(&archives, name))?;
         }
