@@ -51,7 +51,7 @@ fn a_command_line_that_cannot_be_is_refused() {
     refused(
         &["demo", "--in-process", "--faults", "kill"],
         2,
-        &["--faults kill needs candidates that are processes"],
+        &["--faults kill needs candidates in separate processes"],
     );
     refused(
         &["demo", "--store", "memory:x"],

@@ -185,7 +185,8 @@ fn hands_over_to_any_in(store: &str) {
     let mut ada = settled(store, "jobs", "ada");
     let alone = asked();
     assert_eq!(alone.code, Some(1), "{alone:?}");
-    let reported = "incumbent: no other candidate of jobs answers, so ada was not asked: no candidate would lead after it\n";
+    let reported =
+        "incumbent: no other candidate of jobs answers, so ada was not asked: it would have no successor\n";
     assert_eq!(alone.stderr, reported);
     let waits = |name| {
         let mut run = campaigning_for_long(store, "jobs", name);

@@ -24,7 +24,7 @@ fn a_leader_of_other_software_in_a_queue_is_shown_and_evicted() {
     let lines = top.until_line("go-1");
     assert!(lines[3].trim_start().starts_with("jobs"), "{lines:#?}");
     top.press("e");
-    top.until_line("Evict go-1 from jobs? It runs other software, and may continue");
+    top.until_line("Evict go-1 from jobs? It runs other software, and may keep working");
     top.press("y");
     top.until_line("go-1 is evicted from jobs");
     top.until("the next one", |lines| lines.get(3).is_some_and(|line| line.contains("go-2")));

@@ -55,7 +55,7 @@ struct PreparationTests {
         try await inFolder { (folder: String) async throws in
             let cases: [(String, PreparationSettings, String)] = [
                 ("memory:", .init(), "a store of this kind needs no preparation"),
-                ("sqlite:\(folder)/e.db", .init(ownLeases: true), "`ownLeases` is for a bucket of NATS"),
+                ("sqlite:\(folder)/e.db", .init(ownLeases: true), "`ownLeases` is only for NATS buckets"),
                 ("sqlite:\(folder)/e.db", .init(parameters: ["fresh": true]), "has no setting \"fresh\""),
                 ("nats://127.0.0.1:1/B", .init(lease: .seconds(-1)), "lease is -1"),
                 ("nats://127.0.0.1:1/B", .init(replicas: -1), "replicas is -1"),
