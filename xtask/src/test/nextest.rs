@@ -60,6 +60,7 @@ impl Part {
             "incumbent-chaos" | "incumbent-rig" => Self::Chaos,
             "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
             "incumbent"
+            | "incumbent-applications"
             | "incumbent-conformance"
             | "incumbent-examples"
             | "incumbent-ffi"
