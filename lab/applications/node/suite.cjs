@@ -1,4 +1,4 @@
-// The body of a suite with fake timers, for jest and for vitest: elections go on in real time, and nothing is left open.
+// The body of a suite with fake timers, for jest and for vitest: elections continue in real time, and nothing is left open.
 
 module.exports = function suite({ test, expect, timers }) {
   const { connect, TimedOutError } = require('incumbent');

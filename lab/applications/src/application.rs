@@ -43,12 +43,16 @@ pub(crate) enum Trial {
 /// The longest drain by default, although all work here ends at once.
 const BOUND: Duration = Duration::from_secs(10);
 
+/// The bound of frameworks that take their time: Celery's workers end after 7 s without an election, too, PM2 after 12 s,
+/// and Spring waits for up to 30 s in each phase of its shutdown.
+const LATE: Duration = Duration::from_secs(30);
+
 /// An election whose processes exit.
 const EXITS: Trial = Trial::Election { end: End::Code(0), bound: BOUND };
 /// An election whose processes raise SIGTERM again.
 const RAISES: Trial = Trial::Election { end: End::Terminated, bound: BOUND };
-/// An election under Celery's workers, which take 7 s to end without an election, too, and PM2, which takes 12 s.
-const EXITS_LATE: Trial = Trial::Election { end: End::Code(0), bound: Duration::from_secs(30) };
+/// An election whose processes exit late.
+const EXITS_LATE: Trial = Trial::Election { end: End::Code(0), bound: LATE };
 
 /// A small virtual machine, whose second compiler would take more time than it saves.
 const JAVA: [&str; 3] = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
@@ -109,7 +113,7 @@ const fn node(name: &'static str, command: &'static [&'static str], trial: Trial
 
 const fn spring(name: &'static str, command: &'static [&'static str]) -> Application {
     // The status of a virtual machine that SIGTERM has ended, after its hooks.
-    let trial = Trial::Election { end: End::Code(143), bound: BOUND };
+    let trial = Trial::Election { end: End::Code(143), bound: LATE };
     Application { name, language: Language::Spring, command, trial }
 }
 
