@@ -179,6 +179,7 @@ fn with_tests(parts: &[Part]) -> Vec<Part> {
                 | Part::Swift
                 | Part::Lint
                 | Part::Packages
+                | Part::Applications
                 | Part::Quick
         )
     };
