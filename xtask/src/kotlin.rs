@@ -293,11 +293,7 @@ const GROUP: &str = "io.github.incumbent-rs";
 pub(crate) fn trial(published: &Path) -> Result<Command> {
     let project = target().join("trial");
     copy(&folder().join("trial"), &shell::fresh(&project)?)?;
-    // Maven would prefer the artefacts of an earlier trial.
-    let known = repository().join(GROUP.replace('.', "/"));
-    if known.exists() {
-        fs::remove_dir_all(&known).with_context(|| format!("cannot remove {}", known.display()))?;
-    }
+    forget_published()?;
     let mut maven = maven();
     maven.current_dir(&project).args(["-Daether.offline.protocols=file", "test"]);
     maven.arg(format!("-Dincumbent.version={}", env!("CARGO_PKG_VERSION")));
@@ -328,8 +324,27 @@ fn consumer_with(project: &Path, (kotlin, coroutines): (&str, &str)) -> Command 
     maven
 }
 
+/// Maven on a project outside that depends on the published jar, with the network for everything else that it needs.
+pub(crate) fn maven_online(project: &Path) -> Result<Command> {
+    forget_published()?;
+    let mut maven = maven_with(project);
+    maven.current_dir(project);
+    maven.arg(format!("-Dincumbent.version={}", env!("CARGO_PKG_VERSION")));
+    maven.arg(format!("-Dincumbent.published=file://{}", target().join("published").display()));
+    Ok(maven)
+}
+
+/// Removes the artefacts of an earlier trial, which Maven would prefer.
+fn forget_published() -> Result<()> {
+    let known = repository().join(GROUP.replace('.', "/"));
+    if known.exists() {
+        fs::remove_dir_all(&known).with_context(|| format!("cannot remove {}", known.display()))?;
+    }
+    Ok(())
+}
+
 /// Copies a folder.
-fn copy(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for file in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
         let file = file?;

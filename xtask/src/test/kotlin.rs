@@ -20,13 +20,6 @@ use crate::shell;
 /// The steps of [`Part::Kotlin`]; candidates in Python, Node and Swift take part in an election if their packages are
 /// built.
 pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool, with_swift: bool) -> Vec<Step<'a>> {
-    const JAR: &str = "build the jar";
-    let build = |_: &mut Report| {
-        kotlin::build(Profile::Dev)?;
-        shell::progress("mvn package");
-        shell::run(kotlin::maven().args(["-DskipTests", "package"]))?;
-        kotlin::publish(&kotlin::target().join("published"))
-    };
     let run = move |report: &mut Report| {
         let python = python.map(|python| python.environment("with-kotlin")).transpose()?;
         let swift = with_swift.then(|| crate::swift::script("programs")).transpose()?;
@@ -43,7 +36,6 @@ pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool, with_swift:
         Ok(())
     };
     vec![
-        Step::new(Part::Kotlin, JAR, Compute, build).after(PROGRAMS),
         Step::new(Part::Kotlin, "JUnit", Wait, run)
             .after(JAR)
             .after(WHEEL)
@@ -51,6 +43,20 @@ pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool, with_swift:
             .after(swift::PACKAGE),
         Step::new(Part::Kotlin, "the jar alone", Wait, trial).after(JAR),
     ]
+}
+
+/// The name of the step that builds the jar.
+pub(super) const JAR: &str = "build the jar";
+
+/// Builds the jar, and publishes it in a repository of its own.
+pub(super) fn jar(part: Part) -> Step<'static> {
+    let build = |_: &mut Report| {
+        kotlin::build(Profile::Dev)?;
+        shell::progress("mvn package");
+        shell::run(kotlin::maven().args(["-DskipTests", "package"]))?;
+        kotlin::publish(&kotlin::target().join("published"))
+    };
+    Step::new(part, JAR, Compute, build).after(PROGRAMS)
 }
 
 /// Runs all tests, and counts them.

@@ -1,5 +1,6 @@
 //! `cargo xtask test [PART…]`.
 
+mod applications;
 mod cargo_test;
 mod chaos;
 mod component;
@@ -44,7 +45,7 @@ const WAITING: usize = 3;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = quick::HELP)]
 pub(crate) struct Args {
-    /// The parts to test; all but `packages` if none is named
+    /// The parts to test; all but `packages` and `applications` if none is named
     #[arg(value_enum)]
     parts: Vec<Part>,
     /// Leave out a tool, and the tests that need it
@@ -100,6 +101,9 @@ pub(crate) enum Part {
     Lint,
     /// The packages, built as for a release, and used. The full run leaves this out: optimised builds take half an hour
     Packages,
+    /// Applications on the frameworks that people use, under faults. The full run leaves this out: it measures times, and
+    /// takes five minutes. A workflow runs it every night
+    Applications,
     /// A selection that shows within minutes what a change broke: see below. The full run has all of it
     Quick,
 }
@@ -125,6 +129,7 @@ impl Part {
             Self::Swift => "swift",
             Self::Lint => "lint",
             Self::Packages => "packages",
+            Self::Applications => "applications",
             Self::Quick => "quick",
         }
     }
@@ -146,6 +151,8 @@ impl Part {
             Self::Swift => SWIFT,
             Self::Lint => &[Tool::Deny, Tool::Actionlint, Tool::Wasm, Tool::Mdbook],
             Self::Packages => return packages::tools(without),
+            Self::Applications if without.contains(&Without::Java) => APPLICATIONS,
+            Self::Applications => APPLICATIONS_WITH_JAVA,
         };
         tools.to_vec()
     }
@@ -189,6 +196,9 @@ const KOTLIN: &[Tool] = &[
     Tool::Kotlin,
 ];
 
+const APPLICATIONS: &[Tool] = &[Tool::NatsServer(NatsVersion::Newest)];
+const APPLICATIONS_WITH_JAVA: &[Tool] = &[Tool::NatsServer(NatsVersion::Newest), Tool::Kotlin];
+
 const SWIFT: &[Tool] = &[
     Tool::NatsServer(NatsVersion::Newest),
     Tool::Etcd(EtcdVersion::Newest),
@@ -221,7 +231,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         );
         return quick::run(begin);
     }
-    let is_in_full_run = |part: &Part| !matches!(part, Part::Packages | Part::Quick);
+    let is_in_full_run = |part: &Part| !matches!(part, Part::Packages | Part::Applications | Part::Quick);
     let everything = || Part::value_variants().iter().copied().filter(is_in_full_run);
     let mut parts = if args.parts.is_empty() { everything().collect() } else { args.parts.clone() };
     parts.sort();
@@ -277,14 +287,16 @@ const ADDON: &str = "build the addon";
 fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     let has = |part| parts.contains(&part);
     let without = |tool| args.without.contains(&tool);
-    let with_python =
-        has(Part::Python) || ((has(Part::Node) || has(Part::Component)) && !without(Without::Python));
-    let with_node = has(Part::Node) || (has(Part::Component) && !without(Without::Node));
+    let applications = has(Part::Applications);
+    let with_python = has(Part::Python)
+        || ((has(Part::Node) || has(Part::Component) || applications) && !without(Without::Python));
+    let with_node = has(Part::Node) || ((has(Part::Component) || applications) && !without(Without::Node));
+    let with_jar = has(Part::Kotlin) || (applications && !without(Without::Java));
     // If a build that several parts use fails, it fails the first of them.
     let first = |users: &[Part]| users.iter().copied().find(|part| has(*part)).unwrap_or(Part::Component);
-    let of_python = first(&[Part::Python, Part::Node, Part::Component]);
-    let of_node = first(&[Part::Node, Part::Component]);
-    let of_programs = first(&[Part::Python, Part::Node, Part::Kotlin, Part::Swift]);
+    let of_python = first(&[Part::Python, Part::Node, Part::Component, Part::Applications]);
+    let of_node = first(&[Part::Node, Part::Component, Part::Applications]);
+    let of_programs = first(&[Part::Python, Part::Node, Part::Kotlin, Part::Swift, Part::Applications]);
     let rust = nextest::Tests::of(parts, without(Without::Go));
     let python = python::Python::default();
     let (rust, python) = (&rust, &python);
@@ -305,10 +317,11 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         };
         steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).after(TESTS));
     }
-    if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) || has(Part::Swift) {
+    if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) || has(Part::Swift) || applications {
         // The command line, and the harness of the conformance scenarios, for the tests of other languages.
         let mut programs = vec!["incumbent", "incumbent-harness"];
-        programs.extend((has(Part::Kotlin) || has(Part::Swift)).then_some(BINDGEN));
+        programs.extend((with_jar || has(Part::Swift)).then_some(BINDGEN));
+        programs.extend(applications.then_some(applications::PROGRAM));
         let build = move |_: &mut Report| nextest::programs(&programs);
         steps.push(Step::new(of_programs, PROGRAMS, Compute, build).after(TESTS));
     }
@@ -335,6 +348,12 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     }
     if has(Part::Node) {
         steps.extend(node::steps(with_python.then_some(python)));
+    }
+    if with_jar {
+        steps.push(kotlin::jar(first(&[Part::Kotlin, Part::Applications])));
+    }
+    if applications {
+        steps.extend(applications::steps(with_python.then_some(python), with_node, with_jar));
     }
     if has(Part::Kotlin) {
         steps.extend(kotlin::steps(with_python.then_some(python), with_node, has(Part::Swift)));

@@ -63,6 +63,7 @@ impl Part {
             "incumbent-chaos" | "incumbent-rig" => Self::Chaos,
             "incumbent-nats" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
             "incumbent"
+            | "incumbent-applications"
             | "incumbent-conformance"
             | "incumbent-examples"
             | "incumbent-ffi"
@@ -185,6 +186,7 @@ fn with_tests(parts: &[Part]) -> Vec<Part> {
                 | Part::Swift
                 | Part::Lint
                 | Part::Packages
+                | Part::Applications
                 | Part::Quick
         )
     };
