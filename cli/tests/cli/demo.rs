@@ -95,7 +95,7 @@ fn processes_on_a_real_server_have_one_leader_at_a_time_and_a_missing_bucket_is_
     check(&demo, &faults);
     let reported: Vec<Value> = demo.stdout.lines().map(json).collect();
     let note = reported.iter().find(|line| line["event"] == "note").unwrap();
-    assert!(note["message"].as_str().unwrap().starts_with("made the bucket DEMO"), "{note}");
+    assert!(note["message"].as_str().unwrap().starts_with("created the bucket DEMO"), "{note}");
     // A second demo finds the bucket, and uses its own key.
     let again =
         played(&["demo", "--store", &store, "--workers", "3", "--faults", "hand-over"], &["hand-over"]);

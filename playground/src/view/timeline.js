@@ -12,7 +12,8 @@ const TOP = 8;
 const ROW = 42;
 const BAR = 22;
 const FOOT = 26;
-const PAD = 10;
+/** Space for half of the first moment's text. */
+const PAD = 16;
 
 /** The length of the past that can be scrolled to, and the length that may be drawn beyond it before it is cut off. */
 const PAST = 600 * SECOND;

@@ -13,7 +13,15 @@ use super::page::number;
 const WIDTH: u32 = 860;
 const OURS: RGBColor = RGBColor(0x1f, 0x5f, 0xbf);
 const THEIRS: RGBColor = RGBColor(0xb8, 0x62, 0x1b);
-const LINES: [RGBColor; 4] = [OURS, THEIRS, RGBColor(0x3c, 0x8c, 0x4a), RGBColor(0x7a, 0x4f, 0xa3)];
+/// As many as a drawing has lines: a colour that occurs twice names neither.
+const LINES: [RGBColor; 6] = [
+    OURS,
+    THEIRS,
+    RGBColor(0x3c, 0x8c, 0x4a),
+    RGBColor(0x7a, 0x4f, 0xa3),
+    RGBColor(0xc2, 0x3b, 0x6e),
+    RGBColor(0x0f, 0x86, 0x8c),
+];
 const PALE: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 /// The font size of all text.
 const TEXT: u32 = 14;

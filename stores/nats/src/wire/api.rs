@@ -147,7 +147,9 @@ impl Failure {
             let name = &bucket.name;
             return Error::new(
                 ErrorKind::NotFound,
-                format!("the NATS bucket {name:?} does not exist; `incumbent init` creates it"),
+                format!(
+                    "the NATS bucket {name:?} does not exist; `incumbent init` creates it, and so does `init` in a program"
+                ),
             );
         }
         self.fault(bucket).into()

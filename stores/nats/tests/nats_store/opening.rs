@@ -45,7 +45,10 @@ async fn a_missing_bucket_names_the_command_that_makes_it() {
     let server = NatsServer::start(Options::new());
     let error = refusal(&settings(&server.url())).await;
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert_eq!(error.message(), "the NATS bucket \"elections\" does not exist; `incumbent init` creates it");
+    assert_eq!(
+        error.message(),
+        "the NATS bucket \"elections\" does not exist; `incumbent init` creates it, and so does `init` in a program"
+    );
 }
 
 #[tokio::test]

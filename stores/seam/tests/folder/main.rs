@@ -17,7 +17,7 @@ use incumbent_store::{Adapter, Clock, StoreAdmin};
 use store::Folder;
 use tempfile::TempDir;
 
-/// A folder on a clock that moves only when a test moves it, so expiry is exact.
+/// A folder on a clock that only a test moves, so expiry is exact.
 struct Folders(TempDir, Clock, Folder);
 
 impl Fixture for Folders {

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 /// The interval at which a watch looks for changes.
 const POLL: Duration = Duration::from_millis(5);
 
-/// The incarnation, when it began, and the inode of the file that says so.
+/// The incarnation, when it began, and the inode of its file.
 type Life = (u64, u64, u64);
 
 /// A change of one key. Times are in nanoseconds, by the clock that all processes of the machine have.
