@@ -37,8 +37,7 @@ pub(crate) struct Args {
     /// bucket, unchanged for an existing one
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     lease: Option<Duration>,
-    /// The number of servers that keep the bucket: 1, 3 or 5. 1 for a new bucket, unchanged for an existing
-    /// one
+    /// The number of servers that keep the bucket: 1, 3 or 5. 1 for a new bucket, unchanged for an existing one
     #[arg(long, value_name = "N")]
     replicas: Option<u32>,
     /// The bucket's size limit, such as 10MB or 64KiB, if the account requires one. None for a new bucket, unchanged
