@@ -213,7 +213,7 @@ impl Group {
 /// A descriptor that is readable once the process has ended.
 #[expect(
     deprecated,
-    reason = "its successor is unsafe because some types may close their descriptor; this type owns its own"
+    reason = "the function that replaces it is unsafe, because some types may close their descriptor; an `OwnedFd` does not"
 )]
 fn end_of(pid: Pid) -> Option<AsyncFd<OwnedFd>> {
     #[cfg(target_os = "linux")]

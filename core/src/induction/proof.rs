@@ -80,7 +80,8 @@ impl Proof {
         self.sent.iter().any(|sent| sent.attempt == attempt)
     }
 
-    /// Whether a record lies below one that was passed on earlier. Within one log that never happens.
+    /// Whether the record's offset is below the offset of a record that was passed to the producer earlier. Within one
+    /// log that never happens.
     fn is_in_another_log(&mut self, attempt: Attempt, offset: Revision) -> bool {
         if attempt <= self.former {
             return false;

@@ -31,7 +31,7 @@ pub struct Entering {
     companion: Option<LeaseId>,
     /// A transaction was sent and is not known to have been applied or refused.
     doubtful: bool,
-    /// The companion's lease in its first transaction was gone, so the companion needs another lease.
+    /// In the first transaction the companion's lease was gone, so the companion got another lease.
     again: bool,
     /// Since when this attempt has wanted to send a request.
     pub(super) since: Option<Instant>,

@@ -294,7 +294,8 @@ fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another
 fn no_term_begins_while_a_commit_with_a_smaller_token_is_open() {
     let open = || {
         let mut bench = Bench::claimed_above(DAY + 7);
-        // Its commit, which states the smaller token, is not answered, and is repeated with the larger token.
+        // The claim's commit states the smaller token. This commit is not answered, and is repeated with the larger
+        // token.
         bench.until(Timer::Answer);
         assert_eq!(bench.until(Timer::Renew), ["commit 1 12"]);
         assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);

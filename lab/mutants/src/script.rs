@@ -555,15 +555,14 @@ fn a_token_in_a_stale_record() -> bool {
     true
 }
 
-/// The release is far above the only token seen, and the store goes back below it.
+/// The candidate has seen one token, and then a release whose revision is far above it. Then the store acknowledges a
+/// write at a revision below the release.
 fn a_release_of_a_term_not_seen() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), live(60, 10));
     bench.handle(Input::Watched(released(1_000, Duration::ZERO, None)));
     barred(&bench.applied(1, 500)) == Some(true)
 }
 
-/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is acknowledged: below what
-/// was known when it was sent; in another run above that, but below what is known now.
 fn a_watch_that_shows_nothing() -> bool {
     let (mut bench, _) = Bench::on(Some(LEASE), &[], live(10, 10), false);
     bench.handle(Input::Watching { since: bench.now.before(LEASE) });
@@ -576,6 +575,8 @@ fn a_watch_that_shows_nothing() -> bool {
     }
 }
 
+/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is acknowledged: at a revision
+/// below the one known when it was sent; in another run above that revision, but below the one known now.
 fn late_acknowledgements() -> bool {
     let leading = || {
         let (mut bench, _) = Bench::with(Some(LEASE), live(35, 30));

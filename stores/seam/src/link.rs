@@ -83,8 +83,8 @@ pub trait Link: Send + 'static {
         Ok(())
     }
 
-    /// Checks that no other election of the store has keys that would count in this one, if that is possible in the
-    /// store; the error names it. The caller bounds the wait.
+    /// Checks that no other election of the store has keys that would count in this election; `None` if no store of
+    /// this kind can have such keys. The error names the other election. The caller bounds the wait.
     fn check_overlap(&self, election: &str) -> Option<BoxFuture<'static, Result<()>>> {
         let _ = election;
         None

@@ -35,7 +35,7 @@ pub(crate) struct GivesWay {
     seen: Instant,
     led: Instant,
     vacant: Duration,
-    /// Whether the candidate was well again before the end.
+    /// Whether the candidate could prove its claim again before the faulty phase ended.
     now_and_then: bool,
     over: bool,
 }
