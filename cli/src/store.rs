@@ -200,7 +200,7 @@ impl Limit {
     /// A command without a limit of its own.
     pub(crate) const NONE: Self = Self { time: Duration::MAX, until: None };
 
-    /// That long from now on.
+    /// The limit that is this long from now.
     pub(crate) fn of(time: Duration) -> Self {
         Self { time, until: Instant::now().checked_add(time) }
     }

@@ -26,9 +26,9 @@ const TRIES: usize = 5;
 /// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
     pub(crate) store: Store,
-    /// Its elections are queues, which other software may share.
+    /// The store's elections are queues, which other software may share.
     pub(crate) is_queue: bool,
-    /// Its elections are consumer groups, which choose the leader themselves.
+    /// The store's elections are consumer groups, which choose the leader themselves.
     is_group: bool,
     /// The store did not answer when the operator asked.
     late: bool,

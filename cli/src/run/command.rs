@@ -62,10 +62,10 @@ pub(super) struct Group {
     /// Readable once the process has ended; none if the system has no such descriptor, and only a signal reports the
     /// end.
     end: Option<AsyncFd<OwnedFd>>,
-    /// From the other end, the process reads the message that lets it begin; none once that was sent.
+    /// The socket through which the process receives the message that lets it begin; none once that was sent.
     begin: Option<UnixStream>,
     started: Instant,
-    /// Its exit status, and when it was reaped.
+    /// The process's exit status, and when it was reaped.
     ended: Option<(ExitStatus, Instant)>,
     /// When it was last checked whether only dead processes of the group are left.
     looked: Option<Instant>,

@@ -23,7 +23,7 @@ use crate::stderr::warn;
 /// not.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Its priority, if permitted; the usual one is 0.
+/// The guard's priority, if permitted; the usual one is 0.
 const PRIORITY: i32 = -10;
 
 /// How long killed processes take to disappear, even on a busy machine.

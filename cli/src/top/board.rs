@@ -56,7 +56,7 @@ type Holder = Option<(String, Option<Nonce>)>;
 pub(super) struct Left {
     pub(super) left: Duration,
     pub(super) lease: Duration,
-    /// It is an upper bound.
+    /// The time is an upper bound.
     pub(super) is_bound: bool,
 }
 

@@ -206,7 +206,7 @@ struct Trouble {
 #[derive(Clone, Debug, Hash)]
 enum Stage {
     Claims(Count),
-    /// It gave way and is removing its claim.
+    /// The candidate gave way and is removing its claim.
     Removes {
         since: Instant,
         blocked: Duration,

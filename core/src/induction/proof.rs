@@ -261,7 +261,7 @@ impl Candidacy<Induction> {
             // This candidate is still the owner, but the term or the log of its last claim is over.
             None => self.claim(),
             Some(Some(attempt)) if self.is_under_way(attempt) => self.wait_for(Awaited::Append(attempt)),
-            // It may never be appended.
+            // The claim may never be appended.
             Some(Some(_)) => self.claim(),
             Some(None) if is_over => self.publish_heartbeat(),
             Some(None) => {

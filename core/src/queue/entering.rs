@@ -312,7 +312,7 @@ impl Candidacy<Queue> {
         self.begin_round();
     }
 
-    /// If the leader hands over to a candidate behind this one, this one goes to the end of the queue.
+    /// If the leader hands over to a candidate behind this candidate, this candidate goes to the end of the queue.
     pub(super) fn step_behind(&mut self) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some((leader, successor)) = placed.line.handing_over() else { return };

@@ -185,7 +185,7 @@ pub struct Asked<R: Rule> {
 pub enum Watched<S> {
     /// An election changed.
     Changed {
-        /// Its key.
+        /// The election's key.
         election: String,
         /// What changed.
         shown: S,
@@ -194,9 +194,9 @@ pub enum Watched<S> {
     Requested {
         /// The reserved key.
         key: String,
-        /// Its text.
+        /// The request's text.
         text: String,
-        /// Its revision.
+        /// The request's revision.
         revision: Revision,
     },
     /// Every entry that these elections had when the watch began was shown.
@@ -227,7 +227,7 @@ impl Reports {
 
 /// A request with one answer. It ends without an answer if it is polled at its limit or [later](in_time).
 pub struct OneAnswer<A> {
-    /// Its limit.
+    /// The request's limit.
     pub until: Instant,
     /// The answer.
     pub answer: BoxFuture<'static, A>,
