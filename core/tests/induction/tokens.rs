@@ -161,7 +161,7 @@ fn tokens_grow_over_a_log_that_forgot_all_and_wall_clocks_ten_minutes_apart() {
         bench.campaign =
             Campaign::new(settings(), Group::default(), topic, Nonce(0xa), 7, bench.now).expect("settings");
         bench.give(Input::Campaign);
-        // It waits for records that it may not have read.
+        // The candidate waits for records that it may not have read.
         bench.sleep(T);
     };
     let mut first = Bench::new();

@@ -109,7 +109,7 @@ fn first(mut snapshot: Snapshot) -> Snapshot {
 fn a_candidate_that_is_first_while_its_step_is_under_way_does_not_win() {
     let mut bench = stepping();
     bench.released(5);
-    // Its place is replaced once the transaction is applied, and the next candidate may lead then.
+    // The candidate's place is replaced once the transaction is applied, and the next candidate may lead then.
     assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);
     assert_eq!(bench.applied(2, 171), ["keep alive A2 B", "revoke A1", "state WAITING"]);
 }

@@ -98,7 +98,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     // ---- a candidate ----
 
-    /// It is about to receive an input, which other inputs may follow.
+    /// A candidate is about to receive an input, which other inputs may follow.
     fn hears(
         _step: &mut Step<'_, Self>,
         _place: usize,
@@ -107,9 +107,9 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     ) -> Self::Proof {
         Self::Proof::default()
     }
-    /// It has received the input, and all outputs are carried out.
+    /// A candidate has received the input, and all outputs are carried out.
     fn heard(_step: &mut Step<'_, Self>, _place: usize, _proof: &Self::Proof) {}
-    /// It makes a request, which may be answered at once.
+    /// A candidate makes a request, which may be answered at once.
     fn asks(
         step: &mut Step<'_, Self>,
         place: usize,

@@ -474,8 +474,8 @@ fn a_gap() -> bool {
     barred(&outputs) == Some(false) && acquires(&bench.pass(Duration::from_secs(1))) == 1
 }
 
-/// It gives way after a lease, rests for ten leases while another claims the key, gives way again, and rests for
-/// twenty.
+/// The candidate gives way after a lease, rests for ten leases while another claims the key, gives way again, and rests
+/// for twenty.
 fn a_rest() -> bool {
     let mut denied = Denied::new();
     denied.pass(40, false, true);
@@ -511,7 +511,7 @@ fn a_rest_alone() -> bool {
     denied.rests == [300, 300]
 }
 
-/// It loses its term twice; each time, the failing step works again before it has failed for a lease.
+/// The candidate loses its term twice; each time, the failing step works again before it has failed for a lease.
 fn terms_lost_again_and_again() -> bool {
     let mut denied = Denied::new();
     denied.pass(35, true, true);

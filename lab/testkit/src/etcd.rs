@@ -142,7 +142,7 @@ impl EtcdServer {
         format!("127.0.0.1:{}", self.client.number())
     }
 
-    /// Its process id.
+    /// The server's process id.
     ///
     /// # Panics
     /// When it does not run.

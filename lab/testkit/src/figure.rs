@@ -19,9 +19,9 @@ pub struct Figure {
     /// The result: the median of all runs, or the largest if each run has to keep the goal; none if the thing to
     /// measure cannot be done.
     pub value: Option<f64>,
-    /// Its unit: `ms`, `ns`, `ratio`, …
+    /// The figure's unit: `ms`, `ns`, `ratio`, …
     pub unit: String,
-    /// Its limit, if it has one.
+    /// The figure's limit, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
     /// The number of measurements behind the value, in all runs.
@@ -209,7 +209,7 @@ impl Sample {
         sorted[place - 1]
     }
 
-    /// Its percentiles beyond the median, by name, if there are enough times for them.
+    /// The sample's percentiles beyond the median, by name, if there are enough times for them.
     pub fn tail(&self) -> Vec<(&'static str, f64)> {
         let all = [("p90", 90, 10), ("p99", 99, FOR_P99), ("max", 100, 1)];
         let has = |(_, _, least): &(&str, usize, usize)| self.len() >= *least;

@@ -20,7 +20,7 @@ use incumbent::store::{Adapter, Memory, MemorySettings, StoreAdmin};
 
 const LEASE: Duration = Duration::from_secs(10);
 
-/// Its clock moves only when a test moves it, so expiry is exact.
+/// A store in memory. Its clock moves only when a test moves it, so expiry is exact.
 struct Bare(Memory, Clock);
 
 /// The same with expiry markers.
