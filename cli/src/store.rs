@@ -219,7 +219,7 @@ impl Limit {
         }
     }
 
-    /// The same for a command that waited for a person for this long.
+    /// This limit for a command that waited for a person for this long.
     pub(crate) fn later(self, by: Duration) -> Self {
         Self { until: self.until.and_then(|until| until.checked_add(by)), ..self }
     }

@@ -78,7 +78,8 @@ pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// The same, with standard error merged into standard output, because the compiler and the test runner write to both.
+/// A command in the system that has Swift, with standard error merged into standard output, because the compiler and
+/// the test runner write to both.
 pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
     let mut command = inside(folder, "sh")?;
     command.args(["-c", r#"exec "$0" "$@" 2>&1"#, program]);

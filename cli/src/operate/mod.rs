@@ -138,7 +138,7 @@ impl Bench {
         confirm(question, yes).await
     }
 
-    /// The same for a command with a limit, which excludes the time that the person takes.
+    /// Asks the person, for a command with a limit. The limit excludes the time that the person takes.
     async fn confirm_within(&self, limit: Limit, question: String, yes: bool) -> Result<Limit, Failure> {
         let asked = Instant::now();
         self.confirm(question, yes).await?;

@@ -119,7 +119,7 @@ impl Board {
         }
     }
 
-    /// The same for elections that are queues.
+    /// This board if its elections are queues.
     pub(super) fn of_queues(self, is_queue: bool) -> Self {
         Self { is_queue, ..self }
     }

@@ -228,7 +228,7 @@ impl Candidate {
         Self::start_by(&[], installed, (form, place), store, more)
     }
 
-    /// The same, started by another program.
+    /// Starts a candidate through another program.
     fn start_by(
         by: &[&str],
         installed: &Installed,

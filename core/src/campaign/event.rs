@@ -44,7 +44,7 @@ pub enum Event<T = Term> {
 }
 
 impl<T> Event<T> {
-    /// The same event, with its term converted.
+    /// This event, with its term converted.
     pub fn map_term<U>(self, convert: impl FnOnce(T) -> U) -> Event<U> {
         match self {
             Self::Won(term) => Event::Won(convert(term)),

@@ -85,7 +85,7 @@ fn step(mut bench: Bench) -> Bench {
     bench
 }
 
-/// The same, with its transaction under way.
+/// A candidate between the leader and the successor, with its transaction under way.
 fn stepping() -> Bench {
     let mut bench = granting();
     assert_eq!(bench.granted(2), ["enter 2 A2 B for A1@10"]);

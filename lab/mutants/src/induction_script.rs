@@ -292,7 +292,7 @@ impl Owner {
         self.claims_after("")
     }
 
-    /// The same in a group whose committed offset has this metadata.
+    /// Gets partition zero in a group whose committed offset has this metadata.
     fn claims_after(&mut self, metadata: &str) -> Publish {
         self.give(Answer::Assigned { member: "m1".into() });
         self.give(Answer::CommittedToken { number: self.question, result: Ok(metadata.into()) });

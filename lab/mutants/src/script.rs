@@ -81,12 +81,12 @@ impl Bench {
         Self::on(max_age, &[], entry, true)
     }
 
-    /// The same, but watches showed these entries before it began, one each.
+    /// A candidate that has read the key, but watches showed these entries before it began, one each.
     fn shown(max_age: Option<Duration>, early: &[Entry], entry: Entry) -> (Self, Vec<Output>) {
         Self::on(max_age, early, entry, true)
     }
 
-    /// The same, in a store whose acknowledgements may carry the incarnation.
+    /// A candidate that has read the key, in a store whose acknowledgements may carry the incarnation.
     fn on(
         max_age: Option<Duration>,
         early: &[Entry],

@@ -91,7 +91,7 @@ impl Figure {
         Self { raw: Some(sample.0.clone()), ..figure }
     }
 
-    /// The same figure, with a goal of at most `most`.
+    /// This figure, with a goal of at most `most`.
     #[must_use]
     pub fn within(self, most: f64) -> Self {
         Self { goal: Some(Goal { most, invariant: false }), ..self }
@@ -226,7 +226,7 @@ impl Sample {
         self.0.is_empty()
     }
 
-    /// The same times, each less `span`.
+    /// This sample's times, each less `span`.
     #[must_use]
     pub fn less(&self, span: Duration) -> Self {
         self.0.iter().map(|time| time - span.as_secs_f64() * 1e3).collect()

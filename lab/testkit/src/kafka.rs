@@ -153,7 +153,7 @@ impl Kafka {
         Self::start_with(Options::new().version(version))
     }
 
-    /// The same with options.
+    /// Starts a single broker with options.
     ///
     /// # Panics
     /// Like [`start`](Self::start).

@@ -23,7 +23,7 @@ const LEASE: Duration = Duration::from_secs(10);
 /// A store in memory. Its clock moves only when a test moves it, so expiry is exact.
 struct Bare(Memory, Clock);
 
-/// The same with expiry markers.
+/// A store in memory with expiry markers.
 struct Marked(Bare);
 
 impl Bare {

@@ -137,8 +137,8 @@ pub trait Link: Send + 'static {
     /// Reads the entry of an election.
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>>;
 
-    /// The same for observers. The watch also shows them each change, so an entry that it has just shown is not read
-    /// again.
+    /// Reads the entry of an election for observers. The watch also shows them each change, so an entry that it has
+    /// just shown is not read again.
     fn observed(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
         self.entry(key)
     }

@@ -200,7 +200,7 @@ impl Database {
         writing.delete(key, current.as_ref())
     }
 
-    /// The same if the entry has that revision.
+    /// Writes a tombstone if the entry has that revision.
     pub(super) fn delete_at(&mut self, key: &str, revision: Revision) -> Result<Option<Revision>, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;

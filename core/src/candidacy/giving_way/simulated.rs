@@ -50,7 +50,7 @@ fn run(order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     run_with_terms_of(LEASE, order, sick, seconds)
 }
 
-/// The same, if a term ends this long after its last proof.
+/// The times without a leader, if a term ends this long after its last proof.
 fn run_with_terms_of(term: Duration, order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     let candidate = |&(sick, step): &(Sick, Step)| Candidate {
         sick,

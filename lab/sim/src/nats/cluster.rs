@@ -17,7 +17,7 @@ pub(crate) struct Message {
     pub(crate) entry: Entry,
     /// The wall clock of the server that stored it; its age counts from here.
     pub(crate) stored: Instant,
-    /// The same instant in the world's time.
+    /// When the message was stored, in the world's time.
     pub(crate) at: Instant,
     /// Its own lease time.
     pub(crate) ttl: Option<Duration>,
