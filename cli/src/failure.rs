@@ -80,17 +80,17 @@ impl Failure {
         }
     }
 
-    /// The same failure, with the place of its cause.
+    /// This failure, with the place of its cause.
     pub(crate) fn at(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }
     }
 
-    /// The same failure as an error of the command line.
+    /// This failure as an error of the command line.
     pub(crate) fn of_usage(self) -> Self {
         Self { exit: Exit::Usage, code: "USAGE".into(), ..self }
     }
 
-    /// The same failure, but with the refused value as it was `given`, if the two are known to be the same.
+    /// This failure, but with the refused value as it was `given`, if the two are known to be the same.
     pub(crate) fn showing(self, given: &str) -> Self {
         let Some(refused) = &self.refused else { return self };
         let is_read = match crate::lease::time(given) {

@@ -58,7 +58,7 @@ const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 fn carry_out(cli: Cli) -> Result<u8, Failure> {
     // One thread: the kernel kills a child when the *thread* that started it ends, so children must be
-    // started by this one. Each store has a thread of its own for its elections.
+    // started by this thread. Each store has a thread of its own for its elections.
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().thread_keep_alive(KEPT).build()?;
     let as_json = cli.json;

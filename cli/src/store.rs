@@ -200,7 +200,7 @@ impl Limit {
     /// A command without a limit of its own.
     pub(crate) const NONE: Self = Self { time: Duration::MAX, until: None };
 
-    /// That long from now on.
+    /// The limit that is this long from now.
     pub(crate) fn of(time: Duration) -> Self {
         Self { time, until: Instant::now().checked_add(time) }
     }
@@ -219,7 +219,7 @@ impl Limit {
         }
     }
 
-    /// The same for a command that waited for a person for this long.
+    /// This limit for a command that waited for a person for this long.
     pub(crate) fn later(self, by: Duration) -> Self {
         Self { until: self.until.and_then(|until| until.checked_add(by)), ..self }
     }

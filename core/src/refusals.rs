@@ -53,7 +53,7 @@ pub(crate) fn metadata_text(text: &str) -> InvalidSettings {
         setting: "metadata value",
         value: format!("{text:?}"),
         limit: Text::from("one line without surrounding spaces"),
-        remedy: Text::from("it becomes a header's value, so encode several lines"),
+        remedy: Text::from("it becomes a header's value, so encode text that has several lines"),
     }
 }
 
@@ -373,7 +373,7 @@ pub(crate) fn drain_over_kafka(drain: Duration, most: Duration, session: Duratio
         setting: "drain",
         value: format!("{drain:?}"),
         limit: Text::from(format!("at most {most:?} with a session of {session:?}")),
-        remedy: Text::from("the brokers count the milliseconds of both in 32 bits"),
+        remedy: Text::from("the brokers count drain and session together, as milliseconds in 32 bits"),
     }
 }
 

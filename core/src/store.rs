@@ -23,7 +23,7 @@ pub enum Expect {
 /// One compare-and-swap for the store. A write is never unconditional.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write {
-    /// Its number; the answer carries it too.
+    /// The write's number; the answer carries it too.
     pub attempt: Attempt,
     /// The expected entry.
     pub expect: Expect,
@@ -50,7 +50,7 @@ pub enum Action {
 pub struct Put {
     /// The value: the candidate's name.
     pub value: String,
-    /// Its headers.
+    /// The record's headers.
     pub headers: Headers,
     /// The least time for which the store must keep the record: its `Incumbent-Lease`. Sent to stores that can expire
     /// single records, rounded up to what the store can keep. Keeping a record longer is always safe. If it vanishes
@@ -61,9 +61,9 @@ pub struct Put {
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// It is written, now, by exactly this attempt.
+    /// The entry is written, now, by exactly this attempt.
     Applied {
-        /// Its revision.
+        /// The entry's revision.
         revision: Revision,
         /// The store's incarnation, if the acknowledgement carries it.
         incarnation: Option<Incarnation>,
@@ -77,11 +77,11 @@ pub enum Outcome {
     Conflict,
     /// Another write to the key is in flight, perhaps ours. Nothing is lost.
     Busy,
-    /// It was certainly not applied, and will not be.
+    /// The write was certainly not applied, and will not be.
     NotSent,
-    /// It may have been applied, or may still be.
+    /// The write may have been applied, or may still be.
     Unknown,
-    /// It was not applied, and repeating it will not help until an operator acts.
+    /// The write was not applied, and repeating it will not help until an operator acts.
     Failed(Fault),
 }
 

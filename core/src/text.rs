@@ -31,7 +31,7 @@ impl Text {
         Self { words: String::new(), names: Box::new([(0, name)]) }
     }
 
-    /// The same text, followed by another.
+    /// This text, followed by another.
     #[must_use]
     pub fn and(mut self, other: impl Into<Self>) -> Self {
         let other = other.into();

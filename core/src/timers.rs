@@ -29,7 +29,7 @@ pub trait Kind: Copy + 'static {
 pub struct Wake<T> {
     /// The time to call the campaign's `handle` with `Input::Tick`.
     pub at: Instant,
-    /// Its timer.
+    /// The timer that wakes.
     pub timer: T,
 }
 

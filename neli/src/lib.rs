@@ -93,11 +93,11 @@ pub enum Event {
 /// The stages in the life of a [`Neli`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It takes part in the election.
+    /// The `Neli` takes part in the election.
     Live,
-    /// It is leaving: it was closed and the work is draining, or the clients are being closed.
+    /// The `Neli` is leaving: it was closed and the work is draining, or the clients are being closed.
     Closing,
-    /// It is over.
+    /// The `Neli` is over.
     Closed,
 }
 

@@ -145,12 +145,12 @@ progress('a thousand idle campaigns');
       await store.campaign(`jobs-${at}`, { splay: '1h', lease: '1h' });
     }
     const after = await settle();
-    figure('a thousand idle campaigns', (after - before) / 1e6, 'MB', CAMPAIGNS, 15);
+    figure('memory of a thousand idle campaigns', (after - before) / 1e6, 'MB', CAMPAIGNS, 15);
     await sleep(2000);
     const used = process.cpuUsage();
     await sleep(5000);
     const { user, system } = process.cpuUsage(used);
-    figure('the processor meanwhile', ((user + system) / 5e6) * 100, '%', 1, 1);
+    figure('processor time of a thousand idle campaigns', ((user + system) / 5e6) * 100, '%', 1, 1);
   });
 }
 

@@ -11,7 +11,7 @@ import { CLI, tool } from './tools.js';
 
 /** Settings for a store in this process, with a lease that does not end just because the machine is busy. */
 export const FAST: CampaignSettings = { preset: 'fast', lease: 60_000, splay: 0 };
-/** The same for a test that waits for the end of the lease: milliseconds, which are for tests and in no type. */
+/** Settings for a test that waits for the end of the lease: milliseconds, which are for tests and in no type. */
 export const SHORT = { preset: 'test', lease: 800, splay: 0 } as unknown as CampaignSettings;
 /** Settings for the server. */
 export const NATS: CampaignSettings = { preset: 'fast', splay: 0 };

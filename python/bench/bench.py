@@ -53,7 +53,7 @@ def is_leader() -> None:
     ours = nanoseconds("x.is_leader", x=election.candidate)
     figure("attribute of a plain object", plain, "ns", RUNS)
     figure("candidate.is_leader", ours, "ns", RUNS)
-    figure("candidate.is_leader, over it", ours - plain, "ns", RUNS, 150)
+    figure("candidate.is_leader, less an attribute of a plain object", ours - plain, "ns", RUNS, 150)
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -113,8 +113,9 @@ async def events() -> None:
     figure("call_soon_threadsafe from a thread, p99", percentile(bare, 0.99), "µs", count)
     figure("event, core to async for, p50", percentile(ours, 0.50), "µs", count)
     figure("event, core to async for, p99", percentile(ours, 0.99), "µs", count, 200)
-    figure("… as a multiple of the bare call, p50", percentile(ours, 0.50) / percentile(bare, 0.50), "ratio", count)
-    figure("… as a multiple of the bare call, p99", percentile(ours, 0.99) / percentile(bare, 0.99), "ratio", count)
+    ratio = "event, core to async for / call_soon_threadsafe from a thread"
+    figure(f"{ratio}, p50", percentile(ours, 0.50) / percentile(bare, 0.50), "ratio", count)
+    figure(f"{ratio}, p99", percentile(ours, 0.99) / percentile(bare, 0.99), "ratio", count)
 
 
 def imports() -> None:
@@ -150,8 +151,8 @@ async def idle() -> None:
         campaigns = [await store.campaign(f"jobs-{n}", **settings) for n in range(1000)]
         await asyncio.gather(*(candidate.next_term() for candidate in campaigns))
         gc.collect()
-        figure("a thousand idle campaigns", (resident() - before) / 1e6, "MB", 1, 10)
-        figure("… their share of a core, over that of none", await cpu() - alone, "%", 1, 0.2)
+        figure("memory of a thousand idle campaigns", (resident() - before) / 1e6, "MB", 1, 10)
+        figure("processor time of a thousand idle campaigns, less that of none", await cpu() - alone, "%", 1, 0.2)
         for candidate in campaigns:
             await candidate.close()
 

@@ -20,11 +20,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FAST: dict[str, Any] = {"preset": "test", "lease": 60, "splay": 0}
-"""A campaign on a store in this process, without a wait. Its lease does not end just because the machine is busy."""
+"""Settings on a store in this process, without a wait. The lease does not end just because the machine is busy."""
 SHORT: dict[str, Any] = {**FAST, "lease": 0.8}
-"""The same for a test that waits for the end of the lease."""
+"""The settings of a campaign in a test that waits for the end of the lease."""
 RENEWED: dict[str, Any] = {**FAST, "lease": 10}
-"""The same for a test that waits for a renewal."""
+"""The settings of a campaign in a test that waits for a renewal."""
 NATS_LEASE = 8.0
 """The lease of a bucket, in seconds: tests wait for its end."""
 TIMEOUT = 60.0

@@ -103,29 +103,29 @@ pub enum ReportKind {
         token: Token,
         started: Nanos,
     },
-    /// It finishes its work.
+    /// The candidate finishes its work.
     Draining {
         #[serde(with = "text")]
         token: Token,
         reason: String,
     },
-    /// It no longer leads.
+    /// The candidate no longer leads.
     Lost {
         #[serde(with = "text")]
         token: Token,
         reason: String,
     },
-    /// It observes another leader, or a vacancy.
+    /// The candidate observes another leader, or a vacancy.
     Leader { name: Option<String> },
-    /// Its campaign entered another state.
+    /// The candidate's campaign entered another state.
     State { state: String },
-    /// It received a warning.
+    /// The candidate received a warning.
     Warning { text: String },
-    /// It could not carry out an order.
+    /// The candidate could not carry out an order.
     Refused { text: String },
-    /// It cannot take part.
+    /// The candidate cannot take part.
     Failed(Failed),
-    /// It has left every election and the store.
+    /// The candidate has left every election and the store.
     Left,
 }
 

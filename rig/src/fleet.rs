@@ -42,7 +42,7 @@ struct Message {
 /// A candidate, across all of its runs.
 #[derive(Debug)]
 pub struct Member {
-    /// Its name.
+    /// The candidate's name.
     pub name: String,
     /// The number of its current or last run; 0 before the first.
     pub run: u32,

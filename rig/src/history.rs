@@ -147,7 +147,7 @@ mod tests {
         Proven { candidate: candidate.into(), evidence }
     }
 
-    /// The same term with another end, and a lease until 50.
+    /// The term `term` with another end, and a lease until 50.
     fn ending(term: Proven, gone: Option<u64>, ended: Option<Reason>) -> Proven {
         let evidence = Evidence { deadline: at(50), gone: gone.map(at), ended, ..term.evidence };
         Proven { evidence, ..term }

@@ -28,7 +28,7 @@ impl Fault {
     pub const ALL: [Self; 6] =
         [Self::Kill, Self::Stop, Self::Restart, Self::HandOver, Self::Delete, Self::Overwrite];
 
-    /// Its name on a command line and in JSON.
+    /// The fault's name on a command line and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kill => "kill",

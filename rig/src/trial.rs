@@ -33,7 +33,7 @@ const DYING: Duration = Duration::from_secs(60);
 pub struct Plan {
     /// The candidates' names.
     pub names: Vec<String>,
-    /// Their election.
+    /// The candidates' election.
     pub campaign: CampaignSetup,
     /// The folder for their records.
     pub folder: PathBuf,

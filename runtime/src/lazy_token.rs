@@ -17,8 +17,8 @@ impl LazyToken {
     /// The token, cancelled if [`cancel`](Self::cancel) was called.
     pub(crate) fn get(&self) -> &CancellationToken {
         let token = self.token.get_or_init(CancellationToken::new);
-        // This function and `cancel` each write one value before reading the other, so at least one of them cancels the
-        // token.
+        // This function and `cancel` each write one value before reading the value that the other function writes, so
+        // at least one of them cancels the token.
         fence(Ordering::SeqCst);
         if self.is_cancelled.load(Ordering::Relaxed) {
             token.cancel();

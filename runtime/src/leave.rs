@@ -57,7 +57,7 @@ impl LeaveRequest {
         Self { waiting: Waiting::For { begun, done, closing }, is_inside: false }
     }
 
-    /// The same request, known to be awaited inside the work that a drain waits for, as in
+    /// This request, known to be awaited inside the work that a drain waits for, as in
     /// [`lead`](crate::Candidate::lead): it returns as soon as the term is draining. For code that runs the work by
     /// other means, such as the bindings of other languages.
     #[must_use = "the request is sent already; this only waits"]

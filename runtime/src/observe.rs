@@ -59,7 +59,7 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // The driver's thread may have held the locks of both when the process forked.
+        // The driver's thread may have held the locks of `seen` and of the store when the process forked.
         if !self.store.is_forked() {
             self.seen.unsubscribe();
             // A driver that has ended observes nothing.

@@ -159,7 +159,7 @@ impl CampaignOptions {
         self
     }
 
-    /// The same wait after every failure.
+    /// A constant wait of a candidate after every failure.
     pub fn fixed_backoff(mut self, wait: Duration) -> Self {
         self.backoff = Wait::Fixed(wait);
         self
@@ -218,7 +218,8 @@ impl CampaignOptions {
         Ok(Forecast::new(self.settings(), store, info)?)
     }
 
-    /// The same on a store whose elections are queues, given what is known of its servers.
+    /// The resulting settings of one campaign on a store whose elections are queues, given what is known of its
+    /// servers.
     ///
     /// # Errors
     /// As [`forecast`](Self::forecast).

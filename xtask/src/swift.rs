@@ -78,7 +78,8 @@ pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// The same, with standard error merged into standard output, because the compiler and the test runner write to both.
+/// A command in the system that has Swift, with standard error merged into standard output, because the compiler and
+/// the test runner write to both.
 pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
     let mut command = inside(folder, "sh")?;
     command.args(["-c", r#"exec "$0" "$@" 2>&1"#, program]);
@@ -318,7 +319,7 @@ pub(crate) fn released_program(argument: &str) -> Result<Command> {
     assemble(profile, &package)?;
     mirror(&folder().join("Tests"), &package.join("Tests"))?;
     mirror(&shell::root().join("examples/swift/Sources"), &package.join("Examples"))?;
-    // It is alone in its folder, because a linker would prefer a shared library next to it.
+    // The library is alone in its folder, because a linker would prefer a shared library next to it.
     let lib = shell::fresh(&target().join("lib-released"))?;
     symlink(released(), lib.join(LIBRARY)).context("cannot link the library")?;
     let built = package.join(".build/release");
@@ -452,7 +453,7 @@ fn try_out(package: &Path, kafka: bool) -> Result<()> {
 
 /// Runs the README's program until it prints its first line. Returns true if that line reports that it leads.
 fn leads(project: &Path) -> Result<bool> {
-    // It prints into a pipe, so its output has to be unbuffered.
+    // The worker prints into a pipe, so its output has to be unbuffered.
     let mut worker = inside(project, "timeout")?;
     worker.args(["60", "stdbuf", "-oL"]).arg(project.join(".build/debug/worker")).arg("memory:");
     let mut running = worker.stdout(Stdio::piped()).spawn().context("cannot run the README's program")?;

@@ -77,7 +77,7 @@ impl Engine {
         let handle = runtime.handle().clone();
         let (running, over) = oneshot::channel();
         let thread = std::thread::Builder::new().name("incumbent-ffi".into());
-        // An error means that the other end was dropped.
+        // An error means that the sender was dropped.
         thread.spawn(move || drop(runtime.block_on(over))).map_err(no_thread)?;
         Ok(Self {
             fork_guard: ForkGuard::new(),
@@ -186,8 +186,9 @@ pub fn shut_down(limit: Duration) {
     engine.stop(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)));
 }
 
-/// [Shuts down](shut_down) for a user of this library that is unloaded while its process continues. The next call that needs
-/// an engine creates another one. The threads of this one end; its memory is kept, because a handle may still refer to it.
+/// [Shuts down](shut_down) for a user of this library that is unloaded while its process continues. The next call that
+/// needs an engine creates another engine. The threads of the present engine end; its memory is kept, because a handle
+/// may still refer to it.
 pub fn retire(limit: Duration) {
     let engine = ENGINE.load(Ordering::Acquire);
     shut_down(limit);

@@ -108,7 +108,7 @@ impl<T: Send + 'static> Operation<T> {
         Self { answer: Arc::new(Mutex::new(Answer::There(outcome))), ready: Ready::already(), task: None }
     }
 
-    /// The same operation, with its answer converted by `convert` when it is taken.
+    /// This operation, with its answer converted by `convert` when it is taken.
     pub fn map<U: 'static>(mut self, convert: impl Fn(T) -> U + Send + Sync + 'static) -> Operation<U> {
         let answer = Arc::new(Mapped { answer: Arc::clone(&self.answer), convert });
         Operation { answer, ready: Arc::clone(&self.ready), task: self.task.take() }

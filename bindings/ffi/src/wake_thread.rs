@@ -51,7 +51,7 @@ impl WakeThread {
         std::thread::Builder::new().name(name.into()).spawn(move || {
             for wake in receiver {
                 if !calls.begin() {
-                    // It was stopped, so nothing is called any more.
+                    // The thread was stopped, so nothing is called any more.
                     break;
                 }
                 // A wake that panics is a bug of the binding; the wakes after it are still called.

@@ -55,7 +55,8 @@ impl Candidate {
         Ok(Arc::new(Events(self.0.events(Happening::from)?)))
     }
 
-    /// The same events; each term is held from the moment it is won, and `Won` comes with the hold.
+    /// The events from now on, beginning with the current state; each term is held from the moment it is won, and `Won`
+    /// comes with the hold.
     pub fn holding_events(&self) -> Result<Arc<HoldingEvents>, Failure> {
         let held = |event: Event| {
             let hold = match &event {

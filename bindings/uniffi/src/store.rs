@@ -53,7 +53,8 @@ pub fn shut_down(limit: Duration) {
     incumbent_ffi::shut_down(limit);
 }
 
-/// Does the same for a library that is unloaded while its process continues: what is opened later gets an engine of its own.
+/// Closes every store and candidate of this process, within `limit`, for a library that is unloaded while its process
+/// continues: what is opened later gets an engine of its own.
 #[uniffi::export]
 pub fn retire(limit: Duration) {
     incumbent_ffi::retire(limit);

@@ -41,9 +41,9 @@ pub struct Script {
 /// A request of the code under test.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Asked {
-    /// Its name.
+    /// The request's name.
     pub what: String,
-    /// Its argument.
+    /// The request's argument.
     pub value: Option<String>,
 }
 

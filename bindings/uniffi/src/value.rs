@@ -13,7 +13,7 @@ pub(crate) const DIALECT: Dialect = Dialect::KOTLIN_AND_SWIFT;
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 pub enum Failure {
-    /// It failed in this way.
+    /// The call failed in this way.
     #[error("{text}")]
     Failed {
         /// The kind, from one list for all languages.
@@ -227,7 +227,7 @@ pub struct InitReport {
 /// A setting of a bucket that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Difference {
-    /// Its name in the server's configuration.
+    /// The setting's name in the server's configuration.
     pub setting: String,
     /// The value before.
     pub former: String,

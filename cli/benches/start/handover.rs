@@ -71,7 +71,7 @@ pub(crate) fn measure(program: &str) -> Vec<Figure> {
         let name = format!("hand-over of incumbent run on {name}, p50");
         figures.push(Figure::median(name, times).within(*goal));
     }
-    figures.push(Figure::median("the command alone, from its start to its end, p50", &shell));
+    figures.push(Figure::median("the command alone, from start to end, p50", &shell));
     figures
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn measure() {
     let run = ["run", "--store", &store, "--key", "k", "--", "sleep", "600"];
     let in_go = ["-url", &url, "-bucket", "B", "-key", "k", "-name", "a", "-no-splay"];
     let mut sides = [
-        ("/bin/true, to its end", "/bin/true", words(&[]), false, None),
+        ("/bin/true, from start to end", "/bin/true", words(&[]), false, None),
         ("a candidate in Go", go.as_str(), words(&in_go), true, None),
         ("incumbent status", ours, words(&["status", "k", "--store", &store]), true, Some(GOAL)),
         ("incumbent run", ours, words(&run), true, Some(GOAL)),
@@ -139,8 +139,8 @@ fn memory(program: &str) -> Vec<Figure> {
     let mut figures = Vec::new();
     let processes = [
         ("incumbent run", &run),
-        ("its guard", &guard),
-        ("its child, sleep", &child),
+        ("the guard of incumbent run", &guard),
+        ("the command of incumbent run, sleep", &child),
         ("a process that waits for a term", &waiting),
     ];
     for (name, process) in processes {
@@ -149,7 +149,7 @@ fn memory(program: &str) -> Vec<Figure> {
         figures.push(Figure::plain(format!("memory of {name}, resident"), resident / 1e6, "MB", 1));
         let figure = format!("memory of {name}, shared with no process");
         figures.push(match name {
-            "its guard" => Figure::bounded(figure, own / 1e6, "MB", GUARD / 1e6, 1),
+            "the guard of incumbent run" => Figure::bounded(figure, own / 1e6, "MB", GUARD / 1e6, 1),
             _ => Figure::plain(figure, own / 1e6, "MB", 1),
         });
     }

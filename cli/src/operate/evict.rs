@@ -157,9 +157,10 @@ pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
 /// The wait of the next leader after an eviction. A candidate whose own lease is longer waits for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// It waits exactly this long: the holder's lease, or the longest lease possible in the store, whichever is longer.
+    /// The next leader waits exactly this long: the holder's lease, or the longest lease possible in the store if that
+    /// is longer.
     Exactly(Duration),
-    /// It waits until the holder has removed its companion, but at most for the holder's lease.
+    /// The next leader waits until the holder has removed its companion, but at most for the holder's lease.
     AtMost(Duration),
     /// The holder's record states no lease.
     OwnLease,

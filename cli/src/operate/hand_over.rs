@@ -188,13 +188,13 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
 /// How a leader left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// It has not left, as far as is known.
+    /// The leader has not left, as far as is known.
     Not,
     /// With time left on its lease, so it gave up the lease.
     InTime,
     /// Only when its lease had run out: it was stopped, or cut off.
     RanOut,
-    /// It is unknown how much was left.
+    /// The leader left, but it is unknown how much time its lease had left.
     Somehow,
 }
 
@@ -228,7 +228,7 @@ impl LastTerm<'_> {
         }
     }
 
-    /// The leader after this one has left.
+    /// Waits until the leader has left and another candidate leads. Returns the new leader.
     async fn next_leader(&mut self, observer: &mut Observer) -> Option<Leader> {
         loop {
             let seen = {

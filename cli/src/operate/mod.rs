@@ -26,9 +26,9 @@ const TRIES: usize = 5;
 /// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
     pub(crate) store: Store,
-    /// Its elections are queues, which other software may share.
+    /// The store's elections are queues, which other software may share.
     pub(crate) is_queue: bool,
-    /// Its elections are consumer groups, which choose the leader themselves.
+    /// The store's elections are consumer groups, which choose the leader themselves.
     is_group: bool,
     /// The store did not answer when the operator asked.
     late: bool,
@@ -138,7 +138,7 @@ impl Bench {
         confirm(question, yes).await
     }
 
-    /// The same for a command with a limit, which excludes the time that the person takes.
+    /// Asks the person, for a command with a limit. The limit excludes the time that the person takes.
     async fn confirm_within(&self, limit: Limit, question: String, yes: bool) -> Result<Limit, Failure> {
         let asked = Instant::now();
         self.confirm(question, yes).await?;

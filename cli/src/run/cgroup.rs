@@ -30,7 +30,7 @@ impl Cgroup {
     pub(super) fn new() -> io::Result<Self> {
         let path = own_path()?.join(format!("{}{}", stale::GROUPS, std::process::id()));
         let make = || match fs::create_dir(&path) {
-            // It was left behind by a process with the same number.
+            // The control group was left behind by a process with the same number.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(path.clone()),
             made => made.map(|()| path.clone()),
         };

@@ -62,10 +62,10 @@ pub(super) struct Group {
     /// Readable once the process has ended; none if the system has no such descriptor, and only a signal reports the
     /// end.
     end: Option<AsyncFd<OwnedFd>>,
-    /// From the other end, the process reads the message that lets it begin; none once that was sent.
+    /// The socket through which the process receives the message that lets it begin; none once that was sent.
     begin: Option<UnixStream>,
     started: Instant,
-    /// Its exit status, and when it was reaped.
+    /// The process's exit status, and when it was reaped.
     ended: Option<(ExitStatus, Instant)>,
     /// When it was last checked whether only dead processes of the group are left.
     looked: Option<Instant>,
@@ -213,7 +213,7 @@ impl Group {
 /// A descriptor that is readable once the process has ended.
 #[expect(
     deprecated,
-    reason = "its successor is unsafe because some types may close their descriptor; this type owns its own"
+    reason = "the function that replaces it is unsafe, because some types may close their descriptor; an `OwnedFd` does not"
 )]
 fn end_of(pid: Pid) -> Option<AsyncFd<OwnedFd>> {
     #[cfg(target_os = "linux")]

@@ -52,7 +52,7 @@ impl DeadlineFile {
         Ok(Self { path, folder, said: None, lines })
     }
 
-    /// Its folder, which another process must remove if this one cannot.
+    /// The file's folder, which another process must remove if this one cannot.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(TempDir::path)
     }

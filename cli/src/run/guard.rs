@@ -23,7 +23,7 @@ use crate::stderr::warn;
 /// not.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Its priority, if permitted; the usual one is 0.
+/// The guard's priority, if permitted; the usual one is 0.
 const PRIORITY: i32 = -10;
 
 /// How long killed processes take to disappear, even on a busy machine.
@@ -67,7 +67,7 @@ impl Watch {
         }
     }
 
-    /// The same without a command: only the leader's file is removed in time.
+    /// The watch of a candidate without a command: only the leader's file is removed in time.
     pub(super) fn of_file(deadline: Instant, longest: Duration) -> Self {
         let (_, kill_at) = times(deadline, longest, Duration::ZERO);
         let kill_at = kill_at.as_nanos();
@@ -79,7 +79,7 @@ impl Watch {
         Instant::from_nanos(self.kill_at)
     }
 
-    /// The same for a command that was asked to end for another reason, and has until `kill_at`.
+    /// This watch for a command that was asked to end for another reason, and has until `kill_at`.
     pub(super) fn ending(self, kill_at: Instant) -> Self {
         Self { terminate_at: u64::MAX, kill_at: self.kill_at.min(kill_at.as_nanos()), ..self }
     }

@@ -1,4 +1,4 @@
-//! A second process of this program, which acts when this one is gone: the guard of a command, or the cleanup of
+//! A second process of this program, which acts when this process is gone: the guard of a command, or the cleanup of
 //! handlers.
 //!
 //! It reads orders from its standard input, a line each. That input ends when this process does, for whatever reason;
@@ -55,7 +55,7 @@ impl<T: Serialize + Send + 'static> Helper<T> {
             command.arg("--folder").arg(folder);
         }
         command.args(is_json().then_some("--json"));
-        // It gets its own process group, so that signals to the terminal's group do not reach it.
+        // The helper gets its own process group, so that signals to the terminal's group do not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut process =
             command.spawn().map_err(|error| no_process("the process that guards this one", error))?;

@@ -44,7 +44,7 @@ impl TermFile {
 #[derive(Clone, Copy, Debug)]
 struct Line {
     deadline: Instant,
-    /// The same in seconds since 1970.
+    /// The deadline in seconds since 1970.
     unix: f64,
     token: Token,
 }
@@ -78,7 +78,7 @@ impl Line {
 pub(super) struct LeaderFile {
     path: String,
     orders: Sender<Order>,
-    /// Its thread has ended.
+    /// The file's thread has ended.
     ended: oneshot::Receiver<()>,
     /// A file that another candidate left there, perhaps one that still leads.
     found: Option<Line>,

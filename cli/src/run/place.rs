@@ -149,7 +149,7 @@ mod memory {
     use rustix::fs::{MemfdFlags, memfd_create};
     use rustix::io::{DupFlags, dup3};
 
-    /// A file in memory, which other processes of this user reach by the descriptor of this one. Each text has its own
+    /// A file in memory, which other processes of this user reach by this process's descriptor. Each text has its own
     /// file, so that no text is read half-written.
     #[derive(Debug)]
     pub(crate) struct Memory(OwnedFd);

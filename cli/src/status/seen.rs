@@ -37,7 +37,7 @@ pub(super) enum Led {
     AtLeast(Duration),
     /// The age of its win, if the store reports it; it has not renewed since.
     SinceItsWin(Option<Duration>),
-    /// It holds the key, and waits until no other candidate can still believe that it leads.
+    /// The holder has the key, and waits until no other candidate can still believe that it leads.
     NotYet,
 }
 

@@ -56,7 +56,7 @@ type Holder = Option<(String, Option<Nonce>)>;
 pub(super) struct Left {
     pub(super) left: Duration,
     pub(super) lease: Duration,
-    /// It is an upper bound.
+    /// The time is an upper bound.
     pub(super) is_bound: bool,
 }
 
@@ -119,7 +119,7 @@ impl Board {
         }
     }
 
-    /// The same for elections that are queues.
+    /// This board if its elections are queues.
     pub(super) fn of_queues(self, is_queue: bool) -> Self {
         Self { is_queue, ..self }
     }

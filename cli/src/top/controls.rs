@@ -105,7 +105,7 @@ impl Controls {
         let rows = board.rows.iter().map(|(key, row)| (key.as_str(), row));
         let mut shown: Vec<_> =
             rows.filter(|(key, row)| fits(key) || row.leader().is_some_and(fits)).collect();
-        // They are ordered by key, an order that a stable sort keeps among equals.
+        // The elections are ordered by key, an order that a stable sort keeps among equals.
         shown.sort_by(|(_, one), (_, other)| self.sort.compare(one, other, now));
         if self.is_reversed {
             shown.reverse();

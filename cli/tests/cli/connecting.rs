@@ -54,7 +54,7 @@ const HTTP: Option<&[u8]> =
 fn closes(address: &str) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"\0\0\0\x04quit").unwrap();
-    // Its end may be a reset.
+    // The end of the stream may be a reset.
     let _ = stream.read_to_end(&mut Vec::new());
 }
 

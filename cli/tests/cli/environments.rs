@@ -228,7 +228,7 @@ impl Candidate {
         Self::start_by(&[], installed, (form, place), store, more)
     }
 
-    /// The same, started by another program.
+    /// Starts a candidate through another program.
     fn start_by(
         by: &[&str],
         installed: &Installed,
@@ -268,7 +268,7 @@ impl Candidate {
 
     fn signal(&self, signal: Signal) {
         let pid = match self.place {
-            // Its process 1; anything outside is not the container's.
+            // The container's process 1; anything outside is not the container's.
             Place::Container => children(self.run.pid())[0],
             _ => self.run.pid(),
         };

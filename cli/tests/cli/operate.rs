@@ -224,7 +224,7 @@ fn an_evicted_leader_is_kept_out_until_the_operator_stops() {
     let mut ada = settled(&scratch.url, "jobs", "ada");
     let words = ["evict", "jobs", "--for", "1h", "--yes", "--json", "--store", &scratch.url];
     let mut evict = Running::start(incumbent(&words));
-    // It is the only candidate, so it takes the lease each time, and waits with it for the previous lease.
+    // The operator is the only candidate, so it takes the lease each time, and waits with it for the previous lease.
     for _ in 0..3 {
         let line = evict.until("an eviction", |line| Some(json(line)));
         assert_eq!(line, json!({ "election": "jobs", "evicted": "ada", "wait_ms": 30_000.0 }));

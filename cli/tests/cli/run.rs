@@ -248,7 +248,7 @@ fn a_guard_that_is_killed_is_replaced() {
 #[test]
 fn the_command_of_a_stopped_supervisor_is_dead_before_another_leads() {
     let scratch = Scratch::made();
-    // It ignores every signal that can be ignored.
+    // The command ignores every signal that can be ignored.
     let script = "trap '' TERM; sleep 1000 & echo $$; while :; do sleep 0.01; done";
     let mut ada = started(&scratch, "ada", &[], script);
     let command = pid(&mut ada);

@@ -221,7 +221,7 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "15s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    // It obeys only the second signal, so the first must be followed by a SIGKILL.
+    // The command obeys only the second signal, so the first must be followed by a SIGKILL.
     let script = "trap 'test -e $MARK && exit 0; touch $MARK; echo asked; read -r until rest < $INCUMBENT_DEADLINE_FILE; \
                   read -r up rest < /proc/uptime; echo $until $up' TERM; echo $$; \
                   while :; do sleep 0.01; done";

@@ -125,7 +125,7 @@ fn at_any_limit_of_processes_a_screen_opens_or_reports_the_limit_and_fails() {
         let words = ["top", "--fail-fast", "--store", &place.scratch.url];
         let mut top = place.limited(LONE_USER + 100 + most, most, &words);
         top.stdin(theirs.try_clone().unwrap()).stdout(theirs).env("TERM", "xterm");
-        // It leaves as soon as it reads keys.
+        // The program ends as soon as it reads keys.
         fs::File::from(ours.try_clone().unwrap()).write_all(b"q").unwrap();
         (most, ChildGuard::spawn(top).unwrap(), pieces(ours))
     };

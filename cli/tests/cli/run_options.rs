@@ -60,7 +60,7 @@ fn a_leader_whose_standard_error_is_not_read_leads_on() {
         let mut run = ChildGuard::spawn(incumbent(&words)).unwrap();
         drop(run.take_stderr());
         let mut lines = BufReader::new(run.take_stdout().unwrap()).lines();
-        // It reports the command's exit before restarting it, and so before any output here.
+        // The supervisor reports the command's exit before restarting it, and so before any output here.
         let [first, second] = [lines.next(), lines.next()].map(|line| line.unwrap().unwrap());
         assert_eq!(first, second, "in the same term");
         run.terminate();

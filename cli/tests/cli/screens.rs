@@ -139,7 +139,7 @@ fn the_demo_fits_120_by_40_and_any_size_it_is_given_and_sigterm_leaves_the_termi
 fn what_is_typed_into_the_demo_is_drawn_over() {
     let mut demo = Terminal::start(&QUIET, 80, 24);
     shows_all_of_the_demo(&mut demo, 80, 24);
-    // The lines scroll the screen, because the demo reads no keys.
+    // The demo reads no keys, so the terminal echoes what is typed, and the line breaks scroll the screen.
     demo.press("\ntyped by hand\n\n\n");
     demo.until_output("typed by hand");
     let lines = demo.until("the table, and no more", |lines| {

@@ -105,7 +105,7 @@ impl Running {
         self.until_within(LIMIT, what, found)
     }
 
-    /// The same for a line that may take longer.
+    /// The next line of the standard output that `found` accepts, for a line that may take longer.
     #[track_caller]
     pub(crate) fn until_within<T>(
         &mut self,
@@ -273,7 +273,7 @@ impl Scratch {
         Self { folder, url }
     }
 
-    /// The same, with the file created and declared unused, so that no candidate waits at first.
+    /// A scratch folder with the file created and declared unused, so that no candidate waits at first.
     pub(crate) fn made() -> Self {
         let scratch = Self::new();
         let made = ended(&["init", "--store", &scratch.url, "--new"]);

@@ -58,7 +58,7 @@ pub(crate) fn leaderships(
         }
     }
     all.extend(open.map(|open| close(open, gone.min(limit))));
-    // It may have printed something while it was being killed.
+    // The process may have printed something while it was being killed.
     all.retain(|leadership| leadership.from < gone);
     all
 }

@@ -68,9 +68,9 @@ pub(super) enum Answered {
         /// After this instant an answer would prove nothing. `NEVER` until a later acknowledged attempt overtakes it.
         until: Instant,
     },
-    /// It was applied, and is this revision.
+    /// The write was applied, and is this revision.
     At(Revision),
-    /// It was not applied.
+    /// The write was not applied.
     Never,
 }
 

@@ -136,7 +136,7 @@ impl Candidacy<KeyLease> {
                     let back = if uses_up { FIRST } else { pace::hold_back(self.lease) };
                     (Timer::Acquire, self.own.key.first_observed() + back + self.jitter())
                 }
-                // The other candidates hold back for this one.
+                // The other candidates hold back for the successor, which is this candidate.
                 Some(Entry::Released(Release { successor: Some(_), .. })) => (Timer::Acquire, self.now),
                 Some(_) => (Timer::Acquire, self.own.key.first_observed() + self.jitter()),
             }

@@ -44,7 +44,7 @@ pub enum Event<T = Term> {
 }
 
 impl<T> Event<T> {
-    /// The same event, with its term converted.
+    /// This event, with its term converted.
     pub fn map_term<U>(self, convert: impl FnOnce(T) -> U) -> Event<U> {
         match self {
             Self::Won(term) => Event::Won(convert(term)),
@@ -72,7 +72,7 @@ impl<T> Event<T> {
 /// One uninterrupted leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
-    /// Its fencing token.
+    /// The term's fencing token.
     pub token: Token,
     /// When its win was reported.
     pub started: Instant,
@@ -238,13 +238,13 @@ impl State {
 /// The holder of a record, as far as this candidate knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
-    /// Its name.
+    /// The holder's name.
     pub name: String,
-    /// Its campaign; `None` for other software.
+    /// The holder's campaign; `None` for other software.
     pub nonce: Option<Nonce>,
     /// The revision of its newest record when this candidate first observed it.
     pub revision: Revision,
-    /// Its published metadata.
+    /// The holder's published metadata.
     pub metadata: Vec<(String, String)>,
 }
 
@@ -292,14 +292,14 @@ pub enum Warning {
     /// The election's key holds an entry longer than any candidate's record; candidates wait for it as for any foreign
     /// record.
     NotARecord {
-        /// Its revision.
+        /// The entry's revision.
         revision: Revision,
-        /// Its size in bytes, with its headers.
+        /// The entry's size in bytes, with its headers.
         bytes: u64,
     },
     /// Another process campaigns under this candidate's name.
     SameName {
-        /// Its nonce.
+        /// The other process's nonce.
         nonce: Nonce,
     },
     /// A record has this candidate's nonce, but this candidate did not write it: random numbers repeat.

@@ -33,7 +33,7 @@ pub enum Answer {
     Wrote {
         /// The write's number.
         attempt: Attempt,
-        /// Its outcome.
+        /// The write's outcome.
         outcome: Outcome,
     },
     /// A read was answered.

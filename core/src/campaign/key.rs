@@ -114,8 +114,8 @@ impl KeyView {
         self.record().and_then(|record| record.lease).unwrap_or_else(|| self.holder_lease(default))
     }
 
-    /// Forgets every observation, because the store is another one. A read in flight remains, and so does the wait: the
-    /// watch may have shown the other store before an inspection did, and the record that it showed may vanish before
+    /// Forgets every observation, because the store was replaced. A read in flight remains, and so does the wait: the
+    /// watch may have shown the new store before an inspection did, and the record that it showed may vanish before
     /// it is shown again.
     pub(super) fn forget(&mut self) {
         let wait = Wait::new(self.wait.until, false);

@@ -105,7 +105,7 @@ pub struct KeyLease {
     key: KeyView,
     attempts: Attempts,
     reported: Reported,
-    /// Its connection has many campaigns, so renewals are spread over time.
+    /// The candidate's connection has many campaigns, so renewals are spread over time.
     is_one_of_many: bool,
     turns: Turns,
 }

@@ -43,7 +43,7 @@ impl Candidacy<KeyLease> {
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
         let Some((pending, is_late)) = self.own.key.end_read(read) else { return };
         if is_late {
-            // Its failure was counted when its time ran out, and the campaign has tried again since.
+            // The read's failure was counted when its time ran out, and the campaign has tried again since.
             if result.is_err() || pending.incarnation != self.own.store.incarnation() {
                 return;
             }
@@ -305,7 +305,7 @@ impl Candidacy<KeyLease> {
 
     fn observe_while_releasing(&mut self, entry: Entry) {
         if matches!(self.own.attempts.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
-            // That write's answer shows more, and nothing is released without it.
+            // The answer to the unanswered write shows more, and nothing is released without it.
             return self.remember(entry);
         }
         let ours = entry.live().is_some_and(|record| self.is_ours(record));

@@ -68,7 +68,7 @@ impl Candidacy<KeyLease> {
 
     /// Releases our record, which exists or may exist. If the work still runs, the release waits for its end, or until
     /// the lease has run out and the store removes the record. Then a candidate that waits for the record goes before
-    /// this one, which meant to leave.
+    /// this candidate, which meant to leave.
     pub(super) fn start_release(&mut self, releasing: Releasing) {
         let other_candidates_first = match releasing.working {
             true => self.rules.own.store.granularity.saturating_add(pace::hold_back(self.lease)),

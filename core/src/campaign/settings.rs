@@ -137,7 +137,7 @@ impl Settings {
 pub struct InvalidSettings {
     /// The setting's name.
     pub setting: &'static str,
-    /// Its value.
+    /// The setting's value.
     pub value: String,
     /// The allowed values.
     pub limit: Text,
@@ -218,8 +218,8 @@ impl Rules {
 /// The margin between a deadline and the end of the lease: `M = skew + 2·drift·T + slack`.
 ///
 /// The leader's clock may be slow by `drift`, and the clock of the waiting candidate or the store fast by as much. The
-/// leader's clock measures `T - M` in a real `(T - M) / (1 - drift)`, the other measures `T` in `T / (1 + drift)`, and
-/// the first must not be longer.
+/// leader's clock measures `T - M` in a real `(T - M) / (1 - drift)`, the fast clock measures `T` in a real
+/// `T / (1 + drift)`, and the first time must not be longer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Margin {
     skew: Option<Duration>,

@@ -211,7 +211,7 @@ mod tests {
         owed_over(&[shown])
     }
 
-    /// The same for several watches.
+    /// When the wait ends after several watches.
     fn owed_over(watches: &[&[(u64, Entry)]]) -> Instant {
         let mut sights = EarlySights::default();
         for shown in watches {

@@ -28,7 +28,7 @@ pub(super) enum Freshness {
 /// The change that an inspection made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inspection {
-    /// A later inspection was already answered, so this one shows nothing new.
+    /// A later inspection was already answered, so this inspection shows nothing new.
     Old,
     /// The known incarnation.
     Same,
@@ -338,8 +338,8 @@ impl StoreView {
     }
 
     /// The watch showed our attempt at this revision. Returns whether that verifies the incarnation, since a watch sees
-    /// only one. The watch's incarnation is no later than the known one, which was verified after the watch was ready;
-    /// and no earlier, since the attempt was sent when that one was known.
+    /// only one incarnation. The watch's incarnation is no later than the known incarnation, which was verified after
+    /// the watch was ready; and no earlier, since the attempt was sent when the known incarnation was already known.
     pub(super) fn watch_showed(&mut self, attempt: Attempt, sent_at: Instant, revision: Revision) -> bool {
         let verified = self.watch.since.is_some_and(|since| since <= self.verified_at);
         if verified {

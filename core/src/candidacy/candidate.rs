@@ -84,7 +84,7 @@ impl Default for Intent {
 pub(crate) struct Past {
     /// The splay has passed, or was not needed.
     splayed: bool,
-    /// It claims nothing before this.
+    /// The candidate claims nothing before this instant.
     pub(crate) rest_until: Instant,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,

@@ -191,7 +191,7 @@ struct Trouble {
     fault: Option<Fault>,
     /// The number of times that it gave way in a row, including the last.
     times: u32,
-    /// A rest in this series ended early.
+    /// A rest ended early, and no term has lasted as long as its rest since then.
     ended_early: bool,
     /// The length of the last rest, as it was set.
     rest: Duration,
@@ -206,7 +206,7 @@ struct Trouble {
 #[derive(Clone, Debug, Hash)]
 enum Stage {
     Claims(Count),
-    /// It gave way and is removing its claim.
+    /// The candidate gave way and is removing its claim.
     Removes {
         since: Instant,
         blocked: Duration,
@@ -281,8 +281,8 @@ impl Trouble {
         self.fault = None;
     }
 
-    /// A term that lasted as long as the rest before it ends the series. A term that lasted ten times what is owed pays
-    /// it off.
+    /// A term that lasted as long as the rest before it ends the series of rests. A term that lasted ten times as long
+    /// as the time owed pays off that time.
     fn led(&mut self, now: Instant) {
         let Some(started) = self.term else { return };
         let led = now.since(started);
@@ -524,8 +524,8 @@ impl GivingWay {
         self.rest(now).map(|rest| rest.until)
     }
 
-    /// When to ask again during the rest: first [`rests`](Self::rests), then [`probe`](Self::probe) if it still rests.
-    /// Also check then who else claims the election.
+    /// When to ask again during the rest: first [`rests`](Self::rests), then [`probe`](Self::probe) if the candidate still
+    /// rests. Also check then who else claims the election.
     #[must_use]
     pub fn wakes_at(&self, now: Instant) -> Option<Instant> {
         let rest = self.rest(now)?;
@@ -536,8 +536,8 @@ impl GivingWay {
     /// Begins a probe. Returns the steps to repeat, each once, in a form that needs no claim.
     ///
     /// The rule also checks who else claims the election, and reports it to [`others_claim`](Self::others_claim).
-    /// Returns no step if the next probe is not due, if a failed step cannot be probed, or if a rest of this series
-    /// already ended early; the rule then only checks the claims.
+    /// Returns no step if the next probe is not due, if a failed step cannot be probed, or if a rest ended early and no
+    /// term has lasted as long as its rest since then. Without steps, the rule only checks the claims.
     pub fn probe(&mut self, lease: Duration, now: Instant) -> Steps {
         let Some(trouble) = &mut self.trouble else { return Steps::default() };
         let steps = trouble.probed_steps();
@@ -557,7 +557,7 @@ impl GivingWay {
     pub fn probed(&mut self, step: Step, sent: Instant, succeeded: bool, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         let Stage::Rests(rest) = &mut trouble.stage else { return };
-        // An answer to an earlier probe proves nothing about this one.
+        // An answer to an earlier probe proves nothing about the present probe.
         let Some((_, missing)) = rest.probe.as_mut().filter(|(began, _)| sent >= *began) else { return };
         if !succeeded {
             rest.probe = None;

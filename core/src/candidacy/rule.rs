@@ -22,7 +22,7 @@ pub struct Ended {
     pub reason: Reason,
     /// The successor that the leader names in its release.
     pub successor: Option<alloc::string::String>,
-    /// Its work may still be running.
+    /// The term's work may still be running.
     pub working: bool,
 }
 

@@ -14,25 +14,25 @@ const NOTICED: Duration = Duration::from_secs(1);
 /// What keeps a candidate from leading while it knows of no leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It holds the election, but the store may have replaced one in which another candidate still leads.
+    /// The candidate holds the election, but the store may have replaced one in which another candidate still leads.
     NewStore {
         /// The time that is left.
         left: Duration,
         /// An operator can state that no election was ever held there.
         can_be_stated: bool,
     },
-    /// It holds the election, but a leader before it may still lead.
+    /// The candidate holds the election, but a leader before it may still lead.
     FormerLeader {
         /// The time that is left.
         left: Duration,
     },
-    /// It holds the election, but could not prove it.
+    /// The candidate holds the election, but could not prove it.
     Unproven,
-    /// It holds the election, but its own records do not come back from the store.
+    /// The candidate holds the election, but its own records do not come back from the store.
     Unread,
     /// Another candidate holds the election, but has not reported a win.
     Holder {
-        /// Its name.
+        /// The other candidate's name.
         name: String,
     },
     /// The record of a candidate is past its lease, but the store has not removed it.
@@ -40,13 +40,13 @@ pub enum Obstacle {
         /// The candidate's name.
         name: String,
     },
-    /// It is first in the queue, but the key of a candidate that is gone is ahead of it.
+    /// The candidate is first in the queue, but the key of a candidate that is gone is ahead of it.
     Ahead,
     /// The group assigned the election to no member that leads.
     Unassigned,
     /// The store's next token would not exceed every token given before.
     Barred,
-    /// It waits after a failure.
+    /// The candidate waits after a failure.
     Resting {
         /// The time that is left.
         left: Duration,

@@ -23,12 +23,12 @@ pub enum Operation {
 /// The state of the client after its membership ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
-    /// It joins again by itself.
+    /// The client joins again by itself.
     Rejoins,
-    /// It is dead and has to be replaced.
+    /// The client is dead and has to be replaced.
     Dead(Fault),
-    /// Another process has the same static id. This one stays out until it is asked to campaign again; otherwise each
-    /// would keep evicting the other.
+    /// Another process has the same static id. This process stays out until it is asked to campaign again; otherwise
+    /// the two would keep evicting each other.
     Replaced(Fault),
 }
 
@@ -39,7 +39,7 @@ pub enum Failure {
     GroupLost(Loss),
     /// The group is rebalancing, or its generation or epoch moved. The partition may still be ours.
     Refused,
-    /// It proves nothing: it may have been applied, or may still be.
+    /// The error proves nothing: the request may have been applied, or may still be.
     Unknown,
     /// Like `Unknown`, and the topic may have been deleted or made again.
     TopicGone,

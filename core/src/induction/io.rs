@@ -60,9 +60,9 @@ pub struct Connection {
 /// The membership that the client reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
-    /// Its member id. Under the consumer protocol the client keeps it for life, so it proves nothing.
+    /// The client's member id. Under the consumer protocol the client keeps it for life, so it proves nothing.
     pub member: String,
-    /// Its generation, or its member epoch; negative if it is no member.
+    /// The client's generation, or its member epoch; negative if it is no member.
     pub generation: i32,
     /// Whether partition zero is in its assignment, and the assignment is not lost. The answer to a commit can overtake
     /// the report of a rebalance (librdkafka: high priority in the same queue), so the client itself is asked.
@@ -72,13 +72,13 @@ pub struct Membership {
 /// A record to append to partition zero through an idempotent producer, acknowledged by all replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publish {
-    /// Its number; the answer carries it too.
+    /// The record's number; the answer carries it too.
     pub attempt: Attempt,
-    /// Its purpose.
+    /// The record's purpose.
     pub kind: Kind,
     /// The candidate's name.
     pub name: String,
-    /// Its headers.
+    /// The record's headers.
     pub headers: Headers,
 }
 
@@ -145,9 +145,9 @@ pub enum Answer {
     Left,
     /// A record was appended, or not.
     Published {
-        /// Its number.
+        /// The record's number.
         attempt: Attempt,
-        /// Its offset, or the failure.
+        /// The record's offset, or the failure.
         result: Result<Revision, Failure>,
     },
     /// A commit was answered.

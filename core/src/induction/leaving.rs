@@ -41,7 +41,7 @@ impl Ending {
         leaves_the_group(self.reason)
     }
 
-    /// Its release was published.
+    /// The term's release was published.
     pub(super) fn is_released(&self) -> bool {
         self.release.is_some()
     }

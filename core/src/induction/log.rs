@@ -190,7 +190,7 @@ impl Log {
         self.former = self.former.max(self.largest.map(|largest| largest.incarnation));
     }
 
-    /// Makes the next claim state a larger incarnation than this one.
+    /// Makes the next claim state a larger incarnation than this incarnation.
     pub(super) fn exceed(&mut self, incarnation: Incarnation) {
         self.former = self.former.max(Some(incarnation));
     }

@@ -137,9 +137,9 @@ pub enum Race {
 /// What a candidate does while it leaves.
 #[derive(Clone, Debug, Hash)]
 pub enum Leaving {
-    /// It releases its lost term, and keeps the partition until that is done.
+    /// The candidate releases its lost term, and keeps the partition until that is done.
     Ending(Ending),
-    /// Its client leaves the group.
+    /// The candidate's client leaves the group.
     Group,
 }
 

@@ -236,7 +236,8 @@ impl Candidacy<Induction> {
         let Some(owner) = self.owner().filter(|_| self.term.is_none()) else { return };
         let Some((claim, below)) = owner.claim.and_then(|claim| Some((claim, claim.below?))) else { return };
         let Some(token) = claim.token() else { return };
-        // It was a member after its claim was appended, so every later owner's claim lies above it with a larger token.
+        // The candidate was a member after its claim was appended, so every later owner's claim lies above this claim
+        // with a larger token.
         let proven = self.own.proof.proven_offset().is_some_and(|proven| proven >= token.sequence);
         if !proven || !claim.asked || owner.deadline.is_none_or(|deadline| deadline <= now) {
             return;

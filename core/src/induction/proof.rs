@@ -80,7 +80,8 @@ impl Proof {
         self.sent.iter().any(|sent| sent.attempt == attempt)
     }
 
-    /// Whether a record lies below one that was passed on earlier. Within one log that never happens.
+    /// Whether the record's offset is below the offset of a record that was passed to the producer earlier. Within one
+    /// log that never happens.
     fn is_in_another_log(&mut self, attempt: Attempt, offset: Revision) -> bool {
         if attempt <= self.former {
             return false;
@@ -260,7 +261,7 @@ impl Candidacy<Induction> {
             // This candidate is still the owner, but the term or the log of its last claim is over.
             None => self.claim(),
             Some(Some(attempt)) if self.is_under_way(attempt) => self.wait_for(Awaited::Append(attempt)),
-            // It may never be appended.
+            // The claim may never be appended.
             Some(Some(_)) => self.claim(),
             Some(None) if is_over => self.publish_heartbeat(),
             Some(None) => {

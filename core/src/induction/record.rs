@@ -41,7 +41,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its text in a header.
+    /// The kind's text in a header.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Claim => "claim",
@@ -55,13 +55,13 @@ impl Kind {
 /// A record that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// Its offset.
+    /// The record's offset.
     pub offset: Revision,
     /// The name of its writer. Bytes that are not UTF-8 are shown as U+FFFD.
     pub name: String,
     /// The campaign and the attempt that wrote it; `None` for a record of other software.
     pub write_id: Option<WriteId>,
-    /// Its purpose.
+    /// The record's purpose.
     pub kind: Kind,
     /// The lease time of its writer, if stated.
     pub lease: Option<Duration>,

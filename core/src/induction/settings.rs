@@ -37,7 +37,7 @@ pub enum Protocol {
 /// What the rule needs to know about the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Group {
-    /// Its protocol.
+    /// The group's protocol.
     pub protocol: Protocol,
     /// The session timeout; `None`: three leases. With [`Protocol::Consumer`], the broker's.
     pub session: Option<Duration>,
@@ -117,8 +117,8 @@ fn client_settings(
             session: Some(session),
             heartbeat: Some((session / 10).max(Duration::from_millis(300))),
             max_poll,
-            // `range` orders members by id, as goNELI's clients do; the other assignor keeps the leader in place when a
-            // member joins (measured).
+            // `range` orders members by id, as goNELI's clients do; `cooperative-sticky` keeps the leader in place
+            // when a member joins (measured).
             assignors: Some(if group.goneli { "range,roundrobin" } else { "cooperative-sticky" }),
         }),
     }

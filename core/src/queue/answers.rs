@@ -55,7 +55,7 @@ pub enum Failure {
     LeaseExists,
     /// The store is busy; nothing was proposed.
     Busy,
-    /// It was certainly not applied and will not be. Authenticate and send it again.
+    /// The request was certainly not applied and will not be. Authenticate and send it again.
     NotSent,
     /// A read or a keep-alive that proves nothing; a write that may have been applied, or may still be.
     Unknown,
@@ -67,7 +67,7 @@ pub enum Failure {
     Compacted,
     /// The store has not reached a revision that it once had: it was restored, or is another store.
     Behind,
-    /// It was not applied; an operator has to act.
+    /// The request was not applied; an operator has to act.
     Fault(Fault),
 }
 
@@ -116,8 +116,8 @@ impl Failure {
         }
     }
 
-    /// Whether another stream or member may answer when this one did not. If an answer did not come in time, the store
-    /// may just be busy, and another member would only add to its load.
+    /// Whether another stream or member may answer when the asked one did not. If an answer did not come in
+    /// time, the store may just be busy, and a request to another member would only add to the store's load.
     pub fn wants_another_member(&self) -> bool {
         matches!(self, Self::Unknown | Self::Behind)
     }

@@ -31,7 +31,7 @@ pub struct Entering {
     companion: Option<LeaseId>,
     /// A transaction was sent and is not known to have been applied or refused.
     doubtful: bool,
-    /// The companion's lease in its first transaction was gone, so the companion needs another lease.
+    /// In the first transaction the companion's lease was gone, so the companion got another lease.
     again: bool,
     /// Since when this attempt has wanted to send a request.
     pub(super) since: Option<Instant>,
@@ -312,7 +312,7 @@ impl Candidacy<Queue> {
         self.begin_round();
     }
 
-    /// If the leader hands over to a candidate behind this one, this one goes to the end of the queue.
+    /// If the leader hands over to a candidate behind this candidate, this candidate goes to the end of the queue.
     pub(super) fn step_behind(&mut self) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some((leader, successor)) = placed.line.handing_over() else { return };

@@ -165,7 +165,7 @@ pub struct Own {
 /// One transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Its number; the answer carries it too.
+    /// The transaction's number; the answer carries it too.
     pub attempt: Attempt,
     /// What it does.
     pub action: Action,
@@ -221,7 +221,7 @@ pub enum Action {
 /// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is written, now, by exactly this attempt.
+    /// The keys are written, now, by exactly this attempt.
     Applied {
         /// The revision, from the answer's header.
         revision: Revision,
@@ -231,7 +231,7 @@ pub enum Outcome {
         /// When the place was created, if it exists with its lease: an earlier attempt was applied.
         created: Option<Revision>,
     },
-    /// It failed for this reason.
+    /// The transaction failed for this reason.
     Failed(Failure),
 }
 
@@ -276,8 +276,8 @@ pub enum Tell {
         /// The lease that the companion is attached to.
         on: LeaseId,
     },
-    /// Send [`Told::Move`] to every candidate of the connection, and [`Told::Left`] to this one once none keeps the
-    /// former lease alive.
+    /// Send [`Told::Move`] to every candidate of the connection, and [`Told::Left`] to this candidate once none
+    /// keeps the former lease alive.
     Move {
         /// The lease to leave.
         from: LeaseId,
@@ -298,9 +298,9 @@ impl From<Infallible> for Tell {
 pub enum Request {
     /// Ask for a lease of this number, and answer with [`Answer::Granted`].
     Grant {
-        /// Its number, never used before.
+        /// The lease's number, never used before.
         lease: LeaseId,
-        /// Its time to live.
+        /// The lease's time to live.
         ttl: Duration,
     },
     /// Answer with [`Answer::Shared`]: the connection's lease for companions, or a new one if there is none yet. Its
@@ -309,7 +309,7 @@ pub enum Request {
         /// A lease that must not be returned: the store no longer knows it, it is older than the raft term, or
         /// companions are leaving it.
         gone: Option<LeaseId>,
-        /// Its time to live.
+        /// The lease's time to live.
         ttl: Duration,
     },
     /// Send keep-alives of these leases over one stream, and answer each with [`Answer::KeptAlive`].
@@ -342,7 +342,7 @@ pub enum Answer {
     Granted {
         /// The lease that was asked for.
         lease: LeaseId,
-        /// Its time to live, or the failure.
+        /// The lease's time to live, or the failure.
         result: Result<Duration, Failure>,
     },
     /// The lease for this connection's companions. The caller keeps one for all campaigns with this lease time.
@@ -370,9 +370,9 @@ pub enum Answer {
     },
     /// A transaction was answered.
     Wrote {
-        /// Its number.
+        /// The transaction's number.
         attempt: Attempt,
-        /// Its outcome.
+        /// The transaction's outcome.
         outcome: Outcome,
     },
     /// A revocation was answered.

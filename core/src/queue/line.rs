@@ -222,11 +222,11 @@ pub(super) fn is_first(snapshot: &Snapshot, revision: Revision) -> bool {
 pub(super) enum Next {
     /// The candidate is next in both queues.
     Is,
-    /// It is in the queue, but behind other candidates of ours.
+    /// The successor is in the queue, but behind other candidates of ours.
     Behind,
-    /// It is behind a foreign candidate with this name.
+    /// The successor is behind a foreign candidate with this name.
     Foreign(String),
-    /// It is not in the queue.
+    /// The successor is not in the queue.
     Absent,
 }
 

@@ -125,20 +125,20 @@ pub struct Queue {
 /// The lease for this connection's companions.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 struct Shared {
-    /// The known one.
+    /// The connection's known lease for companions.
     lease: Option<LeaseId>,
     /// The previous lease, which is gone.
     gone: Option<LeaseId>,
-    /// Another lease was requested to replace this one.
+    /// A lease that another lease was requested to replace.
     leaves: Option<LeaseId>,
 }
 
 /// What a candidate in the race does.
 #[derive(Clone, Debug, Hash)]
 pub enum Race {
-    /// It has no place yet.
+    /// The candidate has no place yet.
     Entering(Entering),
-    /// It has a place.
+    /// The candidate has a place.
     Placed(Box<Placed>),
 }
 

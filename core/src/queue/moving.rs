@@ -95,7 +95,7 @@ impl Candidacy<Queue> {
 
     // ---- the connection's lease ----
 
-    /// Asks for another lease to replace this one, for all companions of the connection.
+    /// Asks for another lease to replace this lease, for all companions of the connection.
     pub(super) fn ask_for_another(&mut self, from: LeaseId) {
         if self.own.shared.leaves.is_none() {
             self.own.shared.leaves = Some(from);
@@ -189,7 +189,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// After such a round, if the companion has not moved: puts it onto the other lease.
+    /// After such a round, if the companion has not moved: puts the companion onto the other lease.
     pub(super) fn advance_move(&mut self, snapshot: &Snapshot) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let keys = &mut placed.keys;

@@ -50,7 +50,7 @@ impl Candidacy<Queue> {
     pub(super) fn reconnected(&mut self) {
         self.own.reconnecting = false;
         self.own.store.reconnected();
-        // These are more failures than a lost stream explains, and only the back-off keeps the load on the store low.
+        // There were more failures than a lost stream explains, and only the back-off keeps the load on the store low.
         if self.own.failures <= 1 && !matches!(self.stage, Stage::Racing(Race::Entering(_))) {
             self.own.round.stop();
             self.begin_round();

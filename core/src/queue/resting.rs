@@ -24,7 +24,7 @@ use crate::time::Instant;
 /// The probe of a candidate that rests.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Probe {
-    /// Its own lease, asked for once for the whole rest.
+    /// The probe's own lease, asked for once for the whole rest.
     lease: Option<LeaseId>,
     granted: bool,
     step: Step,

@@ -227,7 +227,7 @@ impl Candidacy<Queue> {
             Err(Failure::Fault(_)) if lease == leases.companion && leases.moves_to.is_some() => {
                 keeping.not_kept(lease);
             }
-            // It already failed as late.
+            // The round already failed as late.
             Err(_) if self.own.round.late => return,
             Err(failure) => {
                 let tried = Tried { asked: self.own.round.kept_asked, sent: sent_at };
@@ -414,7 +414,7 @@ impl Candidacy<Queue> {
             Sight::Reset => return self.reset(snapshot.birth, snapshot.revision),
         }
         if let Some(reason) = self.missing(snapshot) {
-            // Its lease exists, so someone else deleted our companion, and perhaps also a leader's.
+            // The companion's lease exists, so someone else deleted our companion, and perhaps also a leader's.
             self.own.owes_a_lease |= snapshot.companion.is_none();
             return self.lose(reason);
         }

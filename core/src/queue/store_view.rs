@@ -27,7 +27,7 @@ pub(super) struct StoreView {
 /// What a read shows about the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
-    /// It is the known store.
+    /// The store is the known one.
     Same,
     /// The store may be another one, or have gone back: ask again over a new connection.
     Doubtful,

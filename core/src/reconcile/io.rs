@@ -48,7 +48,7 @@ impl Message {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Leader, Self::NotLeader, Self::Error];
 
-    /// Its word, as typed and logged.
+    /// The message's word, as typed and logged.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Leader => "LEADER",
@@ -240,7 +240,7 @@ pub enum Timer {
 pub struct Wake {
     /// The time to call [`handle`](super::Reconciler::handle) with [`Input::Tick`].
     pub at: Instant,
-    /// Its timer.
+    /// The timer that wakes.
     pub timer: Timer,
 }
 

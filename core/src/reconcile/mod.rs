@@ -346,7 +346,7 @@ impl Reconciler {
             Stage::NotLeader | Stage::Again(_) | Stage::Cooling(_) => self.enter(Stage::Closed),
             Stage::Leader => self.message(Message::NotLeader),
             Stage::Beginning { .. } => self.wait_with(Message::NotLeader),
-            // It must not lead again, whatever the election reported meanwhile.
+            // The candidate must not lead again, whatever the election reported meanwhile.
             Stage::Ending(_) => self.pending = self.pending.filter(|message| *message == Message::Error),
             Stage::Mending { .. } | Stage::Retrying { .. } | Stage::Handling(_) | Stage::Closed => {}
         }

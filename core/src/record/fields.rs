@@ -33,12 +33,12 @@ pub struct Attempt(pub u64);
 pub struct WriteId {
     /// The campaign.
     pub nonce: Nonce,
-    /// Its attempt.
+    /// The attempt.
     pub attempt: Attempt,
 }
 
-/// Its text in a header. It has a constant width up to ten thousand million attempts, so no renewal is longer than the
-/// record it replaces: a full store would refuse it.
+/// The text of a write id in a header. The text has a constant width up to ten thousand million attempts, so no renewal
+/// is longer than the record it replaces: a full store would refuse a longer record.
 impl fmt::Display for WriteId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:010}", self.nonce, self.attempt.0)
@@ -83,7 +83,7 @@ impl TermInfo {
     }
 }
 
-/// Its text in a header; of constant width, like the [`WriteId`](super::WriteId).
+/// The text of term information in a header; of constant width, like the [`WriteId`](super::WriteId).
 impl fmt::Display for TermInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.led_for {

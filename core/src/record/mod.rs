@@ -49,7 +49,7 @@ pub struct Record {
     pub term_info: Option<TermInfo>,
     /// The leader's published metadata.
     pub metadata: Metadata,
-    /// Its size in bytes, if it is larger than a candidate's record can be. Nothing else in it is read.
+    /// The record's size in bytes, if it is larger than a candidate's record can be. Nothing else in it is read.
     pub oversize: Option<u64>,
 }
 

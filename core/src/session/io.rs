@@ -48,7 +48,7 @@ pub enum Input<A = campaign::Answer, S = Entry> {
     Inspected {
         /// The inspection's number.
         number: u64,
-        /// Its result.
+        /// The inspection's result.
         result: Result<StoreInfo, Fault>,
     },
     /// The store's settings are unsafe for this reason, or no longer are.
@@ -112,7 +112,7 @@ impl Input {
 /// A campaign that enters.
 #[derive(Clone, Debug)]
 pub struct Enter {
-    /// Its number, never used before on this session.
+    /// The campaign's number, never used before on this session.
     pub id: CampaignId,
     /// The election's key.
     pub election: Arc<str>,

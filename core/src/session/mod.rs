@@ -386,8 +386,8 @@ impl<R: Rule> Session<R> {
         }
     }
 
-    /// Hands an input to a campaign, which may make as many requests as there are places. Emits its lease and events
-    /// before its requests.
+    /// Hands an input to a campaign. The campaign may make as many requests as there are places. Emits the campaign's
+    /// lease and events before its requests.
     fn step(
         &mut self,
         id: CampaignId,
@@ -513,13 +513,13 @@ impl<R: Rule> Session<R> {
 
     fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer<R>) {
         if !self.inspection.is_under_way(number) {
-            // It was abandoned with its connection, so its answer may be older than what is known now.
+            // The inspection was abandoned with its connection, so its answer may be older than what is known now.
             return;
         }
         let is_another = self.known.inspected(result);
         if is_another {
-            // Revisions of the old incarnation mean nothing in this one. So campaigns that know of the new one must get
-            // no more events from the old watch, and all campaigns learn of it at once.
+            // Revisions of the old incarnation mean nothing in the new incarnation. So campaigns that know of the new
+            // incarnation must get no more events from the old watch, and all campaigns learn of it at once.
             let number = self.watch.restart();
             self.begin_watch(number);
             self.feed_all(|| Fed::<R>::Inspected(result.clone()));

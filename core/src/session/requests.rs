@@ -73,7 +73,7 @@ impl Requests {
         self.window.clear();
     }
 
-    /// Replaces a campaign's wish `before` by this one, or by none. Returns its place.
+    /// Replaces a campaign's wish `before` by this wish, or by none. Returns the wish's place.
     pub(super) fn set_wish(
         &mut self,
         id: CampaignId,
@@ -185,7 +185,7 @@ impl Requests {
         let campaign = candidates.get(&id)?.campaign()?;
         let lease = campaign.lease_time();
         let since = match class {
-            // It was due a third of the lease after the instant that its deadline counts from.
+            // The renewal was due a third of the lease after the instant that its deadline counts from.
             Class::Renewal => (by + campaign.margin()).before(lease - lease / 3),
             Class::Release | Class::Read | Class::Acquire => by,
         };

@@ -38,11 +38,11 @@ pub(super) struct Starting {
 /// The first question of a campaign that enters the race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum First {
-    /// It may ask.
+    /// The campaign may ask.
     Started,
-    /// It has asked.
+    /// The campaign has asked.
     Asked,
-    /// It was answered, or the campaign has not entered.
+    /// The question was answered, or the campaign has not entered.
     Over,
 }
 

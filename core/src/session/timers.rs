@@ -36,7 +36,7 @@ pub enum Timer<T = campaign::Timer> {
 pub struct Wake<T = campaign::Timer> {
     /// The time to call [`handle`](super::Session::handle) with [`Input::Tick`](super::Input::Tick).
     pub at: Instant,
-    /// Its timer.
+    /// The timer that wakes.
     pub timer: Timer<T>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Timers<T> {
 #[derive(Clone, Copy, Debug)]
 struct Set<T> {
     wake: Wake<T>,
-    /// Its position in `places`.
+    /// The owner's position in `places`.
     owner: u32,
 }
 

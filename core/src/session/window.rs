@@ -61,7 +61,7 @@ struct Unanswered {
     ticket: Ticket,
     sent: Instant,
     limit: Duration,
-    /// It has outlasted its limit, but its answer still counts.
+    /// The request has outlasted its limit, but its answer still counts.
     is_late: bool,
 }
 
@@ -548,7 +548,7 @@ mod tests {
         assert_eq!(window.places(), 1);
         window.pass(at(5_000));
         assert_eq!(window.places(), 32);
-        // They take places again with the next answer.
+        // The late requests take places again with the next answer.
         answer(&mut window, 33..34, at(5_000));
         assert_eq!(window.places(), 2);
     }

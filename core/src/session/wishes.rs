@@ -28,7 +28,7 @@ impl Class {
 /// A campaign's wish to ask the store something. The request is made when the campaign's turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wish {
-    /// Its class.
+    /// The request's class.
     pub class: Class,
     /// For a renewal, the time from which its answer would come too late; otherwise the time of the wish.
     pub by: Instant,
@@ -62,7 +62,7 @@ impl Default for Wishes {
 }
 
 impl Wishes {
-    /// Replaces a campaign's wish `before` by this one, or by none. Returns its place.
+    /// Replaces a campaign's wish `before` by this wish, or by none. Returns the wish's place.
     pub(super) fn set(
         &mut self,
         id: CampaignId,

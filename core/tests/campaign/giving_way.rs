@@ -169,7 +169,7 @@ fn alone_it_rests_no_longer_than_the_worst_fail_over() {
     let (mut bench, mut store) = that_gave_way();
     let again = ["62 state ACQUIRING", "62 leader me", "62 state HOLDING"];
     assert_eq!(pass(&mut bench, &mut store, secs(30)), again);
-    // It does not count in the series.
+    // The rest that ended early does not count in the series.
     let events = pass(&mut bench, &mut store, secs(30));
     assert_eq!(events[..2], ["92 state RELEASING", "92 warning GaveWay {Inspect} 300s"]);
 }
@@ -197,7 +197,7 @@ fn the_time_in_which_the_process_did_not_run_does_not_count() {
     assert_eq!(events[..2], ["46 state RELEASING", "46 warning GaveWay {Inspect} 309s"]);
 }
 
-/// It last asked for an inspection at 30 s.
+/// The candidate last asked for an inspection at 30 s.
 #[test]
 fn a_leader_whose_inspections_fail_for_good_loses_its_term_retakes_its_record_and_gives_way_a_third_later() {
     let (mut bench, mut store) = (Bench::new(), Store::new());

@@ -41,7 +41,7 @@ pub fn bucket() -> Capabilities {
     }
 }
 
-/// The same with expiry markers.
+/// A store like a NATS bucket with expiry markers.
 pub fn bucket_with_markers() -> Capabilities {
     Capabilities { expiry_pushed: true, ..bucket() }
 }
@@ -163,7 +163,7 @@ impl Bench {
         Self::leader_at(10, settings, store)
     }
 
-    /// The same, its acquire at another revision.
+    /// A leader whose acquire was attempt 1, at another revision.
     pub fn leader_at(revision: u64, settings: Settings, store: Capabilities) -> Self {
         let mut bench = Self::with(settings, store);
         bench.begin(Entry::Vacant);
@@ -310,7 +310,7 @@ pub fn theirs(revision: u64) -> Entry {
     })
 }
 
-/// The same record with another lease.
+/// The record of `entry` with another lease.
 pub fn with_lease(entry: Entry, lease: Duration) -> Entry {
     match entry {
         Entry::Live(record) => Entry::Live(Record { lease: Some(lease), ..record }),
@@ -355,7 +355,7 @@ pub fn released(revision: u64, owed: Duration) -> Entry {
     })
 }
 
-/// The same, to a named successor.
+/// A release by another campaign to a named successor.
 pub fn handed_over(revision: u64, successor: &str) -> Entry {
     match released(revision, Duration::ZERO) {
         Entry::Released(release) => Entry::Released(Release { successor: Some(successor.into()), ..release }),

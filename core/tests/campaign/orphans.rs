@@ -249,7 +249,7 @@ fn an_acquire_that_was_long_under_way_waits_for_a_holder_observed_meanwhile() {
     bench.watched(theirs(5));
     let seen = bench.now;
     bench.pass(secs(1));
-    // Their record was purged, then our acquire arrived.
+    // The other candidate's record was purged, then our acquire arrived.
     let outputs = bench.applied(1, 6);
     assert!(!outputs.iter().any(|output| output.starts_with("won")), "{outputs:?}");
     let mut attempt = 2;

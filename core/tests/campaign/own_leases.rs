@@ -48,7 +48,7 @@ fn said(output: &Output) -> Option<&str> {
     put.headers.iter().find(|(name, _)| name == "Incumbent-Lease").map(|(_, lease)| lease.as_str())
 }
 
-/// The same, for the write that follows an input.
+/// The lease in the headers of the write that follows an input.
 fn said_after(bench: &mut Bench, input: Input) -> Option<String> {
     bench.give_in_full(input).iter().find_map(said).map(str::to_owned)
 }

@@ -243,7 +243,7 @@ fn metadata_fits_into_headers() {
             with("k", text),
             format!(
                 "metadata value is {text:?}, and must be one line without surrounding spaces: \
-                 it becomes a header's value, so encode several lines"
+                 it becomes a header's value, so encode text that has several lines"
             )
         );
     }

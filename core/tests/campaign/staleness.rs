@@ -377,7 +377,7 @@ fn a_late_acknowledgement_below_what_became_known_since_changes_nothing() {
     assert_eq!(bench.applied(1, 36), NOTHING);
     assert_eq!(bench.remaining(), remaining);
 
-    // It does not show what happened to the newest record either.
+    // The late acknowledgement does not show what happened to the newest record either.
     let mut bench = leader_with_unanswered_acquires(4);
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);

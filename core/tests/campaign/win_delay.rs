@@ -13,7 +13,7 @@ fn reported_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
     reported_after_from(bench, since, 1)
 }
 
-/// The same, if the acquire has the number `attempt`.
+/// The time until the win is reported, if the acquire has the number `attempt`.
 fn reported_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Duration, String) {
     let mut revision = 9 + attempt;
     loop {

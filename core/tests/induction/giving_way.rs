@@ -155,7 +155,7 @@ fn an_owner_that_cannot_append_leaves_after_a_lease_and_rests() {
     assert_eq!(refusing.bench.campaign.state(), State::Waiting);
 }
 
-/// Its last record is committed again and again, and acknowledged because it is still a member.
+/// The candidate's last record is committed again and again, and acknowledged because it is still a member.
 #[test]
 fn a_leader_that_cannot_append_any_more_leaves_a_lease_after_its_first_refused_record() {
     let mut refusing = Refusing::leader();
@@ -179,7 +179,7 @@ fn a_leader_whose_commits_are_denied_leaves_a_lease_after_the_first() {
     assert!((4..=6).contains(&(left - denied)), "denied after {denied} s, left after {left} s");
 }
 
-/// It reads nothing, as if cut off from the partition's leader, so it does not see that others lead.
+/// The candidate reads nothing, as if cut off from the partition's leader, so it does not see that others lead.
 #[test]
 fn while_the_group_has_members_an_owner_that_reads_nothing_rests_twice_as_long_each_time() {
     let mut refusing = Refusing::owner();

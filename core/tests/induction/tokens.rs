@@ -161,7 +161,7 @@ fn tokens_grow_over_a_log_that_forgot_all_and_wall_clocks_ten_minutes_apart() {
         bench.campaign =
             Campaign::new(settings(), Group::default(), topic, Nonce(0xa), 7, bench.now).expect("settings");
         bench.give(Input::Campaign);
-        // It waits for records that it may not have read.
+        // The candidate waits for records that it may not have read.
         bench.sleep(T);
     };
     let mut first = Bench::new();
@@ -294,7 +294,8 @@ fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another
 fn no_term_begins_while_a_commit_with_a_smaller_token_is_open() {
     let open = || {
         let mut bench = Bench::claimed_above(DAY + 7);
-        // Its commit, which states the smaller token, is not answered, and is repeated with the larger token.
+        // The claim's commit states the smaller token. This commit is not answered, and is repeated with the larger
+        // token.
         bench.until(Timer::Answer);
         assert_eq!(bench.until(Timer::Renew), ["commit 1 12"]);
         assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);

@@ -296,7 +296,8 @@ fn a_restarted_candidate_waits_for_the_records_of_its_former_self() {
 #[test]
 fn the_incarnation_is_the_largest_at_the_claim_or_below() {
     let mut bench = Bench::claimed_above(DAY + 7);
-    // Its commit stated the smaller token, so the win waits for the next commit.
+    // The claim was committed before it was read back, so its commit stated a smaller token than the term's. The win
+    // waits for the next commit.
     assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);
     bench.renewed(2);
     assert_eq!(bench.token(), Some(token(DAY + 7, 11)));

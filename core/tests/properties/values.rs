@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::*;
 
-/// The same in numbers that cannot overflow.
+/// The instant in numbers that cannot overflow.
 fn exact(at: Instant) -> i128 {
     i128::from(at.as_nanos())
 }

@@ -85,7 +85,7 @@ fn step(mut bench: Bench) -> Bench {
     bench
 }
 
-/// The same, with its transaction under way.
+/// A candidate between the leader and the successor, with its transaction under way.
 fn stepping() -> Bench {
     let mut bench = granting();
     assert_eq!(bench.granted(2), ["enter 2 A2 B for A1@10"]);
@@ -109,7 +109,7 @@ fn first(mut snapshot: Snapshot) -> Snapshot {
 fn a_candidate_that_is_first_while_its_step_is_under_way_does_not_win() {
     let mut bench = stepping();
     bench.released(5);
-    // Its place is replaced once the transaction is applied, and the next candidate may lead then.
+    // The candidate's place is replaced once the transaction is applied, and the next candidate may lead then.
     assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);
     assert_eq!(bench.applied(2, 171), ["keep alive A2 B", "revoke A1", "state WAITING"]);
 }

@@ -38,12 +38,12 @@ impl Bench {
         Self::on(false, 256)
     }
 
-    /// The same, on a store that accepts this many requests at a time.
+    /// A session without campaigns, on a store that accepts this many requests at a time.
     pub fn with_window(window: u32) -> Self {
         Self::on(false, window)
     }
 
-    /// The same, on a store whose watches report when they have shown everything.
+    /// A session without campaigns, on a store whose watches report when they have shown everything.
     pub fn with_a_watch_that_shows_all() -> Self {
         Self::on(true, 256)
     }

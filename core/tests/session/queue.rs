@@ -296,7 +296,8 @@ fn as_many_candidates_ask_as_have_a_place_and_the_next_when_one_is_answered() {
     let lease = bench.lease_asked_for(1);
     let granted = Answer::Granted { lease, result: Ok(T) };
     bench.answer(1, granted.clone());
-    // Its request for the companions' lease needs no place, and an answer in time lets one more request be sent.
+    // The candidate's request for the companions' lease needs no place, and an answer in time lets one more request be
+    // sent.
     assert!(is_share(&bench.newest(1)));
     assert_eq!(granting(&bench), 66);
     bench.answer(1, granted);

@@ -122,7 +122,7 @@ fn a_release_leaves_before_renewals_that_have_a_third_of_their_lease_left() {
     bench.after(secs(10));
     bench.command(1, Command::Resign);
     bench.command(1, Command::Drained);
-    // Its own renewal is answered, and the release follows.
+    // The candidate's own renewal is answered, and the release follows.
     assert_eq!(answered(&mut bench, &[1])[0], "1 release 3 over 201 within 30s");
 }
 

@@ -65,7 +65,7 @@ fn a_candidate_that_sees_no_leader_for_the_worst_fail_over_says_so_once_with_wha
     assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(bench.now), WORST);
     // Its read is never answered.
     assert_eq!(no_leader(&while_passing(&mut bench, WORST - ms(1))), [&Obstacle::Unanswered; 0]);
-    // It is woken to ask again, and reports it then.
+    // The candidate is woken to ask again, and reports it then.
     let found = while_passing(&mut bench, secs(3));
     let [Warning::NoLeader { lasted, because: Obstacle::Unanswered }] = found[..] else {
         panic!("{found:?}")

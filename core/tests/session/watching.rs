@@ -115,7 +115,7 @@ fn a_campaign_reads_its_key_where_anything_was_shown_of_it_before_it_began() {
     bench.give(Input::WatchedAll { number: 1, of: Scope::All });
     let outputs = bench.inspected(1);
     assert!(outputs.iter().any(|output| output.starts_with("1 read 1")), "{outputs:?}");
-    // It does not believe a later watch that shows nothing either.
+    // The campaign does not believe a later watch that shows nothing either.
     let mut bench = Bench::with_a_watch_that_shows_all();
     bench.enter(1, "jobs");
     bench.watching(1);

@@ -12,7 +12,7 @@ import incumbent.celery
 class Scheduler(incumbent.celery.Scheduler):
     def apply_async(self, entry: Any, *args: Any, **kwargs: Any) -> Any:
         at = time.monotonic()
-        # It asks whether the term is current, and raises if it is not.
+        # `apply_async` asks whether the term is current, and raises if it is not.
         sent = super().apply_async(entry, *args, **kwargs)
         work.write(str(self._begun.token), at)
         return sent

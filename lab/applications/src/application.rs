@@ -17,7 +17,7 @@ pub(crate) enum Language {
 pub(crate) enum End {
     /// It exits with this code.
     Code(i32),
-    /// It raises SIGTERM again, once it has finished.
+    /// The application raises SIGTERM again, once it has finished.
     Terminated,
 }
 

@@ -37,7 +37,7 @@ macro_rules! kinds {
             /// Every kind.
             pub(crate) const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// Its name, in output and in logs.
+            /// The kind's name, in output and in logs.
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
             }

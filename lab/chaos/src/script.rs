@@ -23,7 +23,7 @@ pub(crate) struct Fault {
     pub(crate) aim: usize,
     /// Chooses among possible victims: the follower, the successor, the second server.
     pub(crate) pick: usize,
-    /// Its duration, between the shortest (0) and the longest (1) of its kind.
+    /// The fault's duration, between the shortest (0) and the longest (1) of its kind.
     pub(crate) hold: f64,
 }
 

@@ -21,7 +21,7 @@ fn begun(folder: &Path) -> (ChildGuard, Vec<u32>) {
     let progress = BufReader::new(run.take_stderr().unwrap());
     let mut lines = progress.lines().map_while(Result::ok);
     lines.find(|line| line.contains("leads")).expect("the run ended before the first fault");
-    // It would end if nothing read its output.
+    // The run would end if nothing read its output.
     std::thread::spawn(move || lines.count());
     let children = children_of(run.pid());
     assert!(children.len() >= 5, "one server and five candidates, though one may just be away: {children:?}");

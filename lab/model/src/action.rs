@@ -37,7 +37,7 @@ pub enum Action<A> {
     Resume(usize),
     /// A candidate is asked to resign.
     Resign(usize),
-    /// It is asked to hand over to another.
+    /// The candidate is asked to hand over to another.
     HandOver(usize, usize),
     /// An action of this store alone.
     Own(A),

@@ -49,7 +49,7 @@ pub fn check<S: Store>(world: &World<S>) -> Findings {
     S::explore(world, None)
 }
 
-/// The same, up to `most` states, for rules that are broken on purpose, with which a world may never end.
+/// Explores a world up to `most` states, for rules that are broken on purpose, with which a world may never end.
 pub fn check_up_to<S: Store>(world: &World<S>, most: usize) -> Findings {
     S::explore(world, Some(most))
 }

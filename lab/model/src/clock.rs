@@ -13,7 +13,7 @@ const TICK: u64 = 1_000_000_000;
 /// A candidate's lease, in ticks, unless a world has another.
 pub(crate) const LEASE: Tick = 12;
 
-/// The same as a duration.
+/// A candidate's lease as a duration.
 pub(crate) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
 
 /// The largest drift of each clock under the candidates' settings, in parts per million.

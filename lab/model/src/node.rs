@@ -19,9 +19,9 @@ pub(crate) struct Node<S: Store> {
     pub(crate) campaign: Option<Candidacy<S::Rule>>,
     /// When its next timer fires.
     pub(crate) wakes: Tick,
-    /// It is stopped, at most until then.
+    /// The process is stopped, at most until then.
     pub(crate) paused: Option<Tick>,
-    /// Its requests, in the order in which they were sent.
+    /// The candidate's requests, in the order in which they were sent.
     pub(crate) requests: VecDeque<S::Request>,
     /// What its stopped process has not yet received.
     pub(crate) inbox: VecDeque<InputOf<S>>,

@@ -94,7 +94,7 @@ impl<S: Store> PartialEq for State<S> {
     }
 }
 
-/// The same on every run on one machine.
+/// A hasher that gives equal results in every run on one machine.
 pub(crate) fn hasher() -> AHasher {
     RandomState::with_seeds(0x1d, 0x2f, 0x35, 0x4b).build_hasher()
 }

@@ -39,20 +39,21 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
         > + Send
         + Sync
         + 'static;
-    /// What tells its worlds apart besides their bounds.
+    /// What distinguishes the store's worlds besides their bounds.
     type Setting: Clone + Debug + Send + Sync;
     /// A part of the rule that a world can be [without](World::without).
     type Part: Copy + Debug + PartialEq + Send + Sync;
     /// What happens on this store alone.
     type Action: Copy + Debug + PartialEq;
-    /// A request that waits for the store, if a candidate's requests do not overtake each other.
+    /// A request in the queue for a store that serves each candidate's requests in order; `Infallible` for a store where
+    /// they overtake each other.
     type Request: Clone + Debug + Send + Sync;
     /// The state of a candidate's process that only this store has.
     type Process: Clone + Debug + Default + Hash + Send + Sync;
     /// What an input proves to a candidate.
     type Proof: Default;
 
-    /// What its worlds check.
+    /// What the store's worlds check.
     const PROPERTIES: &'static [Property];
 
     /// Explores a world. Every store calls the same function, so that it is compiled and optimised in this crate and
@@ -97,7 +98,7 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     // ---- a candidate ----
 
-    /// It is about to receive an input, which other inputs may follow.
+    /// A candidate is about to receive an input, which other inputs may follow.
     fn hears(
         _step: &mut Step<'_, Self>,
         _place: usize,
@@ -106,9 +107,9 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     ) -> Self::Proof {
         Self::Proof::default()
     }
-    /// It has received the input, and all outputs are carried out.
+    /// A candidate has received the input, and all outputs are carried out.
     fn heard(_step: &mut Step<'_, Self>, _place: usize, _proof: &Self::Proof) {}
-    /// It makes a request, which may be answered at once.
+    /// A candidate makes a request, which may be answered at once.
     fn asks(
         step: &mut Step<'_, Self>,
         place: usize,

@@ -46,7 +46,7 @@ impl<S: Store> World<S> {
         self.about
     }
 
-    /// Its bounds: the exploration is complete within them, and proves nothing beyond.
+    /// The world's bounds: the exploration is complete within them, and proves nothing beyond.
     pub fn bounds(&self) -> String {
         let mut text = format!("{} candidates, {} s", self.candidates, self.horizon);
         for (fault, what) in Fault::ALL.into_iter().filter(|(fault, _)| self.budget.has(*fault)) {

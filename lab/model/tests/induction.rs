@@ -119,8 +119,8 @@ fn without_the_comparison_of_the_membership_two_lead() {
 
 #[test]
 fn without_what_others_wrote_a_token_is_not_larger_than_the_one_before() {
-    // Only the committed token keeps two from leading: the claim that it names was not read, so the owner waits for a
-    // lease.
+    // Only the committed token keeps two candidates from leading: the new owner did not read the claim that this token
+    // names, so it waits for a lease.
     shared::breaks(&world("induction removal").without(InductionPart::Log), Property::I4);
 }
 

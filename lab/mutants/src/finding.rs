@@ -31,7 +31,7 @@ impl Finding {
         Self { name, caught: false, by: by.into(), at: nothing(), says: nothing(), runs, model: nothing() }
     }
 
-    /// The same, with the model checker's finding.
+    /// This finding, with the model checker's finding.
     pub(crate) fn and_in_the_model(self, seen: Option<String>) -> Self {
         Self { caught: self.caught || seen.is_some(), model: seen.unwrap_or_default(), ..self }
     }

@@ -63,7 +63,7 @@ const SWARMS: &[(&str, &[Kind])] = &[
     ("late and vanishing", &[Kind::Delay, Kind::Purge, Kind::LostWrites, Kind::Full, Kind::Overwrite]),
 ];
 
-/// The same on an etcd, with this many foreign candidates.
+/// Selections of few faults on an etcd, with this many foreign candidates.
 const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("foreign candidates", &[Kind::Resign, Kind::Crash, Kind::Unleased], 2),
     ("former leaders", &[Kind::PausedLeader, Kind::Isolate, Kind::FailOver, Kind::Lag, Kind::Cut], 0),
@@ -75,7 +75,7 @@ const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("no proof", &[Kind::NoProof, Kind::Resign], 0),
 ];
 
-/// The same in a consumer group, with this many members that use goNELI.
+/// Selections of few faults in a consumer group, with this many members that use goNELI.
 const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("removals", &[Kind::Removal, Kind::Replacement, Kind::Pause, Kind::CutGroup, Kind::Delay], 0),
     (
@@ -229,7 +229,7 @@ fn explore<S: incumbent_model::Store>(mut worlds: Vec<World<S>>, first: Option<&
     })
 }
 
-/// The same in the cheap worlds of a key.
+/// The property that the model checker found broken in the cheap worlds of a key.
 fn explore_key(first: Option<&str>) -> Option<String> {
     let mut worlds = worlds();
     worlds.truncate(WORLDS);
@@ -241,7 +241,8 @@ fn explore_key(first: Option<&str>) -> Option<String> {
     receiver.recv_timeout(TIME_LIMIT).ok().flatten()
 }
 
-/// The same in the worlds of a consumer group; or the script with a third candidate, which those worlds do not have.
+/// The property found broken in the worlds of a consumer group; or the script with a third candidate, which those
+/// worlds do not have.
 fn explore_group(first: Option<&str>) -> Option<String> {
     if let Err(says) = late_release() {
         return Some(format!("script: {says}"));

@@ -82,8 +82,8 @@ fn a_lost_assignment() -> bool {
     !owner.leads()
 }
 
-/// It gives way, and rests twice as long the second time: others are in the group, although it reads none of their
-/// records.
+/// The candidate gives way, and rests twice as long the second time: others are in the group, although it reads none of
+/// their records.
 fn a_topic_that_may_not_be_written() -> bool {
     let mut owner = Owner::new();
     let [first, second] = [(); 2].map(|()| {
@@ -98,7 +98,7 @@ fn a_topic_that_may_not_be_written() -> bool {
     first >= Duration::from_secs(50) && second >= Duration::from_secs(100)
 }
 
-/// It can commit its earlier records again and again, but that only proves its membership.
+/// The leader can commit its earlier records again and again, but that only proves its membership.
 fn a_leader_that_may_write_no_more() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -119,7 +119,7 @@ fn a_leader_that_may_write_no_more() -> bool {
     led && rest >= Duration::from_secs(50)
 }
 
-/// Its commits are denied, each at once: it leaves a lease later.
+/// The candidate's commits are denied, each at once: it leaves a lease later.
 fn a_denied_commit() -> bool {
     let mut owner = Owner::new();
     let begun = owner.now;
@@ -292,7 +292,7 @@ impl Owner {
         self.claims_after("")
     }
 
-    /// The same in a group whose committed offset has this metadata.
+    /// Gets partition zero in a group whose committed offset has this metadata.
     fn claims_after(&mut self, metadata: &str) -> Publish {
         self.give(Answer::Assigned { member: "m1".into() });
         self.give(Answer::CommittedToken { number: self.question, result: Ok(metadata.into()) });

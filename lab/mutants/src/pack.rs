@@ -60,7 +60,7 @@ fn hunt_one(mutant: Option<&Mutant>, hunt: Hunt) -> Result<Finding> {
     if !ended {
         return Ok(Finding::uncaught(mutant, "hang", 0));
     }
-    // Its output fits into a pipe.
+    // The program's output fits into a pipe.
     let mut printed = String::new();
     child.stdout.take().context("the hunt has no output")?.read_to_string(&mut printed)?;
     match serde_json::from_str(&printed) {

@@ -102,7 +102,7 @@ fn reads_that_fail_late() -> bool {
                     Output::Ask(Request::Read { read, .. }) if has_read => unanswered = Some((read, now)),
                     Output::Ask(Request::Read { read, own, .. }) => {
                         has_read = true;
-                        // It reads its own place, so there is one.
+                        // The candidate reads its own place, so there is one.
                         let mut snapshot = alone(own);
                         let first =
                             Place { key: "1".into(), created: Revision(1), ..snapshot.places[0].clone() };

@@ -81,12 +81,12 @@ impl Bench {
         Self::on(max_age, &[], entry, true)
     }
 
-    /// The same, but watches showed these entries before it began, one each.
+    /// A candidate that has read the key, but watches showed these entries before it began, one each.
     fn shown(max_age: Option<Duration>, early: &[Entry], entry: Entry) -> (Self, Vec<Output>) {
         Self::on(max_age, early, entry, true)
     }
 
-    /// The same, in a store whose acknowledgements may carry the incarnation.
+    /// A candidate that has read the key, in a store whose acknowledgements may carry the incarnation.
     fn on(
         max_age: Option<Duration>,
         early: &[Entry],
@@ -474,8 +474,8 @@ fn a_gap() -> bool {
     barred(&outputs) == Some(false) && acquires(&bench.pass(Duration::from_secs(1))) == 1
 }
 
-/// It gives way after a lease, rests for ten leases while another claims the key, gives way again, and rests for
-/// twenty.
+/// The candidate gives way after a lease, rests for ten leases while another claims the key, gives way again, and rests
+/// for twenty.
 fn a_rest() -> bool {
     let mut denied = Denied::new();
     denied.pass(40, false, true);
@@ -511,7 +511,7 @@ fn a_rest_alone() -> bool {
     denied.rests == [300, 300]
 }
 
-/// It loses its term twice; each time, the failing step works again before it has failed for a lease.
+/// The candidate loses its term twice; each time, the failing step works again before it has failed for a lease.
 fn terms_lost_again_and_again() -> bool {
     let mut denied = Denied::new();
     denied.pass(35, true, true);
@@ -555,15 +555,14 @@ fn a_token_in_a_stale_record() -> bool {
     true
 }
 
-/// The release is far above the only token seen, and the store goes back below it.
+/// The candidate has seen one token, and then a release whose revision is far above it. Then the store acknowledges a
+/// write at a revision below the release.
 fn a_release_of_a_term_not_seen() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), live(60, 10));
     bench.handle(Input::Watched(released(1_000, Duration::ZERO, None)));
     barred(&bench.applied(1, 500)) == Some(true)
 }
 
-/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is acknowledged: below what
-/// was known when it was sent; in another run above that, but below what is known now.
 fn a_watch_that_shows_nothing() -> bool {
     let (mut bench, _) = Bench::on(Some(LEASE), &[], live(10, 10), false);
     bench.handle(Input::Watching { since: bench.now.before(LEASE) });
@@ -576,6 +575,8 @@ fn a_watch_that_shows_nothing() -> bool {
     }
 }
 
+/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is acknowledged: at a revision
+/// below the one known when it was sent; in another run above that revision, but below the one known now.
 fn late_acknowledgements() -> bool {
     let leading = || {
         let (mut bench, _) = Bench::with(Some(LEASE), live(35, 30));

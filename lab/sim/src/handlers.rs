@@ -82,7 +82,7 @@ enum Scheduled {
 
 struct Node {
     reconciler: Reconciler,
-    /// It takes part in the election.
+    /// The candidate takes part in the election.
     in_race: bool,
     gave_up: bool,
     /// The running handler.
@@ -92,7 +92,7 @@ struct Node {
     lease: Instant,
     overdue: bool,
     failed_ends: u32,
-    /// Its current error began with a failed *end*.
+    /// The candidate's current error began with a failed *end*.
     failed_by_end: bool,
     sent_in_error: u32,
     /// The next tick.
@@ -104,7 +104,7 @@ struct Held {
     term: u64,
     leaves: bool,
     cut_off: bool,
-    /// Its drain has ended, so it is no longer renewed.
+    /// The term's drain has ended, so it is no longer renewed.
     is_over: bool,
 }
 
@@ -184,7 +184,7 @@ impl World {
                 self.send(index, Message::NotLeader)
             }
             Scheduled::Drained { index, term } if self.holds(index, term) && self.nodes[index].works => {
-                // Its term is lost. It releases nothing while it works, and renews nothing.
+                // The candidate's term is lost. The candidate releases nothing while it works, and renews nothing.
                 if let Some(held) = &mut self.held {
                     held.is_over = true;
                 }

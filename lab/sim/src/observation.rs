@@ -68,7 +68,7 @@ pub(crate) enum Observation<'a, R: Rule = KeyLease> {
 pub(crate) enum Order {
     /// It resigns.
     Resign { leader: usize },
-    /// It hands over to another candidate.
+    /// The leader hands over to another candidate.
     HandOver { leader: usize, successor: usize },
     /// Its process dies.
     Crash { leader: usize },

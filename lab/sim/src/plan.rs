@@ -108,7 +108,7 @@ pub(crate) struct Fault {
     pub(crate) lasts: Duration,
     /// Decides which victim it has and how severe it is.
     pub(crate) roll: u64,
-    /// Its victim, if a scenario names it.
+    /// The fault's victim, if a scenario names it.
     pub(crate) victim: Option<usize>,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct Plan {
 pub(crate) enum Assigning {
     /// Every rebalance first takes it from its owner.
     Eager,
-    /// Its owner keeps it through a rebalance, unless it has to move.
+    /// A partition's owner keeps it through a rebalance, unless it has to move.
     Cooperative,
     /// KIP-848: the coordinator assigns each member its partitions, and its epoch changes silently.
     Consumer,

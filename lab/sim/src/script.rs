@@ -22,7 +22,7 @@ pub struct Script {
 /// A fault of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptedFault {
-    /// Its index in the seed's whole script.
+    /// The fault's index in the seed's whole script.
     pub place: usize,
     /// The kind of the fault.
     pub kind: Kind,

@@ -14,7 +14,7 @@ pub fn shrink(choice: &Choice, violation: &Violation) -> (Choice, Violation) {
     shrink_by(choice, violation, &run)
 }
 
-/// The same, with a custom way to make a run.
+/// Shortens a failing run, with a custom way to make a run.
 pub(crate) fn shrink_by(
     choice: &Choice,
     violation: &Violation,

@@ -26,7 +26,7 @@ enum Activity {
     Racing,
     Holding,
     Leading,
-    /// It leads but no longer renews: it is draining, or cut off with a lease that is still proved.
+    /// The candidate leads but no longer renews: it is draining, or cut off with a lease that is still proved.
     Leaving,
 }
 

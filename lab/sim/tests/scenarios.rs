@@ -107,7 +107,7 @@ fn a_candidate_of_an_etcd_whose_reads_are_denied_for_good_gives_way_to_others() 
         store: Store::Etcd,
         candidates: vec![candidate(lease, 0), candidate(lease, 2), candidate(lease, 4)],
         max_age: Duration::from_secs(lease),
-        // Its keep-alives are answered, and it is the next to lead.
+        // The victim's keep-alives are answered, and it is the next to lead.
         faults: [fault(Kind::Denied, Some(1), 20_000, 600_000)].into_iter().chain(crashes).collect(),
         lasts: Duration::from_secs(600),
     }

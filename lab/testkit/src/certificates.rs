@@ -54,7 +54,7 @@ impl Certificates {
         self.folder.path().join(file)
     }
 
-    /// The same as text, for a URL or an argument.
+    /// The path of one of the files as text, for a URL or an argument.
     pub fn shown(&self, file: &str) -> String {
         self.path(file).display().to_string()
     }

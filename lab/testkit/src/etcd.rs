@@ -142,7 +142,7 @@ impl EtcdServer {
         format!("127.0.0.1:{}", self.client.number())
     }
 
-    /// Its process id.
+    /// The server's process id.
     ///
     /// # Panics
     /// When it does not run.
@@ -234,7 +234,7 @@ impl EtcdServer {
         self.try_ctl(arguments).unwrap_or_else(|error| panic!("etcdctl {arguments:.200?}: {error}"))
     }
 
-    /// The same for a command that may fail.
+    /// Runs `etcdctl` against the server, for a command that may fail.
     ///
     /// # Errors
     /// Its output about the failure.
@@ -403,7 +403,7 @@ impl EtcdCluster {
         Self::start_with(size, Options::new())
     }
 
-    /// The same with options.
+    /// Starts members of a cluster with options.
     ///
     /// # Panics
     /// Like [`start`](Self::start).
@@ -412,7 +412,7 @@ impl EtcdCluster {
         Self::try_often(size, &options, |_| None)
     }
 
-    /// The same, with a network between the members that can be cut: see [`isolate`](Self::isolate).
+    /// Starts members of a cluster with a network between the members that can be cut: see [`isolate`](Self::isolate).
     ///
     /// # Panics
     /// Like [`start`](Self::start).

@@ -19,9 +19,9 @@ pub struct Figure {
     /// The result: the median of all runs, or the largest if each run has to keep the goal; none if the thing to
     /// measure cannot be done.
     pub value: Option<f64>,
-    /// Its unit: `ms`, `ns`, `ratio`, …
+    /// The figure's unit: `ms`, `ns`, `ratio`, …
     pub unit: String,
-    /// Its limit, if it has one.
+    /// The figure's limit, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
     /// The number of measurements behind the value, in all runs.
@@ -91,7 +91,7 @@ impl Figure {
         Self { raw: Some(sample.0.clone()), ..figure }
     }
 
-    /// The same figure, with a goal of at most `most`.
+    /// This figure, with a goal of at most `most`.
     #[must_use]
     pub fn within(self, most: f64) -> Self {
         Self { goal: Some(Goal { most, invariant: false }), ..self }
@@ -209,7 +209,7 @@ impl Sample {
         sorted[place - 1]
     }
 
-    /// Its percentiles beyond the median, by name, if there are enough times for them.
+    /// The sample's percentiles beyond the median, by name, if there are enough times for them.
     pub fn tail(&self) -> Vec<(&'static str, f64)> {
         let all = [("p90", 90, 10), ("p99", 99, FOR_P99), ("max", 100, 1)];
         let has = |(_, _, least): &(&str, usize, usize)| self.len() >= *least;
@@ -226,7 +226,7 @@ impl Sample {
         self.0.is_empty()
     }
 
-    /// The same times, each less `span`.
+    /// This sample's times, each less `span`.
     #[must_use]
     pub fn less(&self, span: Duration) -> Self {
         self.0.iter().map(|time| time - span.as_secs_f64() * 1e3).collect()

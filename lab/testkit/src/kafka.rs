@@ -153,7 +153,7 @@ impl Kafka {
         Self::start_with(Options::new().version(version))
     }
 
-    /// The same with options.
+    /// Starts a single broker with options.
     ///
     /// # Panics
     /// Like [`start`](Self::start).
@@ -224,7 +224,7 @@ impl Kafka {
         }
     }
 
-    /// Its number among the brokers, from 1; Kafka calls it the node's id.
+    /// The broker's number among the brokers, from 1; Kafka calls it the node's id.
     pub fn number(&self) -> usize {
         self.number
     }
@@ -234,7 +234,7 @@ impl Kafka {
         Admin::new(self.address())
     }
 
-    /// Its process id.
+    /// The broker's process id.
     ///
     /// # Panics
     /// When it does not run.

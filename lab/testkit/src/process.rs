@@ -49,7 +49,7 @@ impl ChildGuard {
         self.child.stderr.take()
     }
 
-    /// Its exit status, if it has ended.
+    /// The child's exit status, if it has ended.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
             self.status = self.child.try_wait().unwrap_or_else(|error| panic!("wait: {error}"));

@@ -32,7 +32,7 @@ impl NatsVersion {
         Self::ALL.into_iter().filter(|version| !without_go || nats_server(*version).is_ok()).collect()
     }
 
-    /// Its number, which is also the name of its folder in `target/tools/nats-server`.
+    /// The version's number, which is also the name of its folder in `target/tools/nats-server`.
     pub const fn number(self) -> &'static str {
         match self {
             Self::Newest => "2.15.1",
@@ -68,7 +68,7 @@ impl EtcdVersion {
         Self::ALL.into_iter().filter(|version| !without_go || etcd(*version).is_ok()).collect()
     }
 
-    /// Its number, which is also the name of its folder in `target/tools/etcd`.
+    /// The version's number, which is also the name of its folder in `target/tools/etcd`.
     pub const fn number(self) -> &'static str {
         match self {
             Self::Newest => "3.7.3",
@@ -97,7 +97,7 @@ impl KafkaVersion {
     /// Both, newest first.
     pub const ALL: [Self; 2] = [Self::Newest, Self::V3_9];
 
-    /// Its number, which is also the name of its folder in `target/tools/kafka`.
+    /// The version's number, which is also the name of its folder in `target/tools/kafka`.
     pub const fn number(self) -> &'static str {
         match self {
             Self::Newest => "4.3.1",

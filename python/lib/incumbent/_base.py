@@ -13,10 +13,10 @@ T = TypeVar("T", bound="BaseTerm")
 
 
 def is_end(error: BaseException | None) -> bool:
-    """Whether that is the end of a term: one, or a group of nothing else, as a task group raises it."""
+    """Whether the error is a `TermEnded`, or a group of nothing but these, as a task group raises it."""
     if isinstance(error, TermEnded):
         return True
-    # Does not check its type, which Python 3.10 lacks.
+    # Does not check for the type `BaseExceptionGroup`, which Python 3.10 lacks.
     parts = getattr(error, "exceptions", None)
     return isinstance(parts, tuple) and bool(parts) and all(map(is_end, parts))
 

@@ -26,7 +26,7 @@ def chooser(candidate: Any) -> Callable[[Sequence[object]], Any]:
     try:
         parameters = list(inspect.signature(candidate).parameters.values())
     except ValueError:
-        # It is a C function without a signature.
+        # The callable is a C function without a signature.
         parameters = []
     needed = [one for one in parameters if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
     return (lambda arguments: candidate(*arguments[:1])) if needed else (lambda arguments: candidate())

@@ -33,7 +33,7 @@ const KINDS: [&str; 5] = ["hand-over", "crash", "defaults", "pause", "partition"
 const HAND_OVERS: usize = 10;
 /// Leaders of each side that are killed, with one lease.
 const CRASHES: Extent = Extent { pairs: 4, rounds: 3 };
-/// The same with default leases, which takes up to two minutes.
+/// Leaders of each side that are killed, with default leases, which takes up to two minutes.
 const DEFAULT_CRASHES: Extent = Extent { pairs: 10, rounds: 1 };
 /// Hand-overs, and then crashes, of each side on Kafka: a rebalance takes seconds.
 const ON_KAFKA: Extent = Extent { pairs: 4, rounds: 1 };

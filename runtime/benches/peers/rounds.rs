@@ -1,4 +1,4 @@
-//! The same measurement on many pairs of all sides at the same time.
+//! One measurement on many pairs of all sides at the same time.
 
 use std::thread;
 use std::time::Duration;

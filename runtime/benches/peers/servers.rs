@@ -127,7 +127,7 @@ impl Servers {
         ]
     }
 
-    /// The same, each with its default lease.
+    /// The candidates whose leaders are killed, each with its default lease.
     pub(crate) fn with_their_leases(&self) -> Vec<Side> {
         vec![
             self.ours_on_nats("incumbent on NATS", "DEFAULT", None, false),
@@ -177,7 +177,7 @@ impl Servers {
         ]
     }
 
-    /// The same with their default.
+    /// The candidates in Java whose leaders are killed, with their default.
     pub(crate) fn in_java_with_their_leases(&self) -> Vec<Side> {
         vec![self.latch("Curator's LeaderLatch", "default", Session::Default)]
     }

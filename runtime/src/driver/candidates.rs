@@ -55,9 +55,9 @@ enum Stage {
     Running,
     /// The campaign is over for its handles.
     Over {
-        /// Its handlers have returned, or the wait for them is over.
+        /// The campaign's handlers have returned, or the wait for them is over.
         returned: bool,
-        /// It has left nothing in the store.
+        /// The campaign has left nothing in the store.
         settled: bool,
     },
 }

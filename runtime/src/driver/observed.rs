@@ -33,7 +33,7 @@ pub(super) struct ObservedElection {
     /// The last answer was older than the known revision.
     is_doubted: bool,
     reading: bool,
-    /// It changed while it was being read, so it is read once more.
+    /// The election changed while it was being read, so it is read once more.
     changed_meanwhile: bool,
     /// Renewals are not shown as changes, so the entry is read once per lease.
     entry_stays: bool,

@@ -69,7 +69,7 @@ async fn a_reader_that_does_not_keep_up_misses_whole_terms_and_never_half_of_one
         election.revoke(Reason::Usurped);
     }
     drop(read);
-    // It has read the win of a term whose loss has not been emitted yet.
+    // The reader has read the win of a term whose loss has not been emitted yet.
     while !matches!(soon(behind.next()).await, Some(Event::Won(_))) {}
     for _ in 0..1000 {
         election.acquire();

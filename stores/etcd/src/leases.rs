@@ -240,7 +240,7 @@ async fn read(mut answers: Answers<KeepAliveResponse>, waiting: &Waiting, repeat
         match answers.next().await {
             // If the order differed from that of the requests, a lease would be credited with another lease's time.
             Ok(answer) if !waiting.answered(&answer) => {
-                return Status::unknown("etcd answered keep-alives in another order");
+                return Status::unknown("etcd answered keep-alives out of order");
             }
             Ok(_) => *repeated = false,
             Err(status) => return status,

@@ -89,7 +89,7 @@ pub(super) async fn check_overlap(
     }
 }
 
-/// The keys of a range from this one on, without values, up to one request's limit.
+/// The keys of a range from this key on, without values, up to one request's limit.
 async fn page(
     connection: &Connection,
     key: Vec<u8>,
@@ -100,7 +100,7 @@ async fn page(
     connection.call(method::RANGE, page).await
 }
 
-/// The first key that may follow this one.
+/// The first key that may follow this key.
 fn behind(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

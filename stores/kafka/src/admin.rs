@@ -22,7 +22,7 @@ use incumbent_store::clock::Clock;
 pub struct InitReport {
     /// The leader topic.
     pub topic: String,
-    /// It did not exist, and was created.
+    /// The topic did not exist, and was created.
     pub created: bool,
 }
 
@@ -70,9 +70,9 @@ pub struct Survey {
 /// A topic's settings that matter for elections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicState {
-    /// Its name.
+    /// The topic's name.
     pub name: String,
-    /// Its partitions.
+    /// The number of partitions.
     pub partitions: usize,
     /// The replicas of partition zero.
     pub replicas: usize,
@@ -211,7 +211,7 @@ fn value(resource: &ConfigResource, name: &str) -> Option<String> {
 pub struct Acl {
     /// `topic` or `group`.
     pub resource: &'static str,
-    /// Its name.
+    /// The resource's name.
     pub name: String,
     /// The operations to allow.
     pub operations: &'static [&'static str],

@@ -538,7 +538,7 @@ impl Cluster {
     /// themselves name the addresses for further queries, and those may lead nowhere although the first broker
     /// answered.
     fn explained(&self, fault: Fault) -> Fault {
-        // These are the client's own errors, not answers of brokers.
+        // An error of the client itself is no answer of a broker.
         let is_unanswered = fault.detail.starts_with('_') || fault.detail == SILENT;
         self.unreached().filter(|_| is_unanswered).unwrap_or(fault)
     }

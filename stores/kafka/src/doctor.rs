@@ -94,7 +94,7 @@ fn judge_brokers(report: &mut Examination, survey: &Survey, settings: &KafkaSett
     }
     match (&survey.offsets, survey.offsets_replicas) {
         (Some(offsets), _) => {
-            judge_copies(report, offsets, survey.brokers, "commits prove a lease");
+            judge_copies(report, offsets, survey.brokers, "its commits prove leases");
         }
         (None, Some(wanted)) if wanted > survey.brokers => report.find(Finding::refused(
             format!(
@@ -112,7 +112,7 @@ fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, wh
     let name = &topic.name;
     if topic.replicas < 3 {
         let what = format!(
-            "{name} has {} of three replicas: {why}, which may be lost with a broker",
+            "{name} has {} of three replicas, and may lose records with a broker; {why}",
             topic.replicas
         );
         let remedy =
@@ -121,7 +121,7 @@ fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, wh
     } else if topic.min_in_sync.is_some_and(|least| least < 2) {
         report.find(Finding::weak(
             format!(
-                "{name} acknowledges writes held by one broker only: {why}, which may be lost with a broker"
+                "{name} acknowledges a write that only one broker holds, and may lose it with that broker; {why}"
             ),
             "set min.insync.replicas=2",
         ));
@@ -130,7 +130,7 @@ fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, wh
 
 fn judge_topic(report: &mut Examination, topic: &TopicState, survey: &Survey) {
     let name = &topic.name;
-    judge_copies(report, topic, survey.brokers, "it records how long a successor must wait");
+    judge_copies(report, topic, survey.brokers, "its records say how long a successor must wait");
     if topic.cleanup.as_deref().is_some_and(|policy| policy != "delete") {
         report.find(Finding::refused(
             format!("{name} is compacted, so it accepts no records without a key: no candidate can win"),

@@ -98,7 +98,7 @@ impl Member {
             Some(consumer) => {
                 consumer.commit(&self.topic, offset, metadata, attempt).map_err(|error| failure(&error))
             }
-            // It has left.
+            // The member has left.
             None => Err(Failure::Unknown),
         };
         if let Err(failure) = committed {
@@ -114,7 +114,7 @@ impl Member {
         tokio::task::spawn_blocking(move || {
             let result = match consumer.upgrade() {
                 Some(consumer) => consumer.committed_metadata(&topic, LIMIT).map_err(|error| failure(&error)),
-                // It has left.
+                // The member has left.
                 None => Err(Failure::Unknown),
             };
             // A campaign that is over needs no answer.

@@ -123,7 +123,7 @@ impl Partitions {
         }
     }
 
-    /// The same, with the metadata of a commit.
+    /// Partition zero of a topic, with an offset and the metadata of a commit.
     fn zero_with(topic: &str, offset: i64, metadata: &str) -> Self {
         let partitions = Self::zero(topic, offset);
         if !metadata.is_empty() {

@@ -20,10 +20,10 @@ use incumbent::store::{Adapter, Memory, MemorySettings, StoreAdmin};
 
 const LEASE: Duration = Duration::from_secs(10);
 
-/// Its clock moves only when a test moves it, so expiry is exact.
+/// A store in memory. Its clock moves only when a test moves it, so expiry is exact.
 struct Bare(Memory, Clock);
 
-/// The same with expiry markers.
+/// A store in memory with expiry markers.
 struct Marked(Bare);
 
 impl Bare {

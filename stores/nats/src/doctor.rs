@@ -138,15 +138,15 @@ fn judge(report: &mut Examination, survey: &Survey) {
     }
 }
 
-/// Candidates of the Go library lead in this bucket.
+/// Candidates of the Go library lead in a bucket with which they can work.
 fn company(leaders: u64) -> Finding {
     Finding::note(
         format!("{leaders} of the leaders run other software, which survives fewer faults"),
-        "use the preset go-compatible, and delete no records there",
+        "use the preset go-compatible, and delete no records in this bucket",
     )
 }
 
-/// The same in a bucket with which they cannot work.
+/// Candidates of the Go library lead in a bucket with which they cannot work.
 fn refused_company(leaders: u64) -> Finding {
     Finding::refused(
         format!(

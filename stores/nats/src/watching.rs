@@ -121,7 +121,7 @@ impl Watching {
         }
     }
 
-    /// Creates another consumer if this one does not show all followed keys.
+    /// Creates another consumer if the present consumer does not show all followed keys.
     fn grow(&mut self) {
         let keys = self.followed.borrow_and_update();
         let present = &self.consumer.scope;

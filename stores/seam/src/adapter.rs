@@ -117,7 +117,7 @@ pub trait StoreAdmin: Send + Sync + 'static {
     /// a release.
     async fn delete(&self, key: &str) -> Result<Revision, Fault>;
 
-    /// The same if the entry still has that revision, in one step; otherwise returns `None` and does nothing.
+    /// Deletes the entry if it still has that revision, in one step; otherwise returns `None` and does nothing.
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault>;
 
     /// The rest of the leader's lease, as a lower bound, in a store like etcd that counts leases but does not show them

@@ -68,7 +68,7 @@ impl Clock {
         Self { source: Source::Manual(Arc::new(manual)), boot: Some("manual".into()) }
     }
 
-    /// The same clock, after the boot named `id`. To a store that outlives the machine, a new name looks like a reboot.
+    /// This clock, after the boot named `id`. To a store that outlives the machine, a new name looks like a reboot.
     #[must_use]
     pub fn in_boot(mut self, id: &str) -> Self {
         self.boot = Some(id.into());

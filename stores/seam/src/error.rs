@@ -130,7 +130,7 @@ impl Error {
         Self { named: Some(Box::new(Named::Refusal(refusal))), ..Self::new(kind, message) }
     }
 
-    /// The same error, with what caused it.
+    /// This error, with what caused it.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());

@@ -16,7 +16,7 @@ pub struct Examination {
     pub basis: Option<Basis>,
     /// No other server takes over when the store's server fails.
     pub is_on_one_server: bool,
-    /// Its elections cannot be listed.
+    /// The store's elections cannot be listed.
     pub is_closed: bool,
     /// What it means that so many leaders run other software.
     pub company: Option<fn(u64) -> Finding>,
@@ -27,18 +27,18 @@ pub struct Examination {
 pub enum Basis {
     /// The candidates write one record in turn.
     Records(Capabilities, StoreInfo),
-    /// They queue; they keep leases alive and read, and write nothing meanwhile.
+    /// Candidates queue; they keep leases alive and read, and write nothing meanwhile.
     Queue(Server),
 }
 
 /// A setting of a store.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Its name.
+    /// The setting's name.
     pub name: &'static str,
-    /// Its text for people; none for a value only for programs.
+    /// The setting's text for people; none for a value only for programs.
     pub text: Option<String>,
-    /// Its value for programs; none for a line only for people.
+    /// The setting's value for programs; none for a line only for people.
     pub value: Option<Value>,
 }
 
@@ -71,14 +71,14 @@ pub enum Severity {
     Broken,
     /// A candidate cannot enter, or never wins.
     Refused,
-    /// It costs time or reserve.
+    /// The problem costs time or reserve.
     Weak,
     /// Good to know.
     Note,
 }
 
 impl Severity {
-    /// Its name, in reports.
+    /// The severity's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Broken => "broken",

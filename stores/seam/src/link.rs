@@ -83,8 +83,8 @@ pub trait Link: Send + 'static {
         Ok(())
     }
 
-    /// Checks that no other election of the store has keys that would count in this one, if that is possible in the
-    /// store; the error names it. The caller bounds the wait.
+    /// Checks that no other election of the store has keys that would count in this election; `None` if no store of
+    /// this kind can have such keys. The error names the other election. The caller bounds the wait.
     fn check_overlap(&self, election: &str) -> Option<BoxFuture<'static, Result<()>>> {
         let _ = election;
         None
@@ -137,8 +137,8 @@ pub trait Link: Send + 'static {
     /// Reads the entry of an election.
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>>;
 
-    /// The same for observers. The watch also shows them each change, so an entry that it has just shown is not read
-    /// again.
+    /// Reads the entry of an election for observers. The watch also shows them each change, so an entry that it has
+    /// just shown is not read again.
     fn observed(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
         self.entry(key)
     }
@@ -185,7 +185,7 @@ pub struct Asked<R: Rule> {
 pub enum Watched<S> {
     /// An election changed.
     Changed {
-        /// Its key.
+        /// The election's key.
         election: String,
         /// What changed.
         shown: S,
@@ -194,9 +194,9 @@ pub enum Watched<S> {
     Requested {
         /// The reserved key.
         key: String,
-        /// Its text.
+        /// The request's text.
         text: String,
-        /// Its revision.
+        /// The request's revision.
         revision: Revision,
     },
     /// Every entry that these elections had when the watch began was shown.
@@ -227,7 +227,7 @@ impl Reports {
 
 /// A request with one answer. It ends without an answer if it is polled at its limit or [later](in_time).
 pub struct OneAnswer<A> {
-    /// Its limit.
+    /// The request's limit.
     pub until: Instant,
     /// The answer.
     pub answer: BoxFuture<'static, A>,

@@ -36,9 +36,9 @@ pub const FOREIGN_LEASE: Duration = Duration::from_secs(30);
 pub struct Message<'a> {
     /// The kind of the message.
     pub kind: Kind,
-    /// Its value.
+    /// The message's value.
     pub value: &'a [u8],
-    /// Its headers.
+    /// The message's headers.
     pub headers: &'a [Header],
     /// The lifetime of a live record; `None` keeps the previous record's lease.
     pub lease: Option<Duration>,

@@ -1,7 +1,7 @@
 //! The thread of a runtime for calls that block, such as the look-up of a name.
 //!
 //! tokio starts such a thread when it is first needed, and panics if the operating system refuses it, for instance at a
-//! limit on processes. Once its pool has a thread, a call that gets no thread of its own waits for that one instead.
+//! limit on processes. Once its pool has a thread, a call that gets no thread of its own waits for that thread instead.
 
 use std::io;
 use std::time::Duration;

@@ -47,11 +47,11 @@ struct ConnectionId {
 /// The state of the connection behind a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionState {
-    /// It exists, or it is unknown whether it does.
+    /// The connection exists, or it is unknown whether it does.
     Open,
-    /// It is gone.
+    /// The connection is gone.
     Gone,
-    /// Its process is in another container, and cannot be seen.
+    /// The connection's process is in another container, and cannot be seen.
     Unseen,
 }
 

@@ -31,7 +31,7 @@ pub(super) const WRITE_AHEAD: &str = "wal";
 /// shortest time that a campaign gives an attempt.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The same for reads, which successive writers can delay several times.
+/// The time limit of a read that waits for writers: successive writers can delay it several times.
 pub(super) const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The random pause between two tries of the lock grows from the first of these values to the second. SQLite's own

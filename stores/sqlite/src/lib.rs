@@ -137,7 +137,8 @@ impl Sqlite {
         Ok(Self::prepare(settings, clock, never_used).await?.0)
     }
 
-    /// The same, and whether this call created the file: of several simultaneous calls, one does.
+    /// Creates the file if it does not exist, and returns its description, and whether this call created the file: of
+    /// several simultaneous calls, one does.
     async fn prepare(
         settings: &SqliteSettings,
         clock: &Clock,

@@ -6,10 +6,10 @@
 /// A process of this boot of the machine. The number alone is not enough, because numbers are reused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Process {
-    /// Its process-id namespace, because each container has its own; 0 if unknown.
+    /// The process's process-id namespace, because each container has its own; 0 if unknown.
     pub(super) space: u64,
     pub(super) number: u32,
-    /// Its start time, in the system's own units; 0 if unknown.
+    /// The process's start time, in the system's own units; 0 if unknown.
     pub(super) started: u64,
 }
 
@@ -20,11 +20,11 @@ pub(super) struct Process {
     expect(dead_code, reason = "only Linux reports a process's start")
 )]
 enum ProcessState {
-    /// It runs, with this start.
+    /// The process runs, with this start.
     Running(u64),
-    /// It exists, but its start is unknown.
+    /// The process exists, but its start is unknown.
     Hidden,
-    /// It does not exist, or has ended and waits to be reaped.
+    /// The process does not exist, or has ended and waits to be reaped.
     Ended,
 }
 

@@ -40,7 +40,8 @@ impl SqliteSettings {
             Some(absolute) if absolute.starts_with('/') => absolute,
             Some(_) => {
                 return invalid(
-                    "a path after sqlite:// has no host; write sqlite:elections.db or sqlite:///var/lib/elections.db",
+                    "sqlite:// takes no host, only an absolute path; write sqlite:elections.db or \
+                     sqlite:///var/lib/elections.db",
                 );
             }
             None => &path,

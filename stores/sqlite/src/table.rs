@@ -116,7 +116,7 @@ impl Last {
         Self { writes: self.writes + 1, write_id: i64::from_ne_bytes(write_id.to_ne_bytes()) }
     }
 
-    /// Compares the file's `known` last transaction with this one. Returns true if the file was replaced by an older
+    /// Compares the file's last transaction with the `known` one. Returns true if the file was replaced by an older
     /// file, or by a copy that was written to.
     fn went_back(self, known: Self) -> bool {
         self.writes < known.writes || self.writes == known.writes && self.write_id != known.write_id
@@ -200,7 +200,7 @@ impl Database {
         writing.delete(key, current.as_ref())
     }
 
-    /// The same if the entry has that revision.
+    /// Writes a tombstone if the entry has that revision.
     pub(super) fn delete_at(&mut self, key: &str, revision: Revision) -> Result<Option<Revision>, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;

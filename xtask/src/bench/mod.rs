@@ -232,7 +232,7 @@ impl Bench {
                 let environment = interpreter.fresh("bench")?;
                 environment.install(&["--no-deps", python::text(&wheel)?])?;
                 let mut command = environment.python();
-                // Its modules are compiled once, like those of any package.
+                // The benchmark's modules are compiled once, like those of any package.
                 command.env_remove("PYTHONDONTWRITEBYTECODE").arg("python/bench/bench.py");
                 Ok(command)
             }

@@ -208,7 +208,16 @@ fn faults(
             row
         })
         .collect();
-    let head = ["", "p50", "max", "p50 less T", "max less T", "two led, p50", "two led, max", "another led"];
+    let head = [
+        "",
+        "p50",
+        "max",
+        "p50 less T",
+        "max less T",
+        "time with two leaders, p50",
+        "time with two leaders, max",
+        "another candidate led",
+    ];
     table(1, &head, &rows)
 }
 

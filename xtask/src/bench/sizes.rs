@@ -62,19 +62,22 @@ impl<'a> Sizes<'a> {
 
 /// The section about `scale`. Adds its plots, by the names of their files.
 pub(super) fn many_elections(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
-    const MEMORY: [&str; 2] = ["memory of one led", "memory of one that waits"];
+    const MEMORY: [&str; 2] = ["memory of a leading candidate", "memory of a waiting candidate"];
     const PROCESSOR: [&str; 4] = [
-        "processor, led",
-        "processor of the bare client that renews",
-        "processor, waiting beside a leader",
-        "processor of the server, led",
+        "processor time of the leaders' process",
+        "processor time of the bare client",
+        "processor time of the waiting candidates' process",
+        "processor time of the server with the leaders",
     ];
     let sizes = Sizes::of("elections", figures);
     let mut text = String::from("## Many elections in one process\n\n");
     text += SCALE;
     let mut memory = sizes.lines(|what| MEMORY.contains(&what), |number, each| number * each / 1e6);
     for line in &mut memory {
-        line.name = line.name.replace("of one that waits", "of all that wait").replace("of one", "of all");
+        line.name = line
+            .name
+            .replace("of a leading candidate", "of all leading candidates")
+            .replace("of a waiting candidate", "of all waiting candidates");
     }
     let processor = sizes.lines(|what| PROCESSOR.contains(&what), |_, share| share);
     for (file, title, up, lines) in [

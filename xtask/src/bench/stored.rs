@@ -101,8 +101,8 @@ fn busy() -> Option<Duration> {
     busy_in(&stat)
 }
 
-/// The same, in the text of `/proc/stat`: all but `idle` and `iowait` of its first line, and `guest` counts as `user`
-/// there.
+/// The processor time that the machine has used, in the text of `/proc/stat`: all but `idle` and `iowait` of its first
+/// line, and `guest` counts as `user` there.
 fn busy_in(stat: &str) -> Option<Duration> {
     let fields: Vec<u64> =
         stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().flat_map(str::parse).collect();

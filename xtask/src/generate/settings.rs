@@ -192,7 +192,7 @@ fn kotlin(settings: &[&Setting]) -> Vec<String> {
     lines
 }
 
-/// The same settings as methods that Java can chain.
+/// The settings as methods that Java can chain.
 fn java(class: &str, settings: &[&Setting]) -> Vec<String> {
     let mut lines = Vec::new();
     for (place, setting) in settings.iter().enumerate() {
@@ -348,7 +348,7 @@ fn parameters(schema: &Schema, store: Store) -> Vec<String> {
     table(&own.chain(common).collect::<Vec<_>>())
 }
 
-/// The same in the documentation of Rust.
+/// A table of the URL's parameters in the documentation of Rust.
 fn in_rust(schema: &Schema, store: Store) -> Vec<Part> {
     let lines = parameters(schema, store).into_iter().map(|line| format!("/// {line}"));
     vec![Part::Between("parameters", lines.collect())]

@@ -120,7 +120,7 @@ impl Server {
         let mut lines = BufReader::new(output).lines();
         while let Some(line) = lines.next().transpose()? {
             if line.contains("Ready") {
-                // Its later output is not read; it fits into the pipe.
+                // The server's later output is not read; it fits into the pipe.
                 return Ok(server);
             }
         }
@@ -130,7 +130,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

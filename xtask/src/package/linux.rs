@@ -76,7 +76,7 @@ impl Linux {
         if self.is_arm() { "aarch64" } else { "x86_64" }
     }
 
-    /// Its name in a jar, as JNA searches it.
+    /// The library folder's name in a jar, as JNA searches it.
     pub(super) fn jna(self) -> &'static str {
         if self.is_arm() { "linux-aarch64" } else { "linux-x86-64" }
     }

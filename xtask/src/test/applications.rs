@@ -148,7 +148,7 @@ fn run(with_python: bool, with_node: bool, with_java: bool, report: &mut Report)
         let took = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
         report.test(Part::Applications, name, error.as_deref(), Some(took));
     }
-    // It may end before its report on an application.
+    // The run may end before its report on an application.
     if outcomes.is_empty() || (!succeeded && outcomes.iter().all(|outcome| outcome.error.is_none())) {
         report.check(Part::Applications, "the applications did not run to their end", false);
     }

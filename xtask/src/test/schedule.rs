@@ -30,11 +30,11 @@ const NICEST: i32 = 19;
 /// How a step spends its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// It keeps all processors busy; one such step runs at a time, and two if no step waits.
+    /// The step keeps all processors busy; one such step runs at a time, and two if no step waits.
     Compute,
-    /// It mostly waits; a few such steps run at a time.
+    /// The step mostly waits; a few such steps run at a time.
     Wait,
-    /// It takes the time that all others leave, on one processor; one such step runs at a time.
+    /// The step takes the time that all others leave, on one processor; one such step runs at a time.
     Spare,
 }
 

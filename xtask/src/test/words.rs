@@ -90,7 +90,7 @@ impl Limits {
         self.0.get(word).and_then(|trees| trees.get(tree.name())).copied().unwrap_or(0)
     }
 
-    /// The same limits, with those above the count lowered to it.
+    /// These limits, with those above the count lowered to it.
     fn lowered(&self, found: &Found) -> Self {
         let lowered = |word: &String| {
             let limit = |tree: &Tree| self.limit(word, *tree).min(found.places(word, *tree).len());

@@ -15,7 +15,7 @@ pub(crate) struct CargoTool {
     name: &'static str,
     /// The `NAME`, for a program that cargo runs as `cargo NAME`.
     subcommand: Option<&'static str>,
-    /// Its prebuilt package on PyPI, which is installed in a second; a build takes minutes.
+    /// The tool's prebuilt package on PyPI, which is installed in a second; a build takes minutes.
     wheel: &'static str,
     version: &'static str,
 }

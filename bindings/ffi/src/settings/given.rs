@@ -18,7 +18,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The same, with the names of the parameters in `url`.
+    /// The given settings, with the names of the parameters in `url`.
     pub(super) fn with_url(self, url: &str, kinds: &[(&'static str, Kind)]) -> Self {
         let query = url.split_once('?').map_or("", |(_, query)| query);
         let held = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));

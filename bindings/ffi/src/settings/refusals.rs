@@ -13,22 +13,22 @@ pub(crate) fn given_twice(name: &'static str) -> Text {
     Text::setting(name).and(" is given twice; give it once")
 }
 
-/// Refuses a value that must be a string.
+/// Refuses a value that is not a string.
 pub(crate) fn no_text(name: &'static str, value: &str) -> Text {
     Text::setting(name).and(format!(" is {value}, and must be a string"))
 }
 
-/// Refuses a value that must be a flag.
+/// Refuses a value that is neither true nor false.
 pub(crate) fn no_flag(name: &'static str, value: &str) -> Text {
     Text::setting(name).and(format!(" is {value}, and must be true or false"))
 }
 
-/// Refuses a value that must be a duration.
+/// Refuses a value that is not a duration.
 pub(crate) fn no_length(name: &'static str, value: &str, lengths: &str) -> Text {
     Text::setting(name).and(format!(" is {value}, and must be {lengths}, not negative; or a string such as \"10s\" or \"500ms\""))
 }
 
-/// Refuses a value that must be a whole number.
+/// Refuses a value that is not a whole number.
 pub(crate) fn no_whole(name: &'static str, value: &str) -> Text {
     Text::setting(name).and(format!(" is {value}, and must be a whole number, not negative"))
 }

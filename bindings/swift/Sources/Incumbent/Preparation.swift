@@ -83,7 +83,7 @@ public struct PreparationSettings: Sendable {
 public struct Preparation: Hashable, Sendable {
     /// A changed setting of a bucket.
     public struct Difference: Hashable, Sendable {
-        /// Its name in the server's configuration.
+        /// The setting's name in the server's configuration.
         public let setting: String
         /// The value before.
         public let former: String

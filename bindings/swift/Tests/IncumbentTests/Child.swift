@@ -133,7 +133,7 @@ final class Child: Sendable {
         }
     }
 
-    /// Its exit status; nil while it runs.
+    /// The child's exit status; nil while the child runs.
     var status: Int32? { state.value.status }
 
     /// Waits for the end, and returns the exit status, or 128 and the number of the signal.

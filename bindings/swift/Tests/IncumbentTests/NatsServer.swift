@@ -11,7 +11,7 @@ final class NatsServer: Sendable {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("incumbent-swift-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let ports = folder.path
-        // It chooses a free port itself, and writes it to a file.
+        // The server chooses a free port itself, and writes it to a file.
         child = try Child(try tool("NATS_SERVER"), [
             "-a", "127.0.0.1", "-p", "-1", "-js", "-sd", ports, "--ports_file_dir", ports, "-l", "\(ports)/log",
         ])

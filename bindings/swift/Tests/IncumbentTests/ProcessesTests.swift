@@ -143,7 +143,7 @@ struct ProcessesTests {
     func leaks() async throws {
         try await Child.using(try program("programs"), ["leaks", "10000"]) { (leaks: Child) async throws in
             let before = numbers(try await leaks.expect("before"))
-            // It computes for half a minute, and for several minutes next to other tests.
+            // The program computes for half a minute, and for several minutes next to other tests.
             let after = numbers(try await leaks.expect("after", within: .seconds(900)))
             #expect(try await leaks.ended() == 0)
             #expect(before[1] == after[1], "files")
@@ -250,7 +250,7 @@ struct ProcessesTests {
     func documented() async throws {
         let server = try await NatsServer()
         let bucket = try await server.bucket("README", lease: "10s")
-        // It prints into a pipe, which would otherwise buffer lines.
+        // The program prints into a pipe, which would otherwise buffer lines.
         try await Child.using("stdbuf", ["-oL", try program("readme"), bucket]) { worker in
             let first = try token(try await worker.expect("leading with token"))
             try await server.evict(bucket, "billing-cron")

@@ -15,7 +15,7 @@ func worker(_ arguments: [String]) async throws {
     }
 }
 
-/// The same in one call, which the signals end: run URL NAME
+/// A worker in one call, which the signals end: run URL NAME
 func running(_ arguments: [String]) async throws {
     let settings = CampaignSettings(name: arguments[1], preset: .fast, splay: .zero)
     let result = try await run(arguments[0], "jobs", settings, cancelOnStop: false) { term in
@@ -27,7 +27,7 @@ func running(_ arguments: [String]) async throws {
     say("result \(result ?? "none")")
 }
 
-/// The same with work that never ends, even when asked to: stubborn URL
+/// A worker with work that never ends, even when asked to: stubborn URL
 func stubborn(_ arguments: [String]) async throws {
     let settings = CampaignSettings(name: "stubborn", preset: .fast, drain: .seconds(3600), splay: .zero)
     try await run(arguments[0], "jobs", settings) { term in

@@ -91,7 +91,7 @@ impl Running {
         Ok(Self { run, handler, process: Ok(process), kill_at: None })
     }
 
-    /// Its process group, while it runs.
+    /// The handler's process group, while the handler runs.
     pub(super) fn group(&self) -> Option<Pid> {
         self.process.as_ref().ok().filter(|process| !process.has_ended).map(|process| process.group)
     }

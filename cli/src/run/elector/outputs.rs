@@ -62,8 +62,8 @@ impl Elector {
                     "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
                      Check this machine before you start a candidate here again"
                 ));
-                // Its term stays held: it is not given up while the work may continue, and the lease runs out on its
-                // own.
+                // The candidate's term stays held: it is not given up while the work may continue, and the lease runs
+                // out on its own.
                 self.result = Some(Exit::Inconsistent);
             }
             Output::WakeAt(_) => {}

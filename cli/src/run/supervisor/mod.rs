@@ -26,8 +26,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// The interval between two checks of the processes that a command has just left behind, whose end no signal reports (1
 /// ms).
 const SOON: Duration = Duration::from_millis(1);
-/// The shortest time between two starts of a waiting process, so that one that keeps ending does not keep a processor
-/// busy.
+/// The shortest time between two starts of a waiting process, so that a process that keeps ending does not keep a
+/// processor busy.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long before the end of a drain the command is killed, so that it is dead by then.
 const DYING: Duration = Duration::from_millis(200);

@@ -29,7 +29,7 @@ pub(super) struct Work {
     pub(super) watch: Option<(Instant, Watch)>,
     /// The latest time at which it is killed, once it was asked to end.
     kill_at: Option<Instant>,
-    /// It was asked to end, or its term is over, so its exit is not voluntary.
+    /// The command was asked to end, or its term is over, so its exit is not voluntary.
     is_ending: bool,
     /// Checks whether signals reach all of its processes.
     reach: Reach,

@@ -50,7 +50,7 @@ fn run(order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     run_with_terms_of(LEASE, order, sick, seconds)
 }
 
-/// The same, if a term ends this long after its last proof.
+/// The times without a leader, if a term ends this long after its last proof.
 fn run_with_terms_of(term: Duration, order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     let candidate = |&(sick, step): &(Sick, Step)| Candidate {
         sick,
@@ -186,7 +186,8 @@ fn one_that_is_sick_for_six_seconds_of_twenty_soon_leaves_the_election_to_anothe
     assert_led(Order::Etcd, &all, 6000, &[1046, 58947, 0], 2, 4);
 }
 
-/// Its terms are longer than its rests, so no series begins; the time lost is that of 197 changes of leader.
+/// The candidate's terms are longer than its rests, so no series begins. The time lost is that of 197 changes
+/// of leader.
 #[test]
 fn one_that_is_sick_for_six_seconds_of_sixty_leads_in_between() {
     let all = [(now_and_then::<6, 60> as Sick, Step::Read), WELL, WELL];
@@ -217,7 +218,8 @@ fn one_that_loses_its_term_again_and_again_leaves_the_election_to_another() {
     assert_eq!(led(Order::Etcd), Led { by: alloc::vec![1096, 58883, 0], vacancies: 3, longest: 14 });
 }
 
-/// It leads for 79 % of the possible time. It rests half as often after each rest that it spent alone, up to six times.
+/// The candidate leads for 79 % of the possible time. It rests half as often after each rest that it spent alone, up to
+/// six times.
 #[test]
 fn one_that_loses_its_term_again_and_again_and_is_alone_still_leads() {
     let led = run_with_terms_of(SHORT_TERM, Order::Kafka, &[(flaps, Step::Read)], 6000);

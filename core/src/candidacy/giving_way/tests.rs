@@ -408,7 +408,7 @@ fn if_no_other_candidate_claims_for_the_worst_fail_over_the_rest_ends() {
     assert_eq!((giving_way.rests(at(47)), giving_way.wakes_at(at(47))), (true, Some(at(48))));
     giving_way.others_claim(false, WORST, at(48));
     assert!(!giving_way.rests(at(48)));
-    // It does not count in the series.
+    // A rest that ended because no other candidate claimed does not make the next rest longer.
     rests_from(&mut giving_way, 48);
     assert_eq!(giving_way.rest_until(at(60)), Some(at(60 + 120)));
 }

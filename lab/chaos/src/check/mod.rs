@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_stopped_candidate_led_until_its_deadline() {
         let mut run = Run::new();
-        // Its last answer under a lease until 1,000 is from 500; then it was stopped.
+        // The candidate's last answer under a lease until 1,000 is from 500; then it was stopped.
         run.stopped_term("a-1", 1, 100, 500, 1_000, 1_600);
         run.term("b-1", 2, 990, 2_000, "CLOSED");
         assert_eq!(rules(&run.history()), ["overlap"]);

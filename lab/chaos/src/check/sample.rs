@@ -115,7 +115,7 @@ impl Run {
         self.lost(who, token, until + 1, reason);
     }
 
-    /// The same, but its end is the deadline of its last true answer.
+    /// A term that reaches from one answer to another, but its end is the deadline of its last true answer.
     pub(super) fn renewing_term(&mut self, who: &str, token: u64, from: u64, until: u64, reason: &str) {
         self.won(who, token, from);
         self.answer(who, from, Some((token, from + 900)));

@@ -9,7 +9,7 @@ use incumbent_testkit::etcd::elect::GoClient;
 
 use crate::log::{Log, Note};
 
-/// Its name, in the log and in the election.
+/// The foreign candidate's name, in the log and in the election.
 pub(super) const NAME: &str = "go";
 
 /// The candidate, across its lives.

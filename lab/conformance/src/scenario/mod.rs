@@ -26,7 +26,7 @@ pub struct Scenario {
     /// The schema, for editors.
     #[serde(rename = "$schema")]
     pub schema: String,
-    /// Its name, equal to its file's.
+    /// The scenario's name, equal to its file's.
     pub name: String,
     /// The behaviour that it requires, in a sentence.
     pub purpose: String,
@@ -54,7 +54,7 @@ pub struct Candidate {
     pub name: Option<String>,
     /// Its election; `jobs` by default.
     pub election: Option<String>,
-    /// Its connection to the store; by default its own.
+    /// The candidate's connection to the store; by default a connection of its own.
     pub connection: Option<String>,
     /// True if it works in its terms until a step says that the work is done.
     #[serde(default)]
@@ -136,7 +136,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Its lease on this kind of store, which may not grant such a short one.
+    /// The scenario's lease on this kind of store, which may not grant such a short one.
     pub fn lease(&self, kind: StoreKind) -> Duration {
         kind.lease(Duration::from_millis(self.lease_ms))
     }
@@ -148,7 +148,7 @@ impl Scenario {
 }
 
 impl Candidate {
-    /// Its connection; `id` is its name in the steps.
+    /// The candidate's connection; `id` is the candidate's name in the steps.
     pub fn connection(&self, id: &str) -> String {
         self.connection.clone().unwrap_or_else(|| id.into())
     }

@@ -11,9 +11,9 @@ use crate::step::Step;
 pub(super) struct Client {
     /// The number of its member id.
     pub(super) member: u8,
-    /// It believes that it is a member.
+    /// The client believes that it is a member.
     pub(super) joined: bool,
-    /// It joins again on its own, because it was not told to leave.
+    /// The client joins again on its own, because it was not told to leave.
     pub(super) rejoins: bool,
     /// A revocation is pending, during which the client reports no loss.
     pub(super) revoking: bool,

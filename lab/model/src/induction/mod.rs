@@ -78,7 +78,7 @@ pub struct Process {
     client: Client,
     /// The token of a term whose deadline has passed.
     lapsed: Option<Token>,
-    /// Its claims: the offset of each, the topic that it was appended to, and the topic that it names.
+    /// The candidate's claims: the offset of each, the topic that it was appended to, and the topic that it names.
     claims: Vec<(Revision, u8, Option<u8>)>,
     /// The topic that contains the claim of its newest term.
     led_in: Option<u8>,

@@ -19,7 +19,7 @@ use super::topic;
 /// The third leads at once, at the same time as the second.
 pub fn late_release() -> Result<(), String> {
     play(Revision(0), TopicId(1))?;
-    // It was written for a topic that is gone, and names an offset of that topic.
+    // The release was written for a topic that is gone, and names an offset of that topic.
     play(Revision(9), TopicId(7))
 }
 

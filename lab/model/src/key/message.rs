@@ -19,7 +19,7 @@ pub(crate) struct Message {
     pub(crate) node: usize,
     /// The number of its process.
     pub(crate) process: u8,
-    /// It is late, and may arrive at any time until then.
+    /// The message is late, and may arrive at any time until then.
     pub(crate) held: Option<Tick>,
     pub(crate) body: Body,
     digest: u64,

@@ -184,7 +184,7 @@ impl Store for Key {
                 step.check(place, Property::Keeps, keeps);
             }
             Event::Draining { .. } => step.node(place).working = true,
-            // Its work may continue after the drain's deadline, until it has nothing left to release.
+            // The candidate's work may continue after the drain's deadline, until it has nothing left to release.
             Event::StateChanged(stage) if !matches!(stage, Stage::Draining | Stage::Releasing) => {
                 step.node(place).working = false;
             }

@@ -26,22 +26,22 @@ pub struct Process {
     pub(super) denied: bool,
     /// Events that its watch still has to deliver.
     pub(super) watched: VecDeque<Snapshot>,
-    /// Its watch is silent, at most until then.
+    /// The process's watch is silent, at most until then.
     pub(super) stalled: Option<Tick>,
     /// The incarnation of the store that it watches.
     pub(super) watches: Incarnation,
     /// The incarnation of the store last shown to it.
     pub(super) knows: Incarnation,
-    /// Its clock when it sent its newest write, or requested the newest answered inspection.
+    /// The process's clock when it sent its newest write, or requested the newest answered inspection.
     pub(super) asked: Instant,
     /// The newest read it asked for, and its clock then.
     pub(super) reading: Option<(ReadId, Instant)>,
-    /// Its clock when it requested the newest answered inspection.
+    /// The process's clock when it requested the newest answered inspection.
     pub(super) shown: Instant,
     pub(super) closing: bool,
     /// The highest revision handed to it in the incarnation it knows.
     pub(super) known: Revision,
-    /// Its clock when it sent its latest write that made a live record.
+    /// The process's clock when it sent its latest write that made a live record.
     pub(super) proven: Option<Instant>,
     /// One bit each: the revisions of its own writes, its acquires by number, and the revisions acknowledged to those.
     pub(super) own: u64,

@@ -194,7 +194,7 @@ impl Step<'_, Key> {
                     Expect::Absent => Revision(0),
                     Expect::Revision(revision) => revision,
                 };
-                // It would accept the write, but finds no server to agree with.
+                // The server would accept the write, but finds no server to agree with.
                 let held = current == expected;
                 let outcome = if held { Outcome::Busy } else { Outcome::Refused { current } };
                 Body::Wrote(write.attempt, outcome)

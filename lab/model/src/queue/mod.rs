@@ -101,7 +101,7 @@ impl Store for Queue {
     fn opening(world: &World<Self>, state: &State<Self>, place: usize) -> Option<ActionOf<Self>> {
         let node = &state.nodes[place];
         if world.newcomer && place + 1 == state.nodes.len() {
-            // It has a place, and has read nothing of the queue.
+            // The newcomer has a place, and has read nothing of the queue.
             let entered = matches!(node.requests.front(), Some(Request::KeepAlive(..)));
             if entered || node.is_paused() {
                 return (!node.is_paused()).then_some(Any::Pause(place));

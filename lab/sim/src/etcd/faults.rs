@@ -258,7 +258,7 @@ impl World {
             places.find(|(_, place)| place.lease.is_none()).map(|(key, _)| key.clone())
         };
         while let Some(place) = unleased(&self.store.cluster.content) {
-            // It may belong to a leader that does not know yet that its place was overwritten.
+            // The place may belong to a leader that does not know yet that its place was overwritten.
             self.place_removed();
             let change = self.store.cluster.content.delete_place(&place);
             self.changed(&change);

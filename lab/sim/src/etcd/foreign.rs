@@ -23,7 +23,7 @@ pub(super) struct Foreign {
     /// When its key was created; `None` while it does not campaign.
     created: Option<u64>,
     believes: bool,
-    /// Its key vanished while it believed that it led. A backup may bring the key back.
+    /// The foreign candidate's key vanished while it believed that it led. A backup may bring the key back.
     lost: bool,
     /// As reported: it believes that it leads, and its key has existed ever since.
     leads: bool,
@@ -40,7 +40,7 @@ pub(crate) enum ForeignEvent {
     KeepAlive {
         session: u64,
     },
-    /// Its watch shows that the key before it was deleted.
+    /// The foreign candidate's watch shows that the key before it was deleted.
     Look {
         session: u64,
     },

@@ -77,7 +77,7 @@ pub(super) struct Lacks {
     watch: bool,
     birth: bool,
     grants: bool,
-    /// It gets no answers instead of denials.
+    /// The candidate gets no answers instead of denials.
     answers: bool,
 }
 

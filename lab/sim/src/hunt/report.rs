@@ -36,7 +36,7 @@ pub struct OfStore {
     pub tally: Tally,
     /// The number of runs that had faults of both kinds, for each pair.
     pub met: Pairs,
-    /// The same, but only for runs with a group of few kinds.
+    /// The number of runs for each pair of kinds, but only runs with a group of few kinds.
     pub in_groups: Pairs,
     /// The kinds of faults that could occur.
     kinds: Vec<Kind>,

@@ -158,7 +158,7 @@ impl World {
             return;
         };
         let place = &self.nodes[other];
-        // It joins only now, so it owns nothing yet, and reaches the coordinator.
+        // The other member joins only now, so it owns nothing yet, and reaches the coordinator.
         let comes = !place.client.owns
             && !place.client.revoking
             && place.cut_out + place.cut_in + place.cut_group == 0;
@@ -176,7 +176,7 @@ impl World {
         }
         let replies = self.store.group.replace(of, by);
         if !replies.is_empty() {
-            // It has joined under that id, and waits for the answer.
+            // The other member has joined under that id, and waits for the answer.
             self.nodes[other].client.joining = true;
         }
         self.reply_all(replies);

@@ -46,11 +46,11 @@ struct Member {
     /// The order in which assignors sort members.
     rank: u64,
     heard: Instant,
-    /// It has joined in the current rebalance.
+    /// The member has joined in the current rebalance.
     joined: bool,
     /// According to its last request, it owns partition zero.
     holds: bool,
-    /// Its epoch, if members have their own.
+    /// The member's epoch, if members have their own.
     epoch: i32,
 }
 

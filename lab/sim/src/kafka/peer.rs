@@ -27,9 +27,10 @@ pub(super) struct Peer {
     /// Counts its memberships.
     session: u64,
     member: Option<MemberId>,
-    /// Its generation; negative until it has one.
+    /// The peer's generation; negative until it has one.
     generation: i32,
-    /// It owns partition zero. It writes heartbeats even while its flag is down, and reading one raises the flag again.
+    /// The peer owns partition zero. It writes heartbeats even while its flag is down, and reading one raises the flag
+    /// again.
     owns: bool,
     leads: bool,
     /// When it last read a heartbeat.
@@ -39,7 +40,7 @@ pub(super) struct Peer {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PeerEvent {
-    /// It joins the group, or joins again.
+    /// The peer joins the group, or joins again.
     Join {
         session: u64,
     },
@@ -54,7 +55,7 @@ pub(crate) enum PeerEvent {
     Die {
         session: u64,
     },
-    /// Its process is stopped for a while.
+    /// The peer's process is stopped for a while.
     Stop {
         session: u64,
     },
@@ -158,7 +159,7 @@ impl World {
         }
     }
 
-    /// It knows which member it is, and joins under that id until it is assigned something.
+    /// The peer knows which member it is, and joins under that id until it is assigned something.
     pub(super) fn peer_joins_as(&mut self, peer: usize, session: u64, id: MemberId) {
         let place = &mut self.store.peers[peer];
         if place.session == session && place.member.is_none() {
@@ -191,7 +192,7 @@ impl World {
                 }
                 self.peer_owns(peer, *owns);
             }
-            // It gives up everything and joins again.
+            // The peer gives up everything and joins again.
             Reply::Rebalance => {
                 self.peer_owns(peer, false);
                 let wait = Duration::from_millis(2);

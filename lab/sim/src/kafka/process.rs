@@ -33,19 +33,19 @@ pub(crate) enum Incoming {
 pub(super) struct Client {
     /// Counts the clients of the process.
     pub(super) number: u64,
-    /// It exists, and is neither closed nor dead.
+    /// The client exists, and is neither closed nor dead.
     pub(super) open: bool,
     /// Counts its memberships: a reply to an earlier one means nothing.
     pub(super) life: u64,
     pub(super) member: Option<MemberId>,
-    /// Its generation or epoch; negative if it has none.
+    /// The client's generation or epoch; negative if it has none.
     pub(super) generation: i32,
     pub(super) owns: bool,
     /// A revocation waits for its answer.
     pub(super) revoking: bool,
-    /// Its reports that were not polled yet; it joins again only after they were.
+    /// The client's reports that were not polled yet; it joins again only after they were.
     pub(super) reports: u32,
-    /// It waits to be assigned something, or has to join.
+    /// The client waits to be assigned something, or has to join.
     pub(super) joining: bool,
     pub(super) heard: Instant,
     /// The last arrivals at the coordinator and at the client; both are in order.
@@ -82,7 +82,7 @@ pub(super) struct Lacks {
     pub(super) reads: bool,
     pub(super) commits: bool,
     pub(super) inspections: bool,
-    /// It gets no answers instead of denials.
+    /// The candidate gets no answers instead of denials.
     pub(super) answers: bool,
 }
 
@@ -93,17 +93,17 @@ impl Lacks {
             // It may no longer write.
             Self { appends: true, ..no },
             Self { appends: true, ..no },
-            // It may not read, so its commits are denied too.
+            // The candidate may not read, so its commits are denied too.
             Self { reads: true, commits: true, answers: false, ..no },
-            // Its reader delivers nothing any more, and neither does any replacement.
+            // The candidate's reader delivers nothing any more, and neither does any replacement.
             Self { reads: true, ..no },
             // It may not commit.
             Self { commits: true, answers: false, ..no },
-            // It is cut off from the partition's leader.
+            // The candidate is cut off from the partition's leader.
             Self { appends: true, reads: true, answers: true, ..no },
-            // It may not describe the topic.
+            // The candidate may not describe the topic.
             Self { inspections: true, ..no },
-            // It may do nothing with the topic.
+            // The candidate may do nothing with the topic.
             Self { appends: true, reads: true, commits: true, inspections: true, answers: false },
         ])
     }
@@ -112,18 +112,18 @@ impl Lacks {
 /// The reader of the topic, which is not a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reader {
-    /// It begins once the topic was inspected.
+    /// The reader begins once the topic was inspected.
     pub(super) on: bool,
     pub(super) topic: Option<TopicId>,
     pub(super) position: u64,
     pub(super) last: Instant,
     /// A fetch is under way.
     pub(super) fetching: bool,
-    /// It has a leader epoch above the log's, so it silently fetches nothing.
+    /// The reader has a leader epoch above the log's, so it silently fetches nothing.
     pub(super) dead: bool,
     /// The topic that the last inspection named.
     pub(super) named: Option<TopicId>,
-    /// Its candidate's newest record that it delivered.
+    /// The newest record of its candidate that the reader delivered.
     pub(super) read_back: Attempt,
     /// Since when an appended record of its candidate has not been read back.
     pub(super) unread_since: Option<Instant>,
@@ -138,7 +138,7 @@ pub(crate) struct Process {
     pub(super) held: u32,
     pub(super) held_since: Instant,
     pub(super) unpolled: VecDeque<Incoming>,
-    /// It is not polled from its next assignment on.
+    /// The client is not polled from its next assignment on.
     pub(super) hold_next: bool,
     /// The steps that fail for it, if it is the candidate that cannot prove its claim.
     pub(super) lacks: Lacks,

@@ -17,7 +17,7 @@ pub(crate) struct Message {
     pub(crate) entry: Entry,
     /// The wall clock of the server that stored it; its age counts from here.
     pub(crate) stored: Instant,
-    /// The same instant in the world's time.
+    /// When the message was stored, in the world's time.
     pub(crate) at: Instant,
     /// Its own lease time.
     pub(crate) ttl: Option<Duration>,
@@ -32,7 +32,7 @@ pub(crate) struct Bucket {
     /// When it was created: in the world's time, and by its server's wall clock.
     pub(crate) made: Instant,
     pub(crate) made_wall: Instant,
-    /// Its creator stated that its name was never used before.
+    /// The bucket's creator stated that the bucket's name was never used before.
     pub(crate) never_used: bool,
     pub(crate) sequence: u64,
     pub(crate) message: Option<Rc<Message>>,
@@ -136,7 +136,7 @@ pub(crate) struct Server {
     pub(crate) ahead: i64,
     /// The number of faults that keep it down.
     pub(crate) down: u32,
-    /// Its isolation: the state that it knew, when the isolation began, and whether it led.
+    /// The server's isolation: the state that it knew, when the isolation began, and whether it led.
     pub(crate) isolated: Option<Isolated>,
 }
 

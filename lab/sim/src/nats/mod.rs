@@ -72,7 +72,7 @@ pub(crate) struct Remaking {
     /// Where its sequence begins, after writes to other keys.
     sequence: u64,
     never_used: bool,
-    /// Its lower maximum age from now on.
+    /// The bucket's lower maximum age from now on.
     max_age: Option<Duration>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Proposal {
     server: usize,
     write: Write,
     incarnation: Incarnation,
-    /// Its leader is gone, so it may commit under another leader, without an answer.
+    /// The proposal's leader is gone, so the proposal may commit under another leader, without an answer.
     stalled: bool,
     survives: bool,
 }

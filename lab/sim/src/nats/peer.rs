@@ -28,7 +28,7 @@ pub(crate) struct Peer {
     dice: Dice,
     /// Counts its requests; an answer to an earlier one is ignored.
     request: u64,
-    /// Its last revision, while it believes that it holds the key.
+    /// The peer's last revision, while it believes that it holds the key.
     held: Option<Revision>,
     /// Counts its successful acquires.
     acquires: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Peer {
 /// An event of such a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PeerEvent {
-    /// It creates the key, or updates it.
+    /// The peer creates the key, or updates it.
     Request,
     /// The request arrives at the store.
     Arrive { request: u64, expect: Option<Revision> },

@@ -62,7 +62,7 @@ pub(crate) struct Lacks {
     pub(crate) inspections: bool,
     pub(crate) reads: bool,
     pub(crate) watch: bool,
-    /// It gets no answers instead of denials.
+    /// The candidate gets no answers instead of denials.
     pub(crate) answers: bool,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Watch {
     pub(crate) on: Option<(Incarnation, usize)>,
     /// Whether the candidate knows that the watch is ready.
     pub(crate) ready: bool,
-    /// It has ended and does not begin again.
+    /// The watch has ended and does not begin again.
     pub(crate) over: bool,
     /// When its last message arrives: messages arrive in order.
     pub(crate) last: Instant,

@@ -44,7 +44,7 @@ impl NoneWithoutCause {
         let node = &self.nodes[node];
         match reason {
             Reason::Expired => node.deadline.is_some_and(|at| node.latest >= at),
-            // It may have claimed in the previous topic.
+            // The candidate may have claimed in the previous topic.
             Reason::StoreReset => self.remade.is_some(),
             reason => node.caused.contains(&reason),
         }

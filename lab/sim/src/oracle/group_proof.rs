@@ -39,7 +39,7 @@ struct Sent {
     at: Instant,
     claims: bool,
     offset: Option<Revision>,
-    /// Its commit was asked for after it was appended.
+    /// The record's commit was asked for after the record was appended.
     in_order: bool,
 }
 

@@ -54,7 +54,7 @@ impl<R: Rule> Oracle<R> for OneLeader {
     }
 }
 
-/// The same with candidates of the Go library, which lead from `OnWon` to `OnLost`.
+/// The invariant with candidates of the Go library, which lead from `OnWon` to `OnLost`.
 pub(super) struct WithGoPeers {
     until: Vec<Option<Instant>>,
     peers: Vec<bool>,

@@ -67,7 +67,7 @@ impl Node {
         self.sent.iter().find(|sent| sent.attempt == attempt).copied()
     }
 
-    /// The same, if a campaign still remembers it.
+    /// The write of this attempt, if a campaign still remembers it.
     fn find_remembered(&self, attempt: Attempt) -> Option<Sent> {
         self.sent.iter().rev().take(REMEMBERED).find(|sent| sent.attempt == attempt).copied()
     }

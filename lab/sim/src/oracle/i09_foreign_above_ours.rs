@@ -38,7 +38,7 @@ impl Node {
     fn observe_input(&mut self, input: &Input) {
         (self.foreign, self.proves_nothing) = (None, false);
         match input {
-            // It now knows another incarnation; the next term shows which.
+            // The candidate now knows another incarnation; the next term shows which.
             Input::Inspected(Ok(info)) => {
                 // An answer to an older request shows nothing new.
                 if self.incarnation.is_some_and(|(_, asked_at)| info.asked_at < asked_at) {

@@ -197,7 +197,7 @@ impl Oracle for AnotherIncarnation {
                 if term.token.incarnation != view.incarnation {
                     return Ok(());
                 }
-                // Its own clock may run fast by a hundredth.
+                // The candidate's own clock may run fast by a hundredth.
                 let age = view.now.since(view.made);
                 if age < campaign.lease_time() * 98 / 100 {
                     return Err(format!("c{node} won {} in an incarnation that is {age:?} old", term.token));

@@ -35,7 +35,7 @@ pub(crate) struct GivesWay {
     seen: Instant,
     led: Instant,
     vacant: Duration,
-    /// Whether the candidate was well again before the end.
+    /// Whether the candidate could prove its claim again before the faulty phase ended.
     now_and_then: bool,
     over: bool,
 }
@@ -67,7 +67,8 @@ impl GivesWay {
 
     fn most(&self, plan: &Plan) -> Duration {
         let change = match plan.choice.store {
-            // Its members are well, so no session has to run out, and they learn of a change with their next heartbeat.
+            // The group's members are well, so no session has to run out, and they learn of a change with their next
+            // heartbeat.
             Store::Kafka => plan.group.beat() * 2,
             Store::Nats | Store::Etcd => plan.owed(),
         };

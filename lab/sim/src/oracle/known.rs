@@ -45,12 +45,12 @@ pub(super) fn attempt_limit(lease: Duration) -> Duration {
 /// The state of the work of a candidate's term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Work {
-    /// It never began, or has ended.
+    /// The work never began, or has ended.
     #[default]
     None,
     /// Its term is led.
     Leads,
-    /// Its term drains, or was lost for a reason that lets the work end, and no end of the work is reported yet.
+    /// The work's term drains, or was lost for a reason that lets the work end, and no end of the work is reported yet.
     Ends,
 }
 

@@ -56,7 +56,8 @@ pub(crate) trait Oracle<R: Rule = KeyLease> {
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number, `I1` to `I17`; or the name of a rule; or `contract` if a campaign refused an input; or `panic`.
+    /// The invariant's number, `I1` to `I17`; or the name of a rule; or `contract` if a campaign refused an input; or
+    /// `panic`.
     pub invariant: &'static str,
     /// Its statement.
     pub states: &'static str,

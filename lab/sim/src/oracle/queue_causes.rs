@@ -60,7 +60,8 @@ impl Candidacy {
             || beside.is_some_and(|beside| beside.created != self.created.0);
         let mut leases = self.leases.iter().chain(&self.undone);
         self.lease_gone |= leases.any(|lease| !content.leases.contains_key(lease));
-        // Its companion may have moved to another lease, which a store that went back does not have, or not for long.
+        // The candidate's companion may have moved to another lease, which a store that went back does not have, or not
+        // for long.
         let companion = beside.and_then(|beside| beside.lease).unwrap_or(self.leases[1]);
         let before = std::mem::replace(&mut self.leases[1], companion);
         if went_back && before != companion {

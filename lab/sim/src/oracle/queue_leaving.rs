@@ -22,7 +22,7 @@ pub(super) struct NothingLeft {
 struct Node {
     /// The leases after which the keys of its candidacies are named.
     leases: BTreeSet<LeaseId>,
-    /// Its last deletion of both keys.
+    /// The candidate's last deletion of both keys.
     deletion: Option<(Attempt, LeaseId)>,
     /// The leases of its newest candidacy, and of the leading one.
     newest: Option<LeaseId>,
@@ -118,7 +118,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                     Some(Event::Won(_)) => node.leads = node.newest,
                     Some(Event::Lost { .. }) => node.leads = None,
                     Some(Event::StateChanged(State::Releasing)) => node.leaving = true,
-                    // It closes after a while, even if something is left to remove.
+                    // The candidate closes after a while, even if something is left to remove.
                     Some(Event::StateChanged(State::Closed)) => {}
                     Some(Event::StateChanged(_)) if node.leaving => {
                         node.leaving = false;

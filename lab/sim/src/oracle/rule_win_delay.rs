@@ -81,7 +81,7 @@ struct Sent {
     shown: Option<Instant>,
 }
 
-/// Its newest acquire that was applied.
+/// A candidate's newest acquire that was applied.
 #[derive(Clone, Copy)]
 struct Taken {
     sent: Sent,
@@ -182,7 +182,7 @@ impl WinDelay {
             // A candidate that observed the deleted record itself, and then an absence, waits from its first
             // observation.
             let at = if record.is_some() && self.nodes[place].last_seen == record { written } else { at };
-            // Its own clock may run fast by a hundredth.
+            // The candidate's own clock may run fast by a hundredth.
             let waited = view.now.since(at) + SLACK * (1 + passed_on);
             if waited < lease * 98 / 100 {
                 return Err(format!("won {} only {waited:?} after a deletion", term.token));

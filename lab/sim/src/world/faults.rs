@@ -154,7 +154,7 @@ where
         place.clock.set_rate(self.now, rate);
         place.leads_until = place.lease.map(|lease| place.clock.when(lease.deadline));
         place.second.leads_until = place.second.lease.map(|lease| place.clock.when(lease.deadline));
-        // Its wake-ups now come earlier or later.
+        // The candidate's wake-ups now come earlier or later.
         place.wakes = place.wakes.min(self.now);
         let (process, until, of_second) = (place.process, place.leads_until, place.second.leads_until);
         let second = place.second.id;
@@ -237,8 +237,8 @@ where
         }
     }
 
-    /// It resigns first, if it `may_resign`; later it is removed or dies. Nothing happens if candidates that the store
-    /// does not know yet would not follow at once.
+    /// The leader resigns first, if it `may_resign`; later it is removed or dies. Nothing happens if candidates that
+    /// the store does not know yet would not follow at once.
     pub(crate) fn usual_order(
         &self,
         turn: u32,

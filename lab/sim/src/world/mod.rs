@@ -205,7 +205,7 @@ pub(crate) struct Node<S: Store> {
 /// A process's candidate in the second election.
 #[derive(Default)]
 struct Second {
-    /// Its number on the session; a new one each time it enters.
+    /// The campaign's number on the session; a new number each time the campaign enters.
     id: CampaignId,
     lease: Option<Lease>,
     leads_until: Option<Instant>,
@@ -262,7 +262,7 @@ impl<S: Store> Node<S> {
         self.leads_until.is_some_and(|until| now < until)
     }
 
-    /// Its campaign, once the store has answered.
+    /// The node's campaign, once the store has answered.
     pub(crate) fn campaign(&self) -> Option<&Candidacy<S::Rule>> {
         self.session.as_ref()?.campaign(CANDIDATE)
     }

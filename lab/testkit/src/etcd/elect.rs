@@ -146,7 +146,7 @@ impl GoClient {
             }
         }
         terms.extend(open.map(|(from, revision)| (from, gone, revision)));
-        // Its win may not have been printed yet when it was killed.
+        // The last win may not have been printed yet when it was killed.
         terms.retain(|(from, _, _)| *from < gone);
         terms
     }
@@ -199,7 +199,8 @@ impl Etcdctl {
         Self { program: JsonProgram::on_stdout(command) }
     }
 
-    /// Its process. `SIGINT` makes it resign and end; any other signal leaves its key until its lease is over.
+    /// The process of etcdctl. `SIGINT` makes it resign and end; any other signal leaves its key until its lease is
+    /// over.
     pub fn child(&mut self) -> &mut ChildGuard {
         self.program.child()
     }

@@ -17,11 +17,11 @@ pub struct Admin {
 pub struct Record {
     /// Its place in the log.
     pub offset: u64,
-    /// Its key, if it has one.
+    /// The record's key, if it has one.
     pub key: Option<String>,
     /// Its value.
     pub value: String,
-    /// Its headers, in the order of their names.
+    /// The record's headers, in the order of their names.
     pub headers: Vec<(String, String)>,
 }
 
@@ -34,7 +34,7 @@ pub struct Group {
     pub state: String,
     /// The assignor: `cooperative-sticky`, `range`, `uniform`…
     pub assignor: String,
-    /// Its members, in the order of their ids.
+    /// The group's members, in the order of their ids.
     pub members: Vec<Member>,
 }
 
@@ -43,7 +43,7 @@ pub struct Group {
 pub struct Member {
     /// The id that the coordinator knows it by.
     pub id: String,
-    /// Its static id, if it has one.
+    /// The member's static id, if it has one.
     pub instance: Option<String>,
     /// Its client's name.
     pub client: String,

@@ -139,7 +139,7 @@ impl GoNeli {
             }
         }
         terms.extend(open.map(|from| (from, gone)));
-        // It may have begun while it was being killed.
+        // The last term may have begun while it was being killed.
         terms.retain(|(from, until)| from < until);
         terms
     }

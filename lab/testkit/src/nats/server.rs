@@ -69,7 +69,7 @@ impl NatsServer {
         }
     }
 
-    /// Its name: `n1`, or `n1` to `n3` in a cluster.
+    /// The server's name: `n1`, or `n1` to `n3` in a cluster.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -108,12 +108,12 @@ impl NatsServer {
         self.monitor.number()
     }
 
-    /// Its working folder, which is removed with the server.
+    /// The server's working folder, which is removed with the server.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Its process id.
+    /// The server's process id.
     ///
     /// # Panics
     /// When it does not run.

@@ -51,7 +51,7 @@ pub struct Survey {
 /// A member that the settings name.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its host and port.
+    /// The member's host and port.
     pub address: String,
     /// The state that it reports, or why there is none.
     pub state: Result<MemberState, String>,
@@ -63,7 +63,7 @@ pub struct Member {
 pub struct MemberState {
     /// The version of the server.
     pub version: String,
-    /// It leads the cluster.
+    /// The member leads the cluster.
     pub leads: bool,
     /// The member does not know the cluster's leader.
     pub is_cut_off: bool,

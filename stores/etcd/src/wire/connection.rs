@@ -62,7 +62,7 @@ pub(crate) struct Connection {
 struct Current {
     /// Grows with each change of the member.
     number: u64,
-    /// Its position in the settings' list.
+    /// The member's position in the settings' list.
     member: usize,
     channel: Channel,
     token: Token,

@@ -348,7 +348,7 @@ pub(crate) struct WatchResponse {
     pub created: bool,
     #[prost(bool, tag = "4")]
     pub canceled: bool,
-    /// The oldest revision from which a watch can begin, if compaction ended this one; otherwise 0.
+    /// The oldest revision from which a watch can begin, if compaction ended this watch; otherwise 0.
     #[prost(int64, tag = "5")]
     pub compact_revision: i64,
     #[prost(string, tag = "6")]

@@ -29,7 +29,7 @@ async fn team(server: &EtcdServer, user: &str) -> Store {
     soon(Store::open(&format!("{}/app", url(server).replace("://", &format!("://{user}"))))).await.unwrap()
 }
 
-/// The same store, on which no election ever ran.
+/// A new store of the team whose prefix is `app/`, on which no election ever ran.
 async fn new_team(server: &EtcdServer) -> Store {
     let settings = EtcdSettings::from_url(&format!("{}/app", url(server))).unwrap();
     soon(init(&settings, true)).await.unwrap();

@@ -21,7 +21,7 @@ const LEASE: Duration = SHORT;
 #[derive(Clone, Copy, Debug)]
 enum Exit {
     Kill,
-    /// It is stopped until another leads, and then continues.
+    /// The leader is stopped until another leads, and then continues.
     Stop,
     Close,
 }

@@ -182,7 +182,7 @@ async fn go_follows_our_leader_that_is_stopped_for_too_long() {
     ours.child.resume();
     assert!(!ours.first_answer(resumed), "it still believed it led");
     assert_eq!(ours.lost().0, "EXPIRED");
-    // It is at the end of the queue again.
+    // Our candidate is at the end of the queue again.
     bench.await_queue(&["go-1", "ours"]);
     let mut time_line = TimeLine::default();
     time_line.process(&ours);

@@ -65,7 +65,7 @@ async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     b.observes("a").await;
     let probe = Probe::of(&[&a, &b]);
 
-    // Its next round asks the member just after the cut, when that still believes that it leads.
+    // The leader's next round asks the member just after the cut, when that still believes that it leads.
     before_a_renewal(&a, STEADY).await;
     cluster.isolate(isolated);
     let cut = now();

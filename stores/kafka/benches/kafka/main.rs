@@ -58,7 +58,7 @@ async fn main() {
     }
     ours.close().await;
     drop(bare);
-    figures.extend(compared("hand-over on close", &our_times, "bare", &bare_times, LIMIT));
+    figures.extend(compared("hand-over on close", &our_times, "bare consumer", &bare_times, LIMIT));
 
     eprintln!("what a leader costs, alone and with candidates waiting");
     figures.extend(cost::measure(&broker.address(), &url(&broker)).await);

@@ -64,13 +64,13 @@ pub(super) struct Log {
 /// The state of the reading of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// It begins at that time.
+    /// The reading begins at that time.
     Begins(Instant),
     /// The brokers are being asked where to begin.
     Asking,
-    /// Its client should read from this offset.
+    /// The log's client should read from this offset.
     From(u64),
-    /// Its client reads.
+    /// The log's client reads.
     Follows,
 }
 
@@ -133,7 +133,7 @@ impl Log {
         (self.has_older, self.stated, self.caught_up) = (from > low, false, false);
         (self.id, self.due, self.read_at) = (id.or(self.id), None, now);
         for waiting in &mut self.waiting {
-            // They asked earlier; the log may have been replaced since then.
+            // These campaigns asked earlier; the log may have been replaced since then.
             waiting.end = high;
         }
         self.expect_end(high, now);
@@ -177,7 +177,8 @@ impl Log {
         self.reached(now);
     }
 
-    /// Its client shows none of it, or had an earlier topic with its name, so another client must read it.
+    /// The log's client shows none of its records, or had an earlier topic with its name, so another client must read
+    /// the log.
     pub(super) fn give_up_client(&mut self, now: Instant) {
         self.barred = Some(self.client);
         self.tolerance = (self.tolerance * 2).min(MOST_TOLERANCE);

@@ -153,7 +153,7 @@ async fn a_broker_that_stood_still_and_goes_on_makes_no_second_leader() {
         // The brokers give up silent members after 6 s, and the lease runs out after 2 s.
         assert_eq!(lost(&mut group.events).await, Reason::Expired);
         let term = group.watched.one_leads().await.term();
-        // It may have ended since then, if the machine stalled.
+        // The term may have ended since then, if the machine stalled.
         let token = term.map_or(group.first, |term| term.token());
         assert!(token >= group.first);
         tokens.push(token);

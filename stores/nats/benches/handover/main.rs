@@ -60,10 +60,16 @@ async fn main() {
                 bare_times.add(bare.hand_over().await);
             }
         }
-        figures.extend(compared(what, &our_times, "bare", &bare_times, LIMIT));
+        figures.extend(compared(what, &our_times, "bare client", &bare_times, LIMIT));
         if rounds == HOT {
             let ratio = our_times.percentile(99) / bare_times.percentile(99);
-            figures.push(Figure::at_most(format!("{what} p99 / bare"), ratio, "ratio", LIMIT_OF_P99, rounds));
+            figures.push(Figure::at_most(
+                format!("{what} p99 / bare client"),
+                ratio,
+                "ratio",
+                LIMIT_OF_P99,
+                rounds,
+            ));
         }
     }
     ours.close().await;

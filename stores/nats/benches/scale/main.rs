@@ -39,7 +39,7 @@ const LEASE: Duration = Duration::from_secs(30);
 const GOALS_AT: u32 = 10_000;
 
 /// The ratio of the time from nothing until all are led to that of a client that does what safety requires.
-const FROM_NOTHING: &str = "all led / bare with a watch and an inspection";
+const FROM_NOTHING: &str = "time until all elections are led / bare client that watches and inspects";
 
 /// The most elections whose fail-over is measured: it takes a lease.
 const FAIL_OVER_UP_TO: u32 = 10_000;
@@ -109,11 +109,16 @@ fn one_size(runtime: &Runtime, elections: u32) -> Vec<Figure> {
     let server_before = processor_time(server.pid());
     let rest = leader.cpu_over(REST);
     let server_rest = (processor_time(server.pid()) - server_before).as_secs_f64() / REST.as_secs_f64();
-    figure("all led, bare", bare_elected.as_secs_f64() * 1e3, "ms", None);
-    figure("all led", elected.as_secs_f64() * 1e3, "ms", None);
-    figure("all led / bare", elected.as_secs_f64() / bare_elected.as_secs_f64(), "ratio", None);
+    figure("time until all elections are led, bare client", bare_elected.as_secs_f64() * 1e3, "ms", None);
+    figure("time until all elections are led", elected.as_secs_f64() * 1e3, "ms", None);
     figure(
-        "all led, bare with a watch and an inspection",
+        "time until all elections are led / bare client",
+        elected.as_secs_f64() / bare_elected.as_secs_f64(),
+        "ratio",
+        None,
+    );
+    figure(
+        "time until all elections are led, bare client that watches and inspects",
         watched_and_elected.as_secs_f64() * 1e3,
         "ms",
         None,
@@ -121,12 +126,22 @@ fn one_size(runtime: &Runtime, elections: u32) -> Vec<Figure> {
     let with_all = elected.as_secs_f64() / watched_and_elected.as_secs_f64();
     let most = if elections <= GOALS_AT { 1.5 } else { 2.0 };
     figure(FROM_NOTHING, with_all, "ratio", Some(most));
-    figure("memory of one led", led as f64 / f64::from(elections), "bytes", None);
-    figure("memory of one led, kept", leader.keeps as f64 / f64::from(elections), "bytes", Some(2048.0));
-    figure("processor of the bare client that renews", 100.0 * bare_rest, "% of a core", None);
-    figure("processor, led", 100.0 * rest, "% of a core", None);
-    figure("processor, led, beyond the bare client", 100.0 * (rest - bare_rest), "% of a core", Some(10.0));
-    figure("processor of the server, led", 100.0 * server_rest, "% of a core", None);
+    figure("memory of a leading candidate", led as f64 / f64::from(elections), "bytes", None);
+    figure(
+        "memory of a leading candidate, kept",
+        leader.keeps as f64 / f64::from(elections),
+        "bytes",
+        Some(2048.0),
+    );
+    figure("processor time of the bare client", 100.0 * bare_rest, "% of a core", None);
+    figure("processor time of the leaders' process", 100.0 * rest, "% of a core", None);
+    figure(
+        "processor time of the leaders' process, less the bare client's",
+        100.0 * (rest - bare_rest),
+        "% of a core",
+        Some(10.0),
+    );
+    figure("processor time of the server with the leaders", 100.0 * server_rest, "% of a core", None);
 
     eprintln!("{elections} elections: another process that waits");
     let mut waiter = Side::start(&["ours", &url, &count, "ben"]);
@@ -134,10 +149,10 @@ fn one_size(runtime: &Runtime, elections: u32) -> Vec<Figure> {
     waiter.all_wait();
     let waiting = waiter.memory().saturating_sub(empty);
     let rest = waiter.cpu_over(REST);
-    figure("memory of one that waits", waiting as f64 / f64::from(elections), "bytes", Some(2048.0));
-    figure("memory of one that waits, kept", waiter.keeps as f64 / f64::from(elections), "bytes", None);
+    figure("memory of a waiting candidate", waiting as f64 / f64::from(elections), "bytes", Some(2048.0));
+    figure("memory of a waiting candidate, kept", waiter.keeps as f64 / f64::from(elections), "bytes", None);
     // It observes the leader's renewals.
-    figure("processor, waiting beside a leader", 100.0 * rest, "% of a core", Some(2.0));
+    figure("processor time of the waiting candidates' process", 100.0 * rest, "% of a core", Some(2.0));
 
     let mut last = if elections <= FAIL_OVER_UP_TO {
         eprintln!("{elections} elections: the leader's process dies");
@@ -149,7 +164,12 @@ fn one_size(runtime: &Runtime, elections: u32) -> Vec<Figure> {
         }
         for percent in [50, 99, 100] {
             let of_lease = late.percentile(percent) / (LEASE.as_secs_f64() * 1e3);
-            figure(&format!("led again after a crash, of T, p{percent}"), of_lease, "ratio", None);
+            figure(
+                &format!("time until an election is led again after a crash / lease, p{percent}"),
+                of_lease,
+                "ratio",
+                None,
+            );
         }
         waiter
     } else {
@@ -159,8 +179,8 @@ fn one_size(runtime: &Runtime, elections: u32) -> Vec<Figure> {
     eprintln!("{elections} elections: all are closed");
     let (closed, kept) = last.all_closed();
     let left = last.memory() as f64 / f64::from(elections);
-    figure("all closed", closed.as_secs_f64() * 1e3, "ms", None);
-    figure("memory kept after all are closed / before", kept, "ratio", Some(1.1));
-    figure("memory after all are closed, for each", left, "bytes", None);
+    figure("time until all candidates are closed", closed.as_secs_f64() * 1e3, "ms", None);
+    figure("memory kept after all candidates are closed / before", kept, "ratio", Some(1.1));
+    figure("memory after all candidates are closed, for each", left, "bytes", None);
     figures
 }

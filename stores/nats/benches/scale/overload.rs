@@ -307,24 +307,33 @@ fn figures(name: &str, trouble: Trouble, elections: u32, ours: &Seen, bare: &See
     let memory = ours.memory as f64 / ours.memory_before as f64;
     let within = millis(RECOVERY);
     let mut figures = vec![
-        plain("led before it", percent(ours.led_before), "%"),
-        plain("led before it, bare", percent(bare.led_before), "%"),
-        plain("fewest led", percent(ours.fewest), "%"),
-        plain("fewest led, bare", percent(bare.fewest), "%"),
+        plain("elections led before the trouble", percent(ours.led_before), "%"),
+        plain("elections led before the trouble, bare client", percent(bare.led_before), "%"),
+        plain("fewest elections led at one time", percent(ours.fewest), "%"),
+        plain("fewest elections led at one time, bare client", percent(bare.fewest), "%"),
         at_most(
-            "fewer than the bare client",
+            "fewest elections led at one time, below the bare client's",
             percent(bare.fewest.saturating_sub(ours.fewest)),
             "% of all",
             BELOW_BARE,
         ),
-        at_most("all led again after its end", millis(ours.not_led), "ms", within),
-        plain("all led again after its end, bare", millis(bare.not_led), "ms"),
-        at_most("memory, largest / before", memory, "ratio", MEMORY),
-        plain("processor before it", ours.rest, "% of a core"),
-        plain("processor before it, bare", bare.rest, "% of a core"),
+        at_most(
+            "time from the end of the trouble until all elections are led",
+            millis(ours.not_led),
+            "ms",
+            within,
+        ),
+        plain(
+            "time from the end of the trouble until all elections are led, bare client",
+            millis(bare.not_led),
+            "ms",
+        ),
+        at_most("largest memory / memory before the trouble", memory, "ratio", MEMORY),
+        plain("processor time before the trouble", ours.rest, "% of a core"),
+        plain("processor time before the trouble, bare client", bare.rest, "% of a core"),
     ];
     if trouble == Trouble::Watcher {
-        let what = "all read again by the watcher after its end";
+        let what = "time from the end of the trouble until the watcher has read everything";
         figures.push(at_most(what, millis(ours.not_read), "ms", within));
     }
     figures

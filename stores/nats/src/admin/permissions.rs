@@ -80,7 +80,7 @@ mod tests {
         let permitted = permissions(&settings(), Role::Candidate, &["jobs", "a.b"]).unwrap();
         assert_eq!(permitted.publish[..2], ["$KV.B.jobs", "$KV.B.a.b"]);
         assert_eq!(permitted.publish[2..7], READING);
-        // It answers requests for candidates, but sends none.
+        // The candidate answers requests for candidates, but sends none.
         assert_eq!(permitted.publish[7..], ["_incumbent.roll.B.*"]);
         assert_eq!(permitted.subscribe, ["_INBOX.>", "_incumbent.roll.B"]);
     }

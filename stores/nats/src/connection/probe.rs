@@ -14,7 +14,8 @@ use tokio::time::timeout;
 
 /// The share of the lease that may be spent on an address.
 const SHARE: u32 = 12;
-/// The minimum time for an answer, which may take this long even on a fast network if the machine is busy.
+/// The least time that a server gets for its answer. On a busy machine an answer takes this long even over a fast
+/// network.
 const LEAST: Duration = Duration::from_millis(100);
 
 /// The time for a server to answer: a twelfth of the lease, and at most the time limit of a whole connection.

@@ -52,11 +52,11 @@ struct Request {
 /// The future that waits for an answer.
 #[derive(Debug)]
 enum Waiter {
-    /// It has not been polled.
+    /// The future has not been polled.
     New,
-    /// It is woken by this.
+    /// The future is woken by this waker.
     Asleep(Waker),
-    /// It was dropped, or has received its reason.
+    /// The future was dropped, or has received its reason.
     Gone,
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn tombstone() -> HeaderMap {
     headers
 }
 
-/// The same for a tombstone that may replace only the message of that revision.
+/// The headers of a tombstone that proves nothing and may replace only the message of that revision.
 pub(crate) fn tombstone_over(Revision(sequence): Revision) -> HeaderMap {
     let mut headers = tombstone();
     headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, sequence.to_string());

@@ -48,7 +48,7 @@ pub(crate) fn of_answer(payload: &[u8], bucket: &Bucket, domain: Option<&str>) -
         // This crate sends no `Nats-Msg-Id`, so the duplicate belongs to another write.
         Acknowledgement { duplicate: true, .. } | Acknowledgement { seq: 0, .. } => Outcome::Unknown,
         Acknowledgement { stream, .. } if stream != bucket.stream => Outcome::Unknown,
-        // If two domains are joined, a stream with the same name in the other domain may answer too.
+        // If two JetStream domains are joined, a stream of the same name in the second domain may answer too.
         Acknowledgement { domain: theirs, .. } if theirs.as_deref().unwrap_or("") != domain.unwrap_or("") => {
             tracing::warn!(bucket = bucket.name, theirs, domain, "another JetStream domain answered a write");
             Outcome::Unknown

@@ -27,7 +27,7 @@ pub(crate) const LEVEL_2_12: u32 = 2;
 /// `filestore.go`), on a clock that ticks every 100 ms (`ats`). Measured on 2.15: 60 to 410 ms by the
 /// bucket's age on a busy machine, 1 to 5 ms by a record's own lease.
 const GRANULARITY: Duration = Duration::from_millis(350);
-/// The same before 2.11, where a check that runs slightly early is repeated only after a second.
+/// The longest delay of an expiry before 2.11, where a check that runs slightly early is repeated only after a second.
 const OLD_GRANULARITY: Duration = Duration::from_secs(1);
 /// A cluster elects another leader for a stream in 5 to 7 s (measured on 2.15).
 const CLUSTER_FAIL_OVER: Duration = Duration::from_secs(7);

@@ -1,4 +1,4 @@
-//! The same tests on every supported version of the server.
+//! Equal tests on every supported version of the server.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ pub(crate) fn clock() -> Clock {
     Clock::manual(Instant::from_nanos(3_600_000_000_000))
 }
 
-/// The same machine, a minute after its restart.
+/// The clock of the machine, a minute after its restart.
 pub(crate) fn clock_after_reboot() -> Clock {
     Clock::manual(Instant::from_nanos(60_000_000_000)).in_boot("second")
 }

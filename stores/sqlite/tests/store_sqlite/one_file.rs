@@ -168,7 +168,7 @@ fn remove_companions(path: &Path) {
     for end in ["-wal", "-shm", "-journal"] {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
-        // They exist only in the middle of a write, or not at all.
+        // The files beside the database exist only in the middle of a write, or not at all.
         let _ = fs::remove_file(PathBuf::from(name));
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Lies {
     pub(super) life: Incarnation,
     /// The key's entry at each revision of this incarnation.
     entries: BTreeMap<u64, Entry>,
-    /// The same for the former incarnation, in which a term that has just ended may still be released.
+    /// The key's entries of the former incarnation, in which a term that has just ended may still be released.
     before: BTreeMap<u64, Entry>,
     writes: Vec<Write>,
     reads: u64,

@@ -153,7 +153,7 @@ public class TermEndedException internal constructor(
 
 /** An error of the layers below, known only by its text. */
 private class Cause(message: String, cause: Throwable?) : Exception(message, cause) {
-    // Its stack trace would only show the translation.
+    // This exception's stack trace would only show the translation.
     override fun fillInStackTrace(): Throwable = this
 }
 

@@ -103,7 +103,7 @@ class Contender(val name: String, vararg command: String) : AutoCloseable {
         }
     }
 
-    /** Its newest token, once it has led with it for a while. */
+    /** The contender's newest token, once it has led with that token for a while. */
     fun leads(): Token? = views.lastOrNull()?.token?.takeIf { token -> views.count { it.token == token } >= ENOUGH }
 
     /** The times at which it led; known once it is closed. */

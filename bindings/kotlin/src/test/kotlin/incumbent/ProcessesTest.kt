@@ -222,7 +222,7 @@ class ProcessesTest {
     @Test
     fun `ten thousand campaigns that were closed leave neither memory nor files`() {
         Program(*java("programs.LeaksKt", "10000")).use { program ->
-            // It computes for a minute, and for several minutes next to other tests.
+            // The program computes for a minute, and for several minutes next to other tests.
             val (before, after) = listOf("before", "after").map { at -> program.expect(at, 15.minutes).split(' ').map { it.toLong() } }
             assertEquals(0, program.ended())
             assertEquals(before[2], after[2], "files")

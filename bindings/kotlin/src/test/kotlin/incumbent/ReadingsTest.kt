@@ -71,7 +71,7 @@ class ReadingsTest {
         candidate.close()
         assertFalse(candidate.isLeader || term.isCurrent || term.isDraining)
         assertEquals(listOf(Duration.ZERO, 1.seconds), listOf(term.remaining, term.age))
-        // Their addresses stay valid, because nothing destroys them.
+        // The addresses of the candidate and its term stay valid, because nothing destroys them.
         assertFalse(candidate.raw.uniffiIsDestroyed || term.raw.uniffiIsDestroyed)
     }
 
