@@ -53,7 +53,7 @@ test.each([
   [{ drainTim: 1 }, 'a campaign has no setting "drainTim"'],
   [{ drainTim: 1 }, 'metadata, drainTime, errorEndsTerm'],
   [{ drainTime: 'soon', drain: () => undefined }, 'drainTime is "soon", and must be a number of milliseconds'],
-  [{ drainTime: 1000, drain: 1000 }, 'drain and drainTime both give a length of time: give one of them'],
+  [{ drainTime: 1000, drain: 1000 }, 'drain and drainTime both set a duration: keep one of them'],
   [{ errorEndsTerm: 1 }, 'errorEndsTerm is 1, and must be true or false'],
   [{ metadata: new Date(0) }, 'metadata is a Date, and must be an object of strings'],
   [{ lease: null }, 'lease is null: leave it out for its default'],

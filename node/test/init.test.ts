@@ -31,7 +31,7 @@ test('a bucket is made, and one that differs is an error and changed only when a
   expect(await init(url, { lease: 5000 })).toMatchObject({ created: true, neverUsed: false, leaseMs: 5000 });
   const refused = init(url, { lease: '10s' });
   await expect(refused).rejects.toThrow(UnsafeStoreError);
-  await expect(refused).rejects.toThrow('max_age (lease) is 5s, and should be 10s; prepare it with the same settings and `update`');
+  await expect(refused).rejects.toThrow('max_age (lease) is 5s, and should be 10s; to change it, prepare it again with the same settings and `update`');
   const changed = { created: false, updated: true, leaseMs: 10_000, differences: [{ setting: 'max_age', was: '5s', is: '10s' }] };
   expect(await init(url, { lease: '10s', update: true })).toMatchObject(changed);
 });

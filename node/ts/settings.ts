@@ -279,7 +279,7 @@ export function limitsIn(given: Record<string, unknown>): WaitLimits {
 /** Checks a required text. Half a surrogate pair would become another character when passed on, and so another key. */
 export function text(value: unknown, name: string): string {
   if (typeof value !== 'string') {
-    throw refused(value, name, 'a text');
+    throw refused(value, name, 'a string');
   }
   if (/\p{Surrogate}/u.test(value)) {
     throw refused(value, name, 'Unicode: it has half of a surrogate pair');

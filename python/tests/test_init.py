@@ -58,7 +58,7 @@ def test_a_bucket_that_differs_is_an_error_and_is_changed_only_when_asked_to(nat
     [
         ("memory:", {}, "a store of this kind needs no preparation"),
         ("sqlite:FILE", {"own_leases": True}, "`own_leases` is only for NATS buckets, and this is a file: leave it out"),
-        ("sqlite:FILE", {"lease": 5}, "`lease` is only for NATS buckets, and this is a file, where each candidate has its own"),
+        ("sqlite:FILE", {"lease": 5}, "`lease` is only for NATS buckets, and this is a file, where each candidate sets its own"),
         ("sqlite:FILE", {"election": "jobs"}, "\"jobs\" is an election, and this store is prepared as a whole"),
         ("sqlite:FILE", {"fresh": True}, 'the preparation of a sqlite: store has no setting "fresh": choose one of new, lease,'),
         ("nats://127.0.0.1:1/B", {"replicas": 2}, "replicas is 2, and must be 1, 3 or 5"),
