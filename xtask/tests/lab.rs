@@ -1,4 +1,4 @@
-//! The product needs nothing of the lab.
+//! The product needs nothing of the lab, and its packages can be published in some order.
 
 #![allow(clippy::expect_used, reason = "a test may panic; it says why")]
 
@@ -54,4 +54,21 @@ fn no_package_of_the_product_needs_one_of_the_lab_but_for_its_tests() {
         }
     }
     assert_eq!(seen, 18, "the product's packages");
+}
+
+/// Cargo drops a dependency of tests that has no version from what it publishes. One that has a version must be published
+/// first, which is impossible for two packages that test with each other.
+#[test]
+fn what_a_published_package_needs_of_this_workspace_for_its_tests_alone_has_no_version() {
+    for package in list(&metadata()["packages"]) {
+        if package["publish"] == serde_json::json!([]) {
+            continue;
+        }
+        let ours =
+            list(&package["dependencies"]).filter(|one| one["kind"] == "dev" && one["path"].is_string());
+        for dependency in ours {
+            let (name, needed) = (&package["name"], &dependency["name"]);
+            assert_eq!(dependency["req"], "*", "{name} tests with a version of {needed}");
+        }
+    }
 }
