@@ -152,7 +152,9 @@ fn the_demo_says_what_it_came_to() {
             ["demo", "--faults", "none", "--workers", "3", "--no-splay", "--lease", "30s", "--seed", "7"];
         let words = [&words[..], &["--in-process", "--for", "80s"], options].concat();
         let mut demo = Running::start(incumbent(&words));
-        demo.until("a leader", |line| (line.contains(" is the first leader") || line.contains("\"won\"")).then_some(()));
+        demo.until("a leader", |line| {
+            (line.contains(" is the first leader") || line.contains("\"won\"")).then_some(())
+        });
         demo.signal(Signal::INT);
         // The order of the leader's end and the summary does not matter.
         let kept = |said: &str| {
