@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use incumbent::ErrorKind;
 use incumbent::fork::ForkGuard;
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::candidate::leaving;
 use crate::log::Records;
@@ -18,9 +17,9 @@ use crate::{Error, Result};
 /// The runtime and the threads that one process needs to run elections for another language.
 pub(crate) struct Engine {
     fork_guard: ForkGuard,
-    runtime: Handle,
-    /// The thread of the runtime ends when this is dropped, as it is once this engine has [retired](retire).
-    running: Mutex<Option<oneshot::Sender<()>>>,
+    tasks: Handle,
+    /// Taken once this engine has [retired](retire).
+    runtime: Mutex<Option<Runtime>>,
     pub(crate) wakes: WakeThread,
     /// Log records get their own thread, because slow logging must not delay an event loop.
     logs: OnceLock<Option<WakeThread>>,
@@ -71,18 +70,18 @@ impl Engine {
 
     fn start() -> Result<Self> {
         let wakes = WakeThread::start("incumbent-wake").map_err(no_thread)?;
-        // One thread: stores have their own, and nothing blocks here. It is started here, because tokio panics if the
-        // operating system refuses one.
-        let runtime = Builder::new_current_thread().enable_time().build().map_err(no_thread)?;
-        let handle = runtime.handle().clone();
-        let (running, over) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("incumbent-ffi".into());
-        // An error means that the sender was dropped.
-        thread.spawn(move || drop(runtime.block_on(over))).map_err(no_thread)?;
+        // tokio panics if the operating system refuses its thread, so one is tried first.
+        let tried = std::thread::Builder::new().spawn(|| ()).map_err(no_thread)?;
+        // It does nothing that panics.
+        let _ = tried.join();
+        // One thread: stores have their own, and nothing blocks here.
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("incumbent-ffi").enable_time();
+        let runtime = runtime.build().map_err(no_thread)?;
         Ok(Self {
             fork_guard: ForkGuard::new(),
-            runtime: handle,
-            running: Mutex::new(Some(running)),
+            tasks: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
             wakes,
             logs: OnceLock::new(),
             records: Records::default(),
@@ -92,11 +91,14 @@ impl Engine {
 
     /// Where tasks are spawned. None runs any more once the engine has [retired](retire).
     pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
+        &self.tasks
     }
 
     fn end_runtime(&self) {
-        drop(self.running.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_background();
+        }
     }
 
     /// Returns the thread that hands on log records; `None` if the operating system refuses a thread.
@@ -144,7 +146,8 @@ fn add<T>(list: &mut Vec<Weak<T>>, new: &Arc<T>) {
 #[allow(unsafe_code, reason = "it was never shared, so it is ours to free")]
 fn discard(made: *mut Engine) {
     // SAFETY: it comes from `Box::into_raw` in `get`, and was not stored anywhere.
-    drop(unsafe { Box::from_raw(made) });
+    let engine = unsafe { Box::from_raw(made) };
+    engine.end_runtime();
 }
 
 /// The error if the operating system refuses a thread: as for a store that does not answer, trying again may help.
