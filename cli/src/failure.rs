@@ -100,7 +100,7 @@ impl Failure {
         if !is_read {
             return self;
         }
-        Self { message: refused.text(given).spelled(Names::Options), ..self }
+        Self { message: refused.text(given).spelled(Names::CommandLine), ..self }
     }
 
     /// The exit code of the process.
@@ -139,7 +139,7 @@ impl From<Error> for Failure {
         Self {
             exit: error.kind().into(),
             code: error.kind().code().into(),
-            message: error.text().spelled(Names::Options),
+            message: error.text().spelled(Names::CommandLine),
             causes: chain.map(ToString::to_string).collect(),
             refused: error.refusal().cloned().map(Box::new),
         }

@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use incumbent::Warning;
+use incumbent::text::Names;
 use serde_json::{Value, json};
 use tracing::Subscriber;
 use tracing::field::{Field, Visit};
@@ -153,7 +154,7 @@ pub(crate) fn warn(message: impl Display) {
 
 /// Writes a warning of a candidate, which has a code for programs.
 pub(crate) fn warn_of(warning: &Warning) {
-    put(of_warning(Some(warning.code()), &warning.to_string()));
+    put(of_warning(Some(warning.code()), &warning.text().spelled(Names::CommandLine)));
 }
 
 fn of_warning(code: Option<&str>, message: &str) -> Vec<u8> {

@@ -163,7 +163,7 @@ pub(crate) fn no_age(lease: Duration) -> InvalidSettings {
         setting: "the store's maximum age",
         value: "none".into(),
         limit: Text::from(format!("{lease:?}, the lease")),
-        remedy: Text::from("records would never expire; give the bucket a TTL (`incumbent init`)"),
+        remedy: Text::from("records would never expire; give the bucket a TTL (").and(Text::init(&["update"])).and(")"),
     }
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn lease_over_age(lease: Duration, age: Duration) -> InvalidSettings 
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("at most {age:?}, the store's maximum age")),
-        remedy: Text::from("lower the lease, or raise the bucket's TTL (`incumbent init`)"),
+        remedy: Text::from("lower the lease, or raise the bucket's TTL (").and(Text::init(&["update"])).and(")"),
     }
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn lease_is_not_age(lease: Duration, age: Duration) -> InvalidSetting
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("{age:?}, the store's maximum age")),
-        remedy: Text::from("leave the lease out, change the bucket's TTL, or allow TTLs per record (`incumbent init`)"),
+        remedy: Text::from("leave the lease out, change the bucket's TTL, or allow TTLs per record (").and(Text::init(&["own_leases", "update"])).and(")"),
     }
 }
 

@@ -1,19 +1,28 @@
-//! Texts that name settings. Each language spells these names differently, so they are kept apart from the words.
+//! Texts that name settings, or the call that prepares a store. Each language writes these differently, so they are kept
+//! apart from the words.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-/// A text that may name settings.
+/// A text that may name settings, and the call that prepares a store.
 ///
 /// The names are kept apart from the words, so that each language can write its own. Nothing else in the text changes,
 /// even if a caller's value looks like the name of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Text {
     words: String,
-    /// The names of settings, each with its position in the words. Boxed to keep errors small.
-    names: Box<[(usize, &'static str)]>,
+    /// The names, each with its position in the words. Boxed to keep errors small.
+    names: Box<[(usize, Name)]>,
+}
+
+/// What each language writes in its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Setting(&'static str),
+    Init(&'static [&'static str]),
 }
 
 /// A part of a [`Text`].
@@ -23,12 +32,20 @@ pub enum Part<'a> {
     Words(&'a str),
     /// The name of a setting, as Rust and a store's URL write it.
     Setting(&'static str),
+    /// The call that prepares a store, with these settings.
+    Init(&'static [&'static str]),
 }
 
 impl Text {
     /// The name of a setting.
     pub fn setting(name: &'static str) -> Self {
-        Self { words: String::new(), names: Box::new([(0, name)]) }
+        Self { words: String::new(), names: Box::new([(0, Name::Setting(name))]) }
+    }
+
+    /// The call or the command that prepares a store, for a remedy. `with` are the settings that it needs: flags of the
+    /// preparation, which the call sets, and `election`, for which the reader writes the election's key.
+    pub fn init(with: &'static [&'static str]) -> Self {
+        Self { words: String::new(), names: Box::new([(0, Name::Init(with))]) }
     }
 
     /// This text, followed by another.
@@ -49,18 +66,23 @@ impl Text {
         ends.chain([(self.words.len(), None)]).flat_map(move |(end, name)| {
             let words = self.words.get(from..end).unwrap_or_default();
             from = end;
-            [Some(words).filter(|words| !words.is_empty()).map(Part::Words), name.map(Part::Setting)]
-                .into_iter()
-                .flatten()
+            let name = name.map(|name| match name {
+                Name::Setting(name) => Part::Setting(name),
+                Name::Init(with) => Part::Init(with),
+            });
+            [Some(words).filter(|words| !words.is_empty()).map(Part::Words), name].into_iter().flatten()
         })
     }
 
-    /// The text, with the names of settings in the spelling of a language.
+    /// The text, with its names in the spelling of a language.
     pub fn spelled(&self, names: Names) -> String {
         let mut text = self.words.clone();
         // Starts from the last, so that earlier positions stay valid.
         for &(place, name) in self.names.iter().rev() {
-            text.insert_str(place, &names.spell(name));
+            match name {
+                Name::Setting(name) => text.insert_str(place, &names.spell(name)),
+                Name::Init(with) => text.insert_str(place, &names.init(with)),
+            }
         }
         text
     }
@@ -80,41 +102,79 @@ impl From<String> for Text {
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.spelled(Names::Schema))
+        f.write_str(&self.spelled(Names::Rust))
     }
 }
 
-/// The form in which a language spells the names of settings.
+/// The form in which a language spells the names of settings, and writes the call that prepares a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// `win_delay`, as the schema does: Rust, Python and the URL of a store.
-    Schema,
-    /// `winDelay`: Node.
-    Camel,
-    /// `winDelay`: Kotlin, Java and Swift. URL parameters keep the names that they have in the URL.
-    Properties,
+    /// `win_delay`, as in the URL of a store.
+    Rust,
+    /// `win_delay`.
+    Python,
+    /// `winDelay`.
+    Node,
+    /// `winDelay`, also for Java. URL parameters keep the names that they have in the URL.
+    Kotlin,
+    /// `winDelay`. URL parameters keep the names that they have in the URL.
+    Swift,
     /// `win-delay`: the components' interfaces.
-    Kebab,
-    /// `--win-delay`: the command line. URL parameters keep the names that they have in the URL.
-    Options,
+    Components,
+    /// `--win-delay`. URL parameters keep the names that they have in the URL.
+    CommandLine,
 }
 
 impl Names {
     /// The name of a setting in this form.
     pub fn spell(self, name: &'static str) -> Cow<'static, str> {
         match self {
-            Self::Schema => name.into(),
-            Self::Properties if name == "watch_loop" => "watchLimit".into(),
-            Self::Properties if PARAMETERS.contains(&name) => name.into(),
-            Self::Camel | Self::Properties => camel(name),
-            Self::Kebab if name == "backoff" => "back-off".into(),
-            Self::Kebab => name.replace('_', "-").into(),
-            Self::Options if OPTIONS.contains(&name) => {
+            Self::Rust | Self::Python => name.into(),
+            Self::Kotlin | Self::Swift if name == "watch_loop" => "watchLimit".into(),
+            Self::Kotlin | Self::Swift if PARAMETERS.contains(&name) => name.into(),
+            Self::Node | Self::Kotlin | Self::Swift => camel(name),
+            Self::Components if name == "backoff" => "back-off".into(),
+            Self::Components => name.replace('_', "-").into(),
+            Self::CommandLine if OPTIONS.contains(&name) => {
                 let mut option = String::from("--");
                 option.extend(name.chars().map(|c| if c == '_' { '-' } else { c }));
                 option.into()
             }
-            Self::Options => name.into(),
+            Self::CommandLine => name.into(),
+        }
+    }
+
+    /// The call or the command that prepares a store, in this form. A component cannot prepare one, so its host's
+    /// operator reads of the command.
+    fn init(self, with: &[&'static str]) -> String {
+        let with = |prefix: &str, set: &str, key: &str| -> String {
+            let settings = with.iter().flat_map(|&name| match (self, name) {
+                (Self::CommandLine | Self::Components, "election") => [" ", "KEY"].map(Cow::from),
+                (Self::CommandLine | Self::Components, name) => [" ".into(), Self::CommandLine.spell(name)],
+                (_, "election") => [prefix.into(), format!("election{key}").into()],
+                (_, name) => [prefix.into(), format!("{}{set}", self.spell(name)).into()],
+            });
+            settings.collect()
+        };
+        match self {
+            Self::Rust => match with(".", "(true)", "(key)").replace(".new(", ".never_used(") {
+                settings if settings.is_empty() => "`StoreSettings::init`".into(),
+                settings => format!("`StoreSettings::init` with `InitOptions::new(){settings}`"),
+            },
+            Self::Python => format!("`incumbent.init(url{})`", with(", ", "=True", "=key")),
+            Self::Node => match with(", ", ": true", ": key").strip_prefix(", ") {
+                Some(settings) => format!("`init(url, {{ {settings} }})`"),
+                None => "`init(url)`".into(),
+            },
+            Self::Kotlin => match with("; ", " = true", " = key").strip_prefix("; ") {
+                Some(settings) => format!("`init(url) {{ {settings} }}`"),
+                None => "`init(url)`".into(),
+            },
+            Self::Swift => match with(", ", ": true", ": key").strip_prefix(", ") {
+                Some(settings) => format!("`prepareStore(url, .init({settings}))`"),
+                None => "`prepareStore(url)`".into(),
+            },
+            Self::Components | Self::CommandLine => format!("`incumbent init{}`", with("", "", "")),
         }
     }
 }
@@ -195,11 +255,11 @@ mod tests {
         let text = Text::setting("win_delay").and(" is a win_delay: raise ").and(Text::setting("drift_ppm"));
         assert_eq!(text.to_string(), "win_delay is a win_delay: raise drift_ppm");
         for (names, spelled) in [
-            (Names::Schema, "win_delay is a win_delay: raise drift_ppm"),
-            (Names::Camel, "winDelay is a win_delay: raise driftPpm"),
-            (Names::Properties, "winDelay is a win_delay: raise driftPpm"),
-            (Names::Kebab, "win-delay is a win_delay: raise drift-ppm"),
-            (Names::Options, "--win-delay is a win_delay: raise --drift-ppm"),
+            (Names::Rust, "win_delay is a win_delay: raise drift_ppm"),
+            (Names::Node, "winDelay is a win_delay: raise driftPpm"),
+            (Names::Kotlin, "winDelay is a win_delay: raise driftPpm"),
+            (Names::Components, "win-delay is a win_delay: raise drift-ppm"),
+            (Names::CommandLine, "--win-delay is a win_delay: raise --drift-ppm"),
         ] {
             assert_eq!(text.spelled(names), spelled);
         }
@@ -207,21 +267,86 @@ mod tests {
 
     #[test]
     fn a_parameter_of_a_url_is_spelled_as_it_is_there_where_it_comes_in_the_url() {
-        let spelled = [Names::Camel, Names::Properties, Names::Options].map(|names| names.spell("tls_ca"));
+        let spelled = [Names::Node, Names::Kotlin, Names::CommandLine].map(|names| names.spell("tls_ca"));
         assert_eq!(spelled, ["tlsCa", "tls_ca", "tls_ca"]);
     }
 
     #[test]
     fn what_a_language_calls_otherwise_has_its_name_there() {
-        assert_eq!(Names::Properties.spell("watch_loop"), "watchLimit");
-        assert_eq!(Names::Kebab.spell("backoff"), "back-off");
+        assert_eq!(Names::Kotlin.spell("watch_loop"), "watchLimit");
+        assert_eq!(Names::Components.spell("backoff"), "back-off");
+    }
+
+    #[test]
+    fn the_call_that_prepares_a_store_is_written_as_the_language_writes_it() {
+        let texts = [&[][..], &["new"], &["own_leases", "update"], &["election"]].map(Text::init);
+        for (names, spelled) in [
+            (
+                Names::Rust,
+                [
+                    "`StoreSettings::init`",
+                    "`StoreSettings::init` with `InitOptions::new().never_used(true)`",
+                    "`StoreSettings::init` with `InitOptions::new().own_leases(true).update(true)`",
+                    "`StoreSettings::init` with `InitOptions::new().election(key)`",
+                ],
+            ),
+            (
+                Names::Python,
+                [
+                    "`incumbent.init(url)`",
+                    "`incumbent.init(url, new=True)`",
+                    "`incumbent.init(url, own_leases=True, update=True)`",
+                    "`incumbent.init(url, election=key)`",
+                ],
+            ),
+            (
+                Names::Node,
+                [
+                    "`init(url)`",
+                    "`init(url, { new: true })`",
+                    "`init(url, { ownLeases: true, update: true })`",
+                    "`init(url, { election: key })`",
+                ],
+            ),
+            (
+                Names::Kotlin,
+                [
+                    "`init(url)`",
+                    "`init(url) { new = true }`",
+                    "`init(url) { ownLeases = true; update = true }`",
+                    "`init(url) { election = key }`",
+                ],
+            ),
+            (
+                Names::Swift,
+                [
+                    "`prepareStore(url)`",
+                    "`prepareStore(url, .init(new: true))`",
+                    "`prepareStore(url, .init(ownLeases: true, update: true))`",
+                    "`prepareStore(url, .init(election: key))`",
+                ],
+            ),
+            (
+                Names::CommandLine,
+                [
+                    "`incumbent init`",
+                    "`incumbent init --new`",
+                    "`incumbent init --own-leases --update`",
+                    "`incumbent init KEY`",
+                ],
+            ),
+        ] {
+            assert_eq!(texts.each_ref().map(|text| text.spelled(names)), spelled);
+        }
+        assert_eq!(Text::init(&["new"]).spelled(Names::Components), "`incumbent init --new`");
+        assert_eq!(Text::init(&["new"]).parts().collect::<Vec<_>>(), [Part::Init(&["new"])]);
     }
 
     #[test]
     fn a_text_that_follows_another_keeps_its_names() {
         let text = Text::setting("win_delay").and(" of win_delay: ");
         let text = text.and(Text::from("see ").and(Text::setting("win_delay")));
-        assert_eq!(text.spelled(Names::Camel), "winDelay of win_delay: see winDelay");
+        assert_eq!(text.spelled(Names::Node), "winDelay of win_delay: see winDelay");
         assert_eq!(
             text.parts().collect::<Vec<_>>(),
             [Part::Setting("win_delay"), Part::Words(" of win_delay: see "), Part::Setting("win_delay")]
@@ -231,7 +356,7 @@ mod tests {
     #[test]
     fn words_alone_have_no_names() {
         let text = Text::from("win_delay {lease}");
-        assert_eq!(text.spelled(Names::Camel), "win_delay {lease}");
+        assert_eq!(text.spelled(Names::Node), "win_delay {lease}");
         assert_eq!(Text::default().parts().count(), 0);
     }
 }

@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 use crate::notifier::Notifier;
 use crate::term::{Hold, Term};
-use crate::value::{Failure, LeaderRow};
+use crate::value::{self, Failure, LeaderRow};
 
 /// An item of a feed: an event, an observation or an error; none of them at the end.
 #[napi(object, object_from_js = false, js_name = "Item")]
@@ -98,7 +98,7 @@ pub(crate) fn event(event: Event) -> Item {
         Event::StateChanged(state) => row.detail = Some(state.code()),
         Event::Warning(warning) => {
             row.detail = Some(warning.code());
-            row.message = Some(warning.to_string());
+            row.message = Some(warning.text().spelled(value::DIALECT.names));
         }
     }
     Item { event: Some(row), ..Item::default() }

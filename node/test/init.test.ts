@@ -49,6 +49,12 @@ test.each([
   expect(readdirSync(inside)).toEqual([]);
 });
 
+test('a missing file is reported with the call that creates it', async () => {
+  const missing = connect(`sqlite:${join(folder, 'no.db')}?create=false`);
+  await expect(missing).rejects.toThrow(NotFoundError);
+  await expect(missing).rejects.toThrow('; `init(url)` creates it');
+});
+
 test('a server that is not there is an error and no wait', async () => {
   const url = `nats://127.0.0.1:${await freePort()}/B`;
   await expect(init(url, { lease: 5000, replicas: 1 })).rejects.toThrow(StoreUnavailableError);
@@ -59,7 +65,7 @@ test('a candidate in a new store reports how long it waits and what would shorte
   await using candidate = await store.campaign('jobs', { lease: 60_000, splay: 0 });
   const { warning } = await event(candidate.events(), 'warning');
   expect(warning.code).toBe('YOUNG_STORE');
-  expect(warning.message).toMatch(/^the store is new: waiting (5\d|60)s before leading; .*`incumbent init --new` skips the wait$/);
+  expect(warning.message).toMatch(/^the store is new: waiting (5\d|60)s before leading; .*`init\(url, \{ new: true \}\)` skips the wait$/);
 });
 
 test('a program that asks for no log has the reason for its wait as a warning of the process', async () => {

@@ -18,7 +18,7 @@ export type Code =
   | 'STORE_UNAVAILABLE'
   /** The store refuses the credentials, or they lack a permission. */
   | 'PERMISSION_DENIED'
-  /** The bucket, file or topic does not exist; `incumbent init` creates it. */
+  /** The bucket, file or topic does not exist; preparing the store creates it. */
   | 'NOT_FOUND'
   /** An election on a store with these settings would be unsafe. */
   | 'UNSAFE_STORE'
@@ -93,7 +93,7 @@ export class PermissionDeniedError extends IncumbentError {
   declare readonly code: 'PERMISSION_DENIED';
 }
 
-/** The bucket, file or topic does not exist; `incumbent init` creates it. */
+/** The bucket, file or topic does not exist; preparing the store creates it. */
 export class NotFoundError extends IncumbentError {
   declare readonly code: 'NOT_FOUND';
 }

@@ -7,7 +7,7 @@ use pyo3::types::PyTuple;
 use crate::candidate::Question;
 use crate::mailbox::Mailbox;
 use crate::term::{Hold, Term};
-use crate::value::{LeaderTuple, OrRaise, leader};
+use crate::value::{DIALECT, LeaderTuple, OrRaise, leader};
 use crate::wait::{waited, wake};
 
 /// A stream of items, in order; each item goes to one taker.
@@ -96,6 +96,8 @@ pub(crate) fn event(event: Event) -> EventTuple {
         }
         Event::LeaderChanged(holder) => (kind, None, None, holder.map(leader)),
         Event::StateChanged(state) => (kind, None, Some((state.code(), None)), None),
-        Event::Warning(warning) => (kind, None, Some((warning.code(), Some(warning.to_string()))), None),
+        Event::Warning(warning) => {
+            (kind, None, Some((warning.code(), Some(warning.text().spelled(DIALECT.names)))), None)
+        }
     }
 }

@@ -27,7 +27,7 @@ async def test_a_file_that_is_stated_to_be_new_has_a_leader_at_once(tmp_path):
 
 async def test_a_bucket_is_made_and_then_found_as_it_is(nats_url):
     url = f"{nats_url}/made"
-    with pytest.raises(incumbent.NotFoundError, match="incumbent init"):
+    with pytest.raises(incumbent.NotFoundError, match=r"`incumbent\.init\(url\)` creates it"):
         await incumbent.connect(url)
     made = await incumbent.init(url, lease="5s", new=True)
     assert (made.created, made.never_used, made.lease) == (True, True, 5.0)

@@ -26,7 +26,7 @@ async def test_a_candidate_in_a_new_store_reports_how_long_it_waits_and_what_wou
             warning = await event(candidate.events(), incumbent.Warning)
     assert warning.code == "YOUNG_STORE"
     assert re.match(r"the store is new: waiting (5\d|60)s before leading; ", warning.message)
-    assert "`incumbent init --new` skips the wait" in warning.message
+    assert "`incumbent.init(url, new=True)` skips the wait" in warning.message
 
 
 async def test_a_candidate_in_a_store_that_was_never_used_reports_no_wait(sqlite):

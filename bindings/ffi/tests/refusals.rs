@@ -53,13 +53,14 @@ const fn typed(name: &'static str, names: Names) -> Language {
     Language { name, dialect: Dialect::PYTHON, names, is_typed: true }
 }
 
-const LANGUAGES: [Language; 6] = [
-    typed("Rust", Names::Schema),
-    typed("command line", Names::Options),
+const LANGUAGES: [Language; 7] = [
+    typed("Rust", Names::Rust),
+    typed("command line", Names::CommandLine),
     bound("Python", Dialect::PYTHON),
     bound("Node", Dialect::NODE),
-    bound("Kotlin, Java, Swift", Dialect::KOTLIN_AND_SWIFT),
-    typed("components", Names::Kebab),
+    bound("Kotlin, Java", Dialect::KOTLIN),
+    bound("Swift", Dialect::SWIFT),
+    typed("components", Names::Components),
 ];
 
 /// The languages that have a refusal.
@@ -79,9 +80,9 @@ impl Where {
     fn has(self, language: &Language) -> bool {
         match self {
             Self::Bindings => !language.is_typed,
-            Self::Stores => language.names != Names::Kebab,
+            Self::Stores => language.names != Names::Components,
             Self::Everywhere => true,
-            Self::Components => language.names == Names::Kebab,
+            Self::Components => language.names == Names::Components,
             Self::Rust => language.name == "Rust",
         }
     }
@@ -148,7 +149,7 @@ fn a_callers_text_is_shown_as_it_was_written() {
         let message = campaigning(given, bound("Node", node)).message(node);
         assert!(message.contains(&format!(" is {shown}, and must be ")), "{message}");
     }
-    for dialect in [Dialect::PYTHON, Dialect::KOTLIN_AND_SWIFT] {
+    for dialect in [Dialect::PYTHON, Dialect::KOTLIN, Dialect::SWIFT] {
         let given = vec![("metadata".to_owned(), metadata("watch_loop fail_fast"))];
         let message = campaigning(given, bound("", dialect)).message(dialect);
         assert!(message.starts_with("metadata key is \"watch_loop fail_fast\", and must be "), "{message}");
@@ -482,6 +483,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
                 }
                 text::Part::Words(words) => said.and(words),
                 text::Part::Setting(name) => said.and(text::Text::setting(name)),
+                text::Part::Init(with) => said.and(text::Text::init(with)),
             });
             Error { text: said, ..refused }
         }),
@@ -543,7 +545,7 @@ impl Given {
             Self::Time(millis) => Duration::from_millis(*millis),
             Self::Nanos(nanos) => Duration::from_nanos(*nanos),
         };
-        if language.is_typed || language.dialect == Dialect::KOTLIN_AND_SWIFT {
+        if language.is_typed || [Dialect::KOTLIN, Dialect::SWIFT].contains(&language.dialect) {
             Value::Time(time)
         } else if language.dialect.unit == Unit::Milliseconds {
             Value::Number(time.as_nanos() as f64 / 1e6)

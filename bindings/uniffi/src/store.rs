@@ -13,7 +13,7 @@ use crate::pending::{
     PendingCandidate, PendingElections, PendingEnd, PendingInit, PendingLeader, PendingObservations,
     PendingParticipants, PendingStore, next,
 };
-use crate::value::{DIALECT, Election, Failure, InitReport, Leader, Participant, Seen, Setting};
+use crate::value::{Election, Failure, InitReport, Leader, Participant, Seen, Setting, dialect};
 
 /// A store that is open for elections.
 #[derive(uniffi::Object)]
@@ -34,7 +34,7 @@ pub fn stores() -> Vec<String> {
 /// Opens the store at `url`. Checks the settings at once, as far as possible without opening it.
 #[uniffi::export]
 pub fn open_store(url: &str, settings: HashMap<String, Setting>) -> Result<Arc<PendingStore>, Failure> {
-    let opening = settings::opening(url, crate::value::settings(settings), DIALECT)?;
+    let opening = settings::opening(url, crate::value::settings(settings), dialect())?;
     opening.check()?;
     Ok(Arc::new(incumbent_ffi::Store::open(opening).map(Store::of).into()))
 }
@@ -42,7 +42,7 @@ pub fn open_store(url: &str, settings: HashMap<String, Setting>) -> Result<Arc<P
 /// Prepares the store at `url` for elections. Checks the settings at once, as far as possible without the store.
 #[uniffi::export]
 pub fn init_store(url: &str, settings: HashMap<String, Setting>) -> Result<Arc<PendingInit>, Failure> {
-    let init = settings::init(url, crate::value::settings(settings), DIALECT)?;
+    let init = settings::init(url, crate::value::settings(settings), dialect())?;
     init.check()?;
     Ok(Arc::new(incumbent_ffi::init(init).map(InitReport::from).into()))
 }
@@ -73,13 +73,13 @@ impl Store {
         executor: Option<Arc<ExecutorProbe>>,
     ) -> Result<Arc<PendingCandidate>, Failure> {
         let limit = settings.remove("watch_loop").map_or(Value::Nothing, Value::from);
-        let watch = settings::loop_watch(limit, DIALECT)?;
-        let mut campaign = settings::campaign(crate::value::settings(settings), DIALECT)?;
+        let watch = settings::loop_watch(limit, dialect())?;
+        let mut campaign = settings::campaign(crate::value::settings(settings), dialect())?;
         if let Some(executor) = executor {
             campaign = campaign.watch(&executor.probe, watch);
         }
         if let Some(interval) = health_interval {
-            campaign = campaign.ask_health(Value::Time(interval), DIALECT)?;
+            campaign = campaign.ask_health(Value::Time(interval), dialect())?;
         }
         Ok(Arc::new(self.0.campaign(election, campaign).map(Candidate::of).into()))
     }

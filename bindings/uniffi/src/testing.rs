@@ -11,7 +11,7 @@ use crate::candidate::Candidate;
 use crate::pending::PendingFaultyStore;
 use crate::store::Store;
 use crate::term::TokenParts;
-use crate::value::{DIALECT, Failure, Reason, Setting};
+use crate::value::{Failure, Reason, Setting, dialect};
 
 /// A clock that moves only when it is advanced.
 #[derive(uniffi::Object)]
@@ -123,7 +123,7 @@ pub fn open_faulty(
     settings: HashMap<String, Setting>,
     clock: Option<Arc<ManualClock>>,
 ) -> Result<Arc<PendingFaultyStore>, Failure> {
-    let opening = settings::opening(url, crate::value::settings(settings), DIALECT)?;
+    let opening = settings::opening(url, crate::value::settings(settings), dialect())?;
     opening.check()?;
     let open = ffi::Faults::open(opening, clock.as_ref().map(|clock| &clock.0));
     let faulty = |(store, faults)| Arc::new(FaultyStore { store: Store::of(store), faults });

@@ -1,6 +1,7 @@
 //! Values, each declared once for both languages.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use incumbent_ffi::settings::{Dialect, Map, Value};
@@ -8,7 +9,19 @@ use incumbent_ffi::{CandidateInfo, ElectionInfo, Event};
 
 use crate::term::Term;
 
-pub(crate) const DIALECT: Dialect = Dialect::KOTLIN_AND_SWIFT;
+/// Whether the process of this library runs Swift.
+static IS_SWIFT: AtomicBool = AtomicBool::new(false);
+
+/// Makes every later message name settings and calls as Swift writes them, and no longer as Kotlin does.
+#[uniffi::export]
+pub fn speak_swift() {
+    IS_SWIFT.store(true, Ordering::Relaxed);
+}
+
+/// How the language of this process writes settings.
+pub(crate) fn dialect() -> Dialect {
+    if IS_SWIFT.load(Ordering::Relaxed) { Dialect::SWIFT } else { Dialect::KOTLIN }
+}
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, uniffi::Error)]
@@ -34,7 +47,7 @@ impl From<incumbent_ffi::Error> for Failure {
     fn from(error: incumbent_ffi::Error) -> Self {
         Self::Failed {
             code: error.code.text().to_owned(),
-            text: error.message(DIALECT),
+            text: error.message(dialect()),
             causes: error.causes,
             reason: error.reason.map(Reason::from),
         }
@@ -305,9 +318,10 @@ impl From<Event> for Happening {
             Event::Lost { term, reason } => Self::Lost { term: view(term), reason: reason.into() },
             Event::LeaderChanged(leader) => Self::LeaderChanged { leader: leader.map(Leader::from) },
             Event::StateChanged(state) => Self::StateChanged { state: state.into() },
-            Event::Warning(warning) => {
-                Self::Warning { code: warning.code().to_owned(), text: warning.to_string() }
-            }
+            Event::Warning(warning) => Self::Warning {
+                code: warning.code().to_owned(),
+                text: warning.text().spelled(dialect().names),
+            },
         }
     }
 }

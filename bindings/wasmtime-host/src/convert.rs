@@ -182,10 +182,10 @@ impl From<InvalidSettings> for types::Refusal {
     fn from(invalid: InvalidSettings) -> Self {
         let InvalidSettings { setting, value, limit, remedy } = invalid;
         Self {
-            setting: Names::Kebab.spell(setting).into(),
+            setting: Names::Components.spell(setting).into(),
             value,
-            limit: limit.spelled(Names::Kebab),
-            remedy: remedy.spelled(Names::Kebab),
+            limit: limit.spelled(Names::Components),
+            remedy: remedy.spelled(Names::Components),
         }
     }
 }

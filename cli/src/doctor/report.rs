@@ -56,7 +56,7 @@ impl Report {
     fn take(&mut self, forecast: Result<Forecast, Error>) {
         match forecast {
             Err(error) => {
-                let what = error.text().spelled(Names::Options);
+                let what = error.text().spelled(Names::CommandLine);
                 self.findings.push(Finding::refused(what, "no candidate with these settings can take part"))
             }
             Ok(forecast) => {

@@ -1,6 +1,7 @@
 //! What a campaign reports to its user.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
@@ -8,6 +9,7 @@ use core::time::Duration;
 use crate::candidacy::{Obstacle, Steps};
 use crate::record::{LONGEST, LONGEST_VALUE, Nonce, Record};
 use crate::store::{Fault, FaultKind};
+use crate::text::Text;
 use crate::time::{Instant, rounded};
 use crate::token::{Revision, Token};
 
@@ -400,6 +402,20 @@ impl Warning {
             // end of warnings
         }
     }
+
+    /// The warning and its remedy, with the call that prepares a store apart from the words, for a language that writes it
+    /// in its own way.
+    pub fn text(&self) -> Text {
+        match self {
+            Self::YoungStore { left, can_be_stated: true } => {
+                let waiting = format!(
+                    "the store is new: waiting {left:?} before leading; if no election ever ran here, "
+                );
+                Text::from(waiting).and(Text::init(&["new"])).and(" skips the wait")
+            }
+            _ => Text::from(self.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for Warning {
@@ -485,11 +501,7 @@ impl fmt::Display for Warning {
                 "{setting} is {text}, quotes included: without them it selects another election, with its own leader; \
                  remove them unless they are meant (`docker --env-file` keeps quotes)"
             ),
-            Self::YoungStore { left, can_be_stated: true } => write!(
-                f,
-                "the store is new: waiting {left:?} before leading; if no election ever ran here, `incumbent init --new` \
-                 skips the wait"
-            ),
+            Self::YoungStore { can_be_stated: true, .. } => write!(f, "{}", self.text()),
             Self::YoungStore { left, can_be_stated: false } => write!(
                 f,
                 "an earlier leader, unknown to this candidate, may still lead: waiting {left:?} before leading"

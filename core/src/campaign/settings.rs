@@ -155,7 +155,7 @@ impl InvalidSettings {
 
 impl fmt::Display for InvalidSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(&self.value).spelled(Names::Schema))
+        f.write_str(&self.text(&self.value).spelled(Names::Rust))
     }
 }
 

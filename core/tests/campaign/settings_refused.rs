@@ -77,7 +77,7 @@ fn a_lease_above_the_stores_maximum_age_is_refused() {
     assert_eq!(
         said(of(Preset::Standard, secs(40)), bucket_of(Some(T))),
         "lease is 40s, and must be at most 30s, the store's maximum age: \
-         lower the lease, or raise the bucket's TTL (`incumbent init`)"
+         lower the lease, or raise the bucket's TTL (`StoreSettings::init` with `InitOptions::new().update(true)`)"
     );
 }
 
@@ -86,7 +86,8 @@ fn a_lease_of_its_own_needs_a_store_that_gives_them() {
     assert_eq!(
         said(of(Preset::Standard, secs(20)), bucket_of(Some(T))),
         "lease is 20s, and must be 30s, the store's maximum age: \
-         leave the lease out, change the bucket's TTL, or allow TTLs per record (`incumbent init`)"
+         leave the lease out, change the bucket's TTL, or allow TTLs per record \
+         (`StoreSettings::init` with `InitOptions::new().own_leases(true).update(true)`)"
     );
     let (store, info) = free();
     assert_eq!(
@@ -113,7 +114,7 @@ fn a_store_whose_records_never_expire_is_refused() {
     assert_eq!(
         said(settings(), bucket_of(None)),
         "the store's maximum age is none, and must be 15s, the lease: \
-         records would never expire; give the bucket a TTL (`incumbent init`)"
+         records would never expire; give the bucket a TTL (`StoreSettings::init` with `InitOptions::new().update(true)`)"
     );
     assert!(
         said(settings(), bucket_of(Some(Duration::ZERO)))

@@ -244,7 +244,8 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
         ),
         (
             Warning::YoungStore { left: secs(15), can_be_stated: true },
-            "waiting 15s before leading; if no election ever ran here, `incumbent init --new` skips the wait",
+            "waiting 15s before leading; if no election ever ran here, `StoreSettings::init` with \
+             `InitOptions::new().never_used(true)` skips the wait",
         ),
         (
             Warning::Overloaded { waiting: 40, waited: secs(11), answer_time: secs(3) },

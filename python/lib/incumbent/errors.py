@@ -83,7 +83,7 @@ class PermissionDeniedError(IncumbentError, PermissionError):
 
 
 class NotFoundError(IncumbentError, LookupError):
-    """The bucket, file or topic does not exist; ``incumbent init`` creates it."""
+    """The bucket, file or topic does not exist; preparing the store creates it."""
 
     code = "NOT_FOUND"
 

@@ -345,7 +345,7 @@ impl Cluster {
         }
         if !self.settings.creates_topics() {
             let detail = format!(
-                "the topic {topic:?} does not exist; `incumbent init` creates it, or leave out create=false"
+                "the topic {topic:?} does not exist; prepare the store with this election, or leave out create=false"
             );
             return Err(Fault { kind: FaultKind::Broken, detail });
         }
@@ -701,7 +701,9 @@ pub(super) fn of_client(ClientError { name, text }: &ClientError) -> Fault {
         "_AUTHENTICATION" | "SASL_AUTHENTICATION_FAILED" | "_SSL" => {
             (FaultKind::Denied, "; check the credentials")
         }
-        "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID" => (FaultKind::Broken, "; `incumbent init` creates it"),
+        "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID" => {
+            (FaultKind::Broken, "; prepare the store with this election again")
+        }
         "UNSUPPORTED_VERSION" | "_UNSUPPORTED_FEATURE" => (FaultKind::Broken, "; the brokers are too old"),
         _ => (FaultKind::Unreachable, ""),
     };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use incumbent_core::text::Names;
 use incumbent_store::shown::{millis, span};
 use incumbent_store::{Basis, Clock, Examination, Finding, Result};
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ pub(crate) async fn examine(settings: &NatsSettings) -> Result<Examination> {
     describe(&mut report, &survey);
     report.is_on_one_server = survey.replicas == 1;
     for flaw in &survey.flaws {
-        report.find(Finding::broken(flaw.what.clone(), flaw.remedy.clone()));
+        report.find(Finding::broken(flaw.what.clone(), flaw.remedy.spelled(Names::CommandLine)));
     }
     if survey.flaws.is_empty() {
         report.basis = Some(Basis::Records(survey.capabilities, survey.info));

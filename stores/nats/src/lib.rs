@@ -61,6 +61,7 @@ use incumbent_core::Incarnation;
 use incumbent_core::record::Entry;
 use incumbent_core::session::Scope;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
+use incumbent_core::text::Names;
 
 pub use self::admin::init::{InitOptions, InitReport, init};
 pub use self::admin::permissions::{Permissions, Role, permissions};
@@ -136,7 +137,9 @@ impl Nats {
             if settings.fail_fast || error.kind() != ErrorKind::StoreUnavailable {
                 return Err(error);
             }
-            settings.listener.notify(ConnectionEvent::Failed { detail: error.message().to_string() });
+            settings
+                .listener
+                .notify(ConnectionEvent::Failed { detail: error.text().spelled(Names::CommandLine) });
             tokio::time::sleep(OPENING_PAUSE).await;
         };
         safety::check(&api.bucket, &info.config, level)?;

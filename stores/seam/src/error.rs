@@ -23,7 +23,7 @@ pub enum ErrorKind {
     StoreUnavailable,
     /// The store refuses the credentials, or they lack a permission.
     PermissionDenied,
-    /// The bucket, file or topic does not exist; `incumbent init` creates it.
+    /// The bucket, file or topic does not exist; preparing the store creates it.
     NotFound,
     /// An election on a store with these settings would be unsafe.
     UnsafeStore,

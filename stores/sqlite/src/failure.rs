@@ -6,7 +6,7 @@ use std::sync::Arc;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 use rusqlite::{ErrorCode, ffi};
 
-use incumbent_core::text::Text;
+use incumbent_core::text::{Names, Text};
 use incumbent_store::{Error, ErrorKind};
 
 /// The cause of a failure, with the path of the file.
@@ -118,7 +118,8 @@ impl Failure {
         let path = self.path.display();
         match &self.cause {
             Cause::FolderLocked(detail) => format!("{path}: {detail}"),
-            Cause::Refused(_, detail) => format!("{path}: {detail}"),
+            // A fault may reach a program in any language, so it names the command.
+            Cause::Refused(_, detail) => format!("{path}: {}", detail.spelled(Names::CommandLine)),
             Cause::Closed => format!("{path}: this connection is closed"),
             Cause::Lost => format!("{path}: the connection's thread is gone; open the store again"),
             Cause::Replaced | Cause::WentBack => {

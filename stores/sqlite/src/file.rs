@@ -15,6 +15,7 @@ use super::identity::{FileState, Identity};
 use super::jitter;
 use super::settings::SqliteSettings;
 use super::table::{self, Known, Last};
+use incumbent_core::text::Text;
 use incumbent_store::ErrorKind;
 use incumbent_store::clock::{Clock, NAMESPACE};
 
@@ -95,9 +96,9 @@ impl Database {
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
-                    let detail =
-                        "the file does not exist, or is empty; `incumbent init` creates it".to_owned();
-                    return Err(Cause::Refused(ErrorKind::NotFound, detail.into()));
+                    let missing = Text::from("the file does not exist, or is empty; ");
+                    let missing = missing.and(Text::init(&[])).and(" creates it");
+                    return Err(Cause::Refused(ErrorKind::NotFound, missing));
                 }
                 result => return result,
             }

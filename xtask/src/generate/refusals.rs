@@ -60,6 +60,8 @@ enum Piece<'a> {
     Words(&'a str),
     /// The name of a setting.
     Name(&'a str),
+    /// The call that prepares a store, with the settings that `+` separates.
+    Init(&'a str),
     /// A value, by its name and type.
     Value(&'a str, &'a str),
 }
@@ -72,6 +74,7 @@ fn pieces(template: &str) -> Result<Vec<Piece<'_>>> {
         pieces.push(Piece::Words(words));
         pieces.push(match place.split_once(':').context("a place without a type")? {
             ("setting", name) => Piece::Name(name),
+            ("init", with) => Piece::Init(with),
             (name, kind) => Piece::Value(name, kind),
         });
         rest = behind;
@@ -145,13 +148,16 @@ fn function(refusal: &Refusal, visibility: &str) -> Result<Vec<String>> {
 /// The text of a refusal by one language, with its places as `place` writes them.
 fn own_text(refusal: &Refusal, language: By, place: impl Fn(&str) -> String) -> Result<String> {
     let template = refusal.text.as_deref().context("a refusal by one language is a text")?;
-    let pieces = pieces(template)?.into_iter().map(|piece| match piece {
-        Piece::Words(words) => words.to_owned(),
-        Piece::Name(name) if language == By::Python => name.to_owned(),
-        Piece::Name(name) => camel(name),
-        Piece::Value(name, _) => place(name),
+    let pieces = pieces(template)?.into_iter().map(|piece| {
+        Ok(match piece {
+            Piece::Words(words) => words.to_owned(),
+            Piece::Name(name) if language == By::Python => name.to_owned(),
+            Piece::Name(name) => camel(name),
+            Piece::Value(name, _) => place(name),
+            Piece::Init(_) => bail!("a refusal by one language writes the call itself"),
+        })
     });
-    Ok(pieces.collect())
+    pieces.collect()
 }
 
 /// The function that makes the text of a refusal by one language.
@@ -162,7 +168,7 @@ fn own_function(refusal: &Refusal, language: By) -> Result<Vec<String>> {
     for piece in &pieces {
         match piece {
             Piece::Value(name, "text") if !names.contains(name) => names.push(name),
-            Piece::Value(_, "text") | Piece::Words(_) | Piece::Name(_) => {}
+            Piece::Value(_, "text") | Piece::Words(_) | Piece::Name(_) | Piece::Init(_) => {}
             Piece::Value(_, kind) => bail!("a language's own refusal has no {kind}"),
         }
     }
@@ -215,7 +221,7 @@ fn rust_string(pieces: &[Piece<'_>]) -> Option<String> {
     for piece in pieces {
         match piece {
             Piece::Words(words) => format.push_str(words),
-            Piece::Name(_) | Piece::Value(_, "setting" | "names") => return None,
+            Piece::Name(_) | Piece::Init(_) | Piece::Value(_, "setting" | "names") => return None,
             Piece::Value(name, kind) => {
                 is_plain = false;
                 let mark = if matches!(*kind, "length" | "quoted" | "char") { ":?" } else { "" };
@@ -234,10 +240,16 @@ fn rust_string(pieces: &[Piece<'_>]) -> Option<String> {
 fn rust_text(template: &str) -> Result<String> {
     let pieces = pieces(template)?;
     let mut text = String::new();
-    let is_name = |piece: &Piece<'_>| matches!(piece, Piece::Name(_) | Piece::Value(_, "setting" | "names"));
+    let is_name = |piece: &Piece<'_>| {
+        matches!(piece, Piece::Name(_) | Piece::Init(_) | Piece::Value(_, "setting" | "names"))
+    };
     for run in pieces.chunk_by(|one, other| !is_name(one) && !is_name(other)) {
         let part = match run {
             [Piece::Name(name)] => format!("Text::setting({name:?})"),
+            [Piece::Init(with)] => {
+                let with: Vec<_> = with.split('+').filter(|name| !name.is_empty()).collect();
+                format!("Text::init(&{with:?})")
+            }
             [Piece::Value(name, "setting")] => format!("Text::setting({name})"),
             [Piece::Value(name, "names")] => (*name).to_owned(),
             run => rust_string(run).context("a name among words")?.replace(".into()", ""),
@@ -291,6 +303,10 @@ mod tests {
         assert_eq!(
             rust_text("{setting:a}: {known:names}").unwrap(),
             "Text::setting(\"a\").and(\": \").and(known)"
+        );
+        assert_eq!(
+            rust_text("use {init:} or {init:new+update}").unwrap(),
+            "Text::from(\"use \").and(Text::init(&[])).and(\" or \").and(Text::init(&[\"new\", \"update\"]))"
         );
         assert!(rust_text("{why:number}").is_ok_and(|text| text == "Text::from(format!(\"{why}\"))"));
         assert_eq!(pieces("a {b").unwrap_err().to_string(), "a { without its }");

@@ -31,19 +31,21 @@ impl Dialect {
     pub const PYTHON: Self = Self {
         unit: Unit::Seconds,
         lengths: "a number of seconds or a timedelta",
-        names: Names::Schema,
+        names: Names::Python,
         own: &[DRAIN_TIME],
     };
     /// Node's spelling. JavaScript itself reads some settings of a campaign.
     pub const NODE: Self = Self {
         unit: Unit::Milliseconds,
         lengths: "a number of milliseconds",
-        names: Names::Camel,
+        names: Names::Node,
         own: &[DRAIN_TIME, "error_ends_term", "watch_loop", "signal", "timeout"],
     };
-    /// Kotlin's, Java's and Swift's. Times come as values with a unit, so no bare number is read.
-    pub const KOTLIN_AND_SWIFT: Self =
-        Self { unit: Unit::Seconds, lengths: "a duration", names: Names::Properties, own: &[] };
+    /// Kotlin's and Java's. Times come as values with a unit, so no bare number is read.
+    pub const KOTLIN: Self =
+        Self { unit: Unit::Seconds, lengths: "a duration", names: Names::Kotlin, own: &[] };
+    /// Swift's, which reads what Kotlin's does.
+    pub const SWIFT: Self = Self { names: Names::Swift, ..Self::KOTLIN };
 
     /// The name of a setting as this language writes it.
     pub fn spell(&self, name: &'static str) -> Cow<'static, str> {
@@ -53,7 +55,7 @@ impl Dialect {
     /// The name under which a setting comes from this language.
     pub(super) fn key(&self, name: &'static str) -> Cow<'static, str> {
         match self.names {
-            Names::Camel => self.names.spell(name),
+            Names::Node => self.names.spell(name),
             _ => name.into(),
         }
     }

@@ -44,6 +44,7 @@ impl Given {
         }
         text.parts().fold(Text::default(), |text, part| match part {
             Part::Setting(name) if !self.in_url.contains(&name) => text.and(Text::setting(name)),
+            Part::Init(with) => text.and(Text::init(with)),
             Part::Setting(words) | Part::Words(words) => text.and(words),
         })
     }

@@ -16,7 +16,7 @@ public enum ErrorCode: String, CaseIterable, Hashable, Sendable {
     case storeUnavailable = "STORE_UNAVAILABLE"
     /// The store refuses the credentials, or they lack a permission.
     case permissionDenied = "PERMISSION_DENIED"
-    /// The bucket, file or topic does not exist; `incumbent init` creates it.
+    /// The bucket, file or topic does not exist; preparing the store creates it.
     case notFound = "NOT_FOUND"
     /// An election on a store with these settings would be unsafe.
     case unsafeStore = "UNSAFE_STORE"
@@ -61,7 +61,7 @@ public enum IncumbentError: Error, Hashable, Sendable {
     case storeUnavailable(Details)
     /// The store refuses the credentials, or they lack a permission.
     case permissionDenied(Details)
-    /// The bucket, file or topic does not exist; `incumbent init` creates it.
+    /// The bucket, file or topic does not exist; preparing the store creates it.
     case notFound(Details)
     /// An election on a store with these settings would be unsafe.
     case unsafeStore(Details)
@@ -171,8 +171,12 @@ private func translated(_ failure: Failure) -> any Error {
     }
 }
 
+/// Has made the compiled part write its messages for Swift, once it is read.
+private let speaksSwift: Void = speakSwift()
+
 /// Calls the compiled part, and translates its failure.
 package func translating<T>(_ call: () throws -> T) throws -> T {
+    _ = speaksSwift
     do {
         return try call()
     } catch let failure as Failure {

@@ -69,6 +69,15 @@ struct PreparationTests {
         }
     }
 
+    @Test("a missing file is reported with the call that creates it")
+    func missing() async throws {
+        try await inFolder { (folder: String) async throws in
+            let error = await failure { try await connect("sqlite:\(folder)/no.db?create=false") }
+            #expect(error?.code == .notFound)
+            #expect(error?.message.contains("; `prepareStore(url)` creates it") == true, "\(error?.message ?? "")")
+        }
+    }
+
     @Test("a server that is not there is an error and no wait")
     func absent() async {
         let error = await failure { try await prepareStore("nats://127.0.0.1:9/ELECTIONS") }

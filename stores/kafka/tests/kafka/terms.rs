@@ -111,7 +111,10 @@ async fn a_missing_topic_is_created_only_where_that_is_wanted() {
         }
     };
     let warning = timeout(LIMIT, warned).await.unwrap();
-    assert!(warning.contains("does not exist") && warning.contains("incumbent init"), "{warning}");
+    assert!(
+        warning.contains("does not exist") && warning.contains("prepare the store with this election"),
+        "{warning}"
+    );
     broker.admin().create_topic(&format!("{jobs}.neli"), "1", &[]);
     drop(next_term(&ada).await);
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use incumbent_core::text::Text;
 use serde_json::{Map, Value, json};
 
 use super::difference::{Wanted, wanted};
@@ -232,14 +233,12 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
     let updated = options.update && !differences.is_empty();
     if updated {
         if let Some(fixed) = differences.iter().find(|difference| !difference.changeable) {
-            return Err(Error::new(
-                ErrorKind::UnsafeStore,
-                format!(
-                    "the NATS bucket {:?} cannot be corrected: {} is {} and should be {}, which NATS never changes; \
-                     delete the bucket and create it again with `incumbent init`",
-                    api.bucket.name, fixed.setting, fixed.is, fixed.should
-                ),
+            let text = Text::from(format!(
+                "the NATS bucket {:?} cannot be corrected: {} is {} and should be {}, which NATS never changes; \
+                 delete the bucket and create it again with ",
+                api.bucket.name, fixed.setting, fixed.is, fixed.should
             ));
+            return Err(Error::named(ErrorKind::UnsafeStore, text.and(Text::init(&[]))));
         }
         let changed = update(api, &existing, wanted, options).await?;
         finish(api, options, changed).await?;

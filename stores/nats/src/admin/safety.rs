@@ -2,6 +2,7 @@
 
 use crate::wire::api::Bucket;
 use crate::wire::stream::{Config, LEVEL_2_12};
+use incumbent_core::text::Text;
 use incumbent_store::{Error, ErrorKind, Result};
 
 /// A setting that makes elections unsafe, and its remedy.
@@ -10,7 +11,7 @@ pub struct Flaw {
     /// The flaw.
     pub what: String,
     /// The remedy.
-    pub remedy: String,
+    pub remedy: Text,
     kind: ErrorKind,
 }
 
@@ -20,17 +21,15 @@ pub(crate) fn check(bucket: &Bucket, config: &Config, level: u32) -> Result<()> 
         return Ok(());
     };
     let name = &bucket.name;
-    Err(Error::new(
-        kind,
-        format!("an election on the NATS bucket {name:?} would be unsafe: {what}; {remedy}"),
-    ))
+    let text = Text::from(format!("an election on the NATS bucket {name:?} would be unsafe: {what}; "));
+    Err(Error::named(kind, text.and(remedy)))
 }
 
 /// All settings that make elections unsafe, the worst first.
 pub(crate) fn flaws(bucket: &Bucket, config: &Config, level: u32) -> Vec<Flaw> {
     let mut flaws: Vec<_> = unsafe_settings(bucket, config)
         .into_iter()
-        .map(|(what, remedy)| Flaw { what, remedy: remedy.into(), kind: ErrorKind::UnsafeStore })
+        .map(|(what, remedy)| Flaw { what, remedy, kind: ErrorKind::UnsafeStore })
         .collect();
     if config.num_replicas > 1 && level < LEVEL_2_12 {
         flaws.push(Flaw {
@@ -51,66 +50,67 @@ const SMALLEST_RECORD: i64 = 200;
 /// The smallest possible `max_bytes` for one record: the server adds 34 bytes and the subject
 /// (`fileStoreMsgSize`), and during a renewal the old and the new record both count.
 const SMALLEST_BUCKET: i64 = 2 * (SMALLEST_RECORD + 40);
-const RAISE: &str = "raise the limit, or remove it with -1";
-
-const ADJUST: &str = "`incumbent init --update` corrects it";
-const RECREATE: &str = "delete the bucket and create it again with `incumbent init`";
 
 /// The unsafe settings and their remedies.
-fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static str)> {
+fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, Text)> {
+    let adjust = || Text::init(&["update"]).and(" corrects it");
+    let recreate = || Text::from("delete the bucket and create it again with ").and(Text::init(&[]));
     let mut list = Vec::new();
-    let mut found = |what: &str, remedy| list.push((what.to_string(), remedy));
+    let mut found = |what: &str, remedy: Text| list.push((what.to_string(), remedy));
     if config.mirror.is_some() {
-        found("it mirrors another", "use the bucket it mirrors");
+        found("it mirrors another", "use the bucket it mirrors".into());
     }
     if config.sources.as_ref().is_some_and(|sources| !sources.is_empty()) {
-        found("it copies records from other streams", "use a bucket without sources");
+        found("it copies records from other streams", "use a bucket without sources".into());
     }
     if config.storage != "file" {
-        found(&format!("it is kept in {} and is empty after a restart", config.storage), RECREATE);
+        found(&format!("it is kept in {} and is empty after a restart", config.storage), recreate());
     }
     if config.persist_mode.as_deref().is_some_and(|mode| !mode.is_empty() && mode != "default") {
-        found("it acknowledges writes before they are stored", RECREATE);
+        found("it acknowledges writes before they are stored", recreate());
     }
     if config.max_age <= 0 {
-        found("it has no TTL, so a leader that dies is never replaced", ADJUST);
+        found("it has no TTL, so a leader that dies is never replaced", adjust());
     }
     if config.max_msgs_per_subject != 1 {
         let history = config.max_msgs_per_subject;
-        found(&format!("its history is {history}, and must be 1"), ADJUST);
+        found(&format!("its history is {history}, and must be 1"), adjust());
     }
     if config.retention != "limits" {
-        found(&format!("its retention is {:?}, and must be \"limits\"", config.retention), RECREATE);
+        found(&format!("its retention is {:?}, and must be \"limits\"", config.retention), recreate());
     }
     if config.discard != "new" && (config.max_bytes > 0 || config.max_msgs > 0) {
-        found("when it is full it drops records that leaders still hold (discard \"old\")", ADJUST);
+        found("when it is full it drops records that leaders still hold (discard \"old\")", adjust());
     }
     for (setting, limit, least) in [
         ("max_bytes", config.max_bytes, SMALLEST_BUCKET),
         ("max_msg_size", config.max_msg_size, SMALLEST_RECORD),
     ] {
         if limit > 0 && limit < least {
-            found(&format!("it cannot hold a leader's record ({setting} is {limit} bytes)"), RAISE);
+            found(
+                &format!("it cannot hold a leader's record ({setting} is {limit} bytes)"),
+                "raise the limit, or remove it with -1".into(),
+            );
         }
     }
     if config.discard_new_per_subject {
-        found("it refuses to replace a record (discard_new_per_subject)", ADJUST);
+        found("it refuses to replace a record (discard_new_per_subject)", adjust());
     }
     if config.no_ack {
-        found("it does not acknowledge writes (no_ack)", ADJUST);
+        found("it does not acknowledge writes (no_ack)", adjust());
     }
     if config.sealed {
-        found("it is sealed", RECREATE);
+        found("it is sealed", recreate());
     }
     if config.allow_msg_counter {
-        found("it holds counters, not records (allow_msg_counter)", RECREATE);
+        found("it holds counters, not records (allow_msg_counter)", recreate());
     }
     if config.subject_transform.is_some() {
-        found("it stores records under other subjects (subject_transform)", ADJUST);
+        found("it stores records under other subjects (subject_transform)", adjust());
     }
     let subject = bucket.subject(">");
     if !config.subjects.contains(&subject) {
-        found(&format!("its stream does not contain {subject}"), RECREATE);
+        found(&format!("its stream does not contain {subject}"), recreate());
     }
     list
 }
@@ -118,6 +118,10 @@ fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static st
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ADJUST: &str = "`StoreSettings::init` with `InitOptions::new().update(true)` corrects it";
+    const RECREATE: &str = "delete the bucket and create it again with `StoreSettings::init`";
+    const RAISE: &str = "raise the limit, or remove it with -1";
 
     fn bucket() -> Bucket {
         Bucket::new("b", None)
@@ -163,7 +167,7 @@ mod tests {
         let sources = parsed(r#"{"sources": [{"name": "KV_a"}]}"#).sources;
         let transform = parsed(r#"{"subject_transform": {"src": "a", "dest": "b"}}"#).subject_transform;
         for (config, what, remedy) in [
-            (Config { mirror, ..safe() }, "mirrors another", "use the bucket it mirrors"),
+            (Config { mirror, ..safe() }, "mirrors another", "use the bucket it mirrors".into()),
             (Config { sources, ..safe() }, "records from other streams", "without sources"),
             (Config { storage: "memory".into(), ..safe() }, "kept in memory", RECREATE),
             (Config { persist_mode: Some("async".into()), ..safe() }, "before they are stored", RECREATE),

@@ -6,6 +6,7 @@
 use async_nats::jetstream;
 use bytes::Bytes;
 use incumbent_core::store::{Fault, FaultKind};
+use incumbent_core::text::Text;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -145,12 +146,8 @@ impl Failure {
         let missing = matches!(&self, Self::Api(error) if error.err_code == STREAM_NOT_FOUND);
         if missing {
             let name = &bucket.name;
-            return Error::new(
-                ErrorKind::NotFound,
-                format!(
-                    "the NATS bucket {name:?} does not exist; `incumbent init` creates it, and so does `init` in a program"
-                ),
-            );
+            let missing = Text::from(format!("the NATS bucket {name:?} does not exist; "));
+            return Error::named(ErrorKind::NotFound, missing.and(Text::init(&[])).and(" creates it"));
         }
         self.fault(bucket).into()
     }
@@ -193,7 +190,9 @@ impl ApiError {
         let (kind, detail) = match self.err_code {
             STREAM_NOT_FOUND => (
                 FaultKind::Broken,
-                format!("the NATS bucket {bucket:?} no longer exists; `incumbent init` creates it"),
+                format!(
+                    "the NATS bucket {bucket:?} no longer exists; create it again, as it was first created"
+                ),
             ),
             NOT_ENABLED | NOT_ENABLED_FOR_ACCOUNT => (
                 FaultKind::Broken,

@@ -76,8 +76,8 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
             error.description
         )),
         TTL_INVALID | TTL_DISABLED => broken(format!(
-            "the NATS bucket {name:?} no longer takes lease times per record ({}): set `allow_msg_ttl` again with \
-             `incumbent init --own-leases`, or reopen the store",
+            "the NATS bucket {name:?} no longer takes lease times per record ({}): set `allow_msg_ttl` of its stream \
+             again, or reopen the store",
             error.description
         )),
         // 10054 and 10097: the record is too large; 10109: the stream is sealed; 10002, 10023, 10047: the account's or

@@ -48,7 +48,7 @@ async fn without_a_bucket_no_candidate_leads_and_each_is_warned() {
 
     bench.jetstream().await.delete_key_value(BUCKET).await.unwrap();
     let deleted = now();
-    let names_it = |warning: &Warning| warning.to_string().contains("incumbent init");
+    let names_it = |warning: &Warning| warning.to_string().contains("no longer exists; create it again");
     a.warning("the missing bucket", names_it).await;
     let lost = a.lost(1).await;
     assert!(matches!(lost.reason, Reason::Expired | Reason::StoreReset), "{lost:?}");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Source, StorageType};
 use incumbent::store::StoreSettings;
 use incumbent::store::nats::Nats;
+use incumbent::text::Names;
 use incumbent::{CampaignOptions, Clock, ErrorKind, Preset, Store};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::port::Port;
@@ -41,14 +42,13 @@ async fn a_bucket_any_client_made_can_be_opened() {
 }
 
 #[tokio::test]
-async fn a_missing_bucket_names_the_command_that_makes_it() {
+async fn a_missing_bucket_is_reported_with_the_call_that_creates_it() {
     let server = NatsServer::start(Options::new());
     let error = refusal(&settings(&server.url())).await;
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert_eq!(
-        error.message(),
-        "the NATS bucket \"elections\" does not exist; `incumbent init` creates it, and so does `init` in a program"
-    );
+    let missing = "the NATS bucket \"elections\" does not exist; ";
+    assert_eq!(error.message(), format!("{missing}`StoreSettings::init` creates it"));
+    assert_eq!(error.text().spelled(Names::Python), format!("{missing}`incumbent.init(url)` creates it"));
 }
 
 #[tokio::test]

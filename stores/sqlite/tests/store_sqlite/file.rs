@@ -301,7 +301,7 @@ mod opening {
         let (folder, path) = file();
         let error = refused(&SqliteSettings::new(&path).create(false)).await;
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        assert!(error.message().contains("`incumbent init`"), "{error}");
+        assert!(error.message().contains("`StoreSettings::init` creates it"), "{error}");
         let error = refused(&SqliteSettings::new(folder.path().join("no/elections.db"))).await;
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         assert!(error.message().contains("create it first"), "{error}");

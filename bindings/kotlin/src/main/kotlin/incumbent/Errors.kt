@@ -26,7 +26,7 @@ public enum class Code {
     /** The store refuses the credentials, or they lack a permission. */
     PERMISSION_DENIED,
 
-    /** The bucket, file or topic does not exist; `incumbent init` creates it. */
+    /** The bucket, file or topic does not exist; preparing the store creates it. */
     NOT_FOUND,
 
     /** An election on a store with these settings would be unsafe. */
@@ -105,7 +105,7 @@ public class StoreUnavailableException internal constructor(message: String, cau
 public class PermissionDeniedException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.PERMISSION_DENIED, message, cause)
 
-/** The bucket, file or topic does not exist; `incumbent init` creates it. */
+/** The bucket, file or topic does not exist; preparing the store creates it. */
 public class NotFoundException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.NOT_FOUND, message, cause)
 

@@ -110,12 +110,18 @@ class StoreTest {
         }
 
     @Test
+    fun `a missing file is reported with the call that creates it`(@TempDir folder: File) = looping {
+        val missing = assertThrows<NotFoundException> { connect("sqlite:$folder/no.db?create=false") }
+        assertTrue(missing.message!!.endsWith("; `init(url)` creates it"), missing.message)
+    }
+
+    @Test
     fun `a candidate in a new store reports how long it waits and what would shorten that`(@TempDir folder: File) = looping {
         connect("sqlite:$folder/young.db?create=true").use { store ->
             val candidate = store.campaign("jobs") { lease = LONG_LEASE; splay = 0.seconds }
             val warning = candidate.events().first { it is Event.Warning } as Event.Warning
             assertEquals("YOUNG_STORE", warning.code)
-            assertTrue("`incumbent init --new` skips the wait" in warning.message, warning.message)
+            assertTrue("`init(url) { new = true }` skips the wait" in warning.message, warning.message)
         }
     }
 
