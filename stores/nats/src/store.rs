@@ -13,13 +13,14 @@ use incumbent_store::{
 };
 use serde_json::json;
 
+use crate::adapter::Nats;
 use crate::admin::init as admin;
 use crate::admin::permissions::permissions;
 use crate::admin::survey::{Survey, survey};
 use crate::config::names;
 use crate::config::settings::NatsSettings;
 use crate::connection::event::ConnectionEvent;
-use crate::{Nats, doctor};
+use crate::doctor;
 
 /// The interval at which a fault that only a person can remove is logged again (10 min).
 const RARELY: Duration = Duration::from_secs(600);

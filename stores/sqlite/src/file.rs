@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::adapter::jitter;
 use super::create::{Folder, is_missing, make};
 use super::failure::{Cause, is_busy};
 use super::filesystem;
 use super::identity::{FileState, Identity};
-use super::jitter;
 use super::settings::SqliteSettings;
 use super::table::{self, Known, Last};
 use incumbent_store::ErrorKind;

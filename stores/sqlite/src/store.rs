@@ -12,7 +12,8 @@ use incumbent_store::{
 };
 use serde_json::json;
 
-use crate::{Sqlite, SqliteSettings};
+use crate::adapter::Sqlite;
+use crate::settings::SqliteSettings;
 
 impl Settings for SqliteSettings {
     type Link = RecordLink;

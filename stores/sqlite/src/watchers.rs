@@ -7,10 +7,10 @@ use incumbent_core::{Incarnation, Revision};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
+use super::adapter::jitter;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::{FileState, wall};
-use super::jitter;
 use incumbent_store::WatchEvent;
 
 /// How many changes a watcher may fall behind before its watch ends.

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::difference::{Wanted, wanted};
 use super::safety;
-use crate::account_level;
-use crate::check_server;
+use crate::adapter::{account_level, check_server};
 use crate::config::settings::NatsSettings;
 use crate::connection::Connection;
 use crate::refusals;

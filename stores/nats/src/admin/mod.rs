@@ -12,7 +12,7 @@ use bytes::Bytes;
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 
-use crate::Nats;
+use crate::adapter::Nats;
 use crate::wire::api;
 use crate::wire::message;
 use incumbent_store::StoreAdmin;
