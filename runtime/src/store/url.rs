@@ -32,9 +32,9 @@ macro_rules! stores {
         /// | `memory:` | in memory, not shared |
         /// | `memory:NAME` | in memory, shared by all openings of the same name in this process |
         /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
-        /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
-        /// | `etcd://HOST:2379/PREFIX` | the keys of an etcd cluster under a prefix; see `EtcdSettings::from_url` |
-        /// | `kafka://HOST:9092/PREFIX` | consumer groups of a Kafka cluster; see `KafkaSettings::from_url` |
+        /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings` |
+        /// | `etcd://HOST:2379/PREFIX` | the keys of an etcd cluster under a prefix; see `EtcdSettings` |
+        /// | `kafka://HOST:9092/PREFIX` | consumer groups of a Kafka cluster; see `KafkaSettings` |
         ///
         /// Parameters follow a `?`: `markers=true` for memory (expiry is reported to watchers); `poll=10ms` (the
         /// interval of a watcher's checks), `create=false` (do not create the file) and `fuse=true` (use a file

@@ -307,6 +307,8 @@ fn span(seconds: i64) -> Duration {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use incumbent_store::Settings as _;
+
     use super::*;
     use crate::EtcdSettings;
     use incumbent_core::store::FaultKind;

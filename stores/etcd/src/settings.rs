@@ -11,15 +11,14 @@ use super::refusals;
 use super::wire::connection::Connection;
 use incumbent_store::authority::{Authority, Form};
 use incumbent_store::credentials::{Secret, check_certificates, check_private_key, unusable};
-use incumbent_store::query::{Query, decode, unfit};
 use incumbent_store::refusals as shared;
-use incumbent_store::selectors::{self, Selector, named};
-use incumbent_store::{Error, ErrorKind, Result};
+use incumbent_store::selectors;
+use incumbent_store::{Error, ErrorKind, Result, Settings as _};
 
 /// The time limit for connecting to a member, with TLS; 2 s, as for NATS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The form of a URL, as errors show it.
-const FORM: &str = "etcd://HOST:2379/PREFIX";
+pub(super) const FORM: &str = "etcd://HOST:2379/PREFIX";
 /// The hosts of a URL. The port is etcd's own default.
 const AUTHORITY: Form = Form {
     scheme: "etcd",
@@ -48,6 +47,22 @@ const AUTHORITY: Form = Form {
 ///     .connect_timeout(Duration::from_secs(5));
 /// # Ok::<(), incumbent::Error>(())
 /// ```
+///
+/// Elections under a prefix by URL: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts are separated
+/// by commas; `user:password@` is percent-decoded. The parameters:
+///
+/// <!-- generated: parameters -->
+/// | setting | meaning | by default |
+/// |---|---|---|
+/// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
+/// | `tls_cert=FILE` | A file with the client's certificate |  |
+/// | `tls_key=FILE` | A file with the client's key |  |
+/// | `connect_timeout=5s` | The time limit for connecting | 2 s |
+/// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
+/// <!-- end of parameters -->
+///
+/// The keys of an election `jobs` are those under `PREFIX/jobs/`, or under `jobs/` without a prefix. For keys that
+/// begin with a slash, write two: `etcd://host:2379//app`.
 #[derive(Clone, Debug)]
 pub struct EtcdSettings {
     pub(super) prefix: String,
@@ -80,63 +95,7 @@ impl EtcdSettings {
         Self::of_authority(scheme, rest)
     }
 
-    /// Elections under a prefix by URL: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts are separated
-    /// by commas; `user:password@` is percent-decoded. The parameters:
-    ///
-    /// <!-- generated: parameters -->
-    /// | setting | meaning | by default |
-    /// |---|---|---|
-    /// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
-    /// | `tls_cert=FILE` | A file with the client's certificate |  |
-    /// | `tls_key=FILE` | A file with the client's key |  |
-    /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
-    /// <!-- end of parameters -->
-    ///
-    /// The keys of an election `jobs` are those under `PREFIX/jobs/`, or under `jobs/` without a prefix. For keys that
-    /// begin with a slash, write two: `etcd://host:2379//app`.
-    ///
-    /// # Errors
-    /// `InvalidUrl` for an unreadable part.
-    pub fn from_url(text: &str) -> Result<Self> {
-        selectors::check_url(text)?;
-        let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(invalid(format!("an etcd store's URL has the form {FORM}; \"://\" is missing")));
-        };
-        if rest.contains('#') {
-            return Err(invalid("an etcd store's URL has no part after #; write # as %23 in a password"));
-        }
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        if prefix.contains('@') {
-            return Err(invalid("the URL's password contains /; write it as %2F, and @ in a prefix as %40"));
-        }
-        let mut settings = Self::of_authority(scheme, authority)?.prefix(decode("etcd", prefix)?);
-        let mut query = Query::read("etcd", query)?;
-        if let Some(path) = query.text("tls_ca")? {
-            settings = settings.tls_ca(path);
-        }
-        settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
-            (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
-            (None, None) => settings,
-            (Some(_), None) => return Err(unfit(shared::certificate_alone())),
-            (None, Some(_)) => return Err(unfit(shared::key_alone())),
-        };
-        if let Some(timeout) = query.duration("connect_timeout")? {
-            settings = settings.connect_timeout(timeout);
-        }
-        if let Some(fail_fast) = query.flag("fail_fast")? {
-            settings = settings.fail_fast(fail_fast);
-        }
-        query.finish()?;
-        if scheme == "etcd" && settings.tls {
-            return Err(unfit(refusals::files_without_tls()));
-        }
-        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
-        Ok(settings)
-    }
-
-    fn of_authority(scheme: &str, list: &str) -> Result<Self> {
+    pub(super) fn of_authority(scheme: &str, list: &str) -> Result<Self> {
         let Authority { tls, user, hosts } = AUTHORITY.read(scheme, list)?;
         Ok(Self {
             prefix: String::new(),
@@ -158,13 +117,6 @@ impl EtcdSettings {
             self.prefix.push('/');
         }
         self
-    }
-
-    /// The texts that select this store's elections: the prefix and each part of it.
-    pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
-        let whole = self.prefix.trim_end_matches('/');
-        let parts = whole.split('/').filter(move |part| part.len() < whole.len());
-        named("prefix", whole).chain(parts.flat_map(|part| named("prefix", part)))
     }
 
     /// Authenticates with a name and a password.
@@ -285,7 +237,7 @@ impl EtcdSettings {
     }
 }
 
-fn invalid(message: impl Into<String>) -> Error {
+pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidUrl, message)
 }
 

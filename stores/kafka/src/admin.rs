@@ -272,6 +272,8 @@ pub(crate) fn refused() -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use incumbent_store::Settings as _;
+
     use super::*;
 
     #[test]

@@ -45,21 +45,6 @@ pub struct MemorySettings {
 }
 
 impl MemorySettings {
-    /// Reads a URL of the form `memory:` or `memory:NAME`, with `?markers=true`.
-    ///
-    /// # Errors
-    /// `InvalidUrl`.
-    pub fn from_url(url: &str) -> Result<Self> {
-        let (name, mut query) = query::split("memory", url.strip_prefix("memory:").unwrap_or(url))?;
-        let settings = Self {
-            name: (!name.is_empty()).then_some(name),
-            markers: query.flag("markers")?.unwrap_or(false),
-        };
-        query.finish()?;
-        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
-        Ok(settings)
-    }
-
     /// A store shared only by its own clones.
     pub fn private() -> Self {
         Self::default()
@@ -68,11 +53,6 @@ impl MemorySettings {
     /// The store with this name, in this process.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
-    }
-
-    /// The texts that select its elections.
-    pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
-        named("the name in memory:NAME", self.name.as_deref().unwrap_or_default())
     }
 
     /// Sets whether expiry leaves a marker for watchers.
@@ -86,12 +66,20 @@ impl MemorySettings {
 impl Settings for MemorySettings {
     type Link = RecordLink;
 
+    /// Reads a URL of the form `memory:` or `memory:NAME`, with `?markers=true`.
     fn from_url(url: &str) -> Result<Self> {
-        Self::from_url(url)
+        let (name, mut query) = query::split("memory", url.strip_prefix("memory:").unwrap_or(url))?;
+        let settings = Self {
+            name: (!name.is_empty()).then_some(name),
+            markers: query.flag("markers")?.unwrap_or(false),
+        };
+        query.finish()?;
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
+        Ok(settings)
     }
 
     fn selectors(&self) -> Vec<Selector<'_>> {
-        self.selectors().collect()
+        named("the name in memory:NAME", self.name.as_deref().unwrap_or_default()).collect()
     }
 
     fn check_key(&self, key: &str) -> Result<()> {

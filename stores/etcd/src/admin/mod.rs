@@ -295,6 +295,8 @@ mod tests {
 
     use super::super::Server;
     use super::survey::survey;
+    use incumbent_store::Settings as _;
+
     use super::*;
 
     fn settings(server: &EtcdServer, prefix: &str) -> EtcdSettings {
