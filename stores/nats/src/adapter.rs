@@ -18,15 +18,17 @@ use incumbent_core::session::Scope;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 
 use crate::admin::safety;
-use crate::candidates::{self, Answering};
+use crate::candidates::answer::Answering;
+use crate::candidates::request::call;
 use crate::config::names;
 use crate::config::settings::NatsSettings;
 use crate::connection::event::ConnectionEvent;
 use crate::connection::{Connection, NoAnswer, chain};
 use crate::watching::Followed;
-use crate::wire::api::{self, Api, ApiError, Bucket, Failure};
+use crate::wire::api::{self, Api, ApiError, Failure};
+use crate::wire::bucket::Bucket;
 use crate::wire::follow::Follow;
-use crate::wire::stream::{AccountInfo, StreamInfo};
+use crate::wire::stream::StreamInfo;
 use crate::wire::{message, outcome};
 use incumbent_store::clock::Clock;
 use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, Watched};
@@ -72,7 +74,7 @@ impl Nats {
         let connection = Connection::open(settings).await?;
         let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
         let api = Api { connection, bucket };
-        check_server(&api)?;
+        api.check_server()?;
         let (info, level) = loop {
             let error = match tokio::time::timeout(OPENING_TIMEOUT, learn(&api)).await {
                 Ok(Ok(learned)) => break learned,
@@ -234,7 +236,7 @@ impl Adapter for Nats {
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
-        candidates::call(&self.api).await
+        call(&self.api).await
     }
 
     async fn close(&self) {
@@ -282,29 +284,8 @@ impl fmt::Debug for Nats {
 async fn learn(api: &Api) -> Result<(StreamInfo, u32), Failure> {
     let info: StreamInfo = api.stream_info().await?;
     let of_stream = info.config.level();
-    let level = account_level(api).await?.map_or(of_stream, |of_account| of_account.min(of_stream));
+    let level = api.account_level().await?.map_or(of_stream, |of_account| of_account.min(of_stream));
     Ok((info, level))
-}
-
-/// The API level of the account's servers; `None` without permission to ask.
-pub(crate) async fn account_level(api: &Api) -> Result<Option<u32>, Failure> {
-    match api.ask::<AccountInfo>("INFO", &serde_json::json!({})).await {
-        Ok(account) => Ok(Some(account.level())),
-        Err(Failure::NoAnswer(NoAnswer::PublishDenied { .. })) => Ok(None),
-        Err(failure) => Err(failure),
-    }
-}
-
-/// Refuses a server that is too old for any election.
-pub(crate) fn check_server(api: &Api) -> Result<()> {
-    let client = api.connection.client();
-    if client.is_server_compatible(2, 10, 0) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        format!("nats-server is {:?}; elections need 2.10 or newer: upgrade", client.server_info().version),
-    ))
 }
 
 fn max_age_nanos(info: &StreamInfo) -> u64 {

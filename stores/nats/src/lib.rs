@@ -22,6 +22,7 @@ mod admin;
 mod candidates;
 /// Settings of a NATS store: the URL, NATS contexts, credentials and the names that a bucket can hold.
 mod config {
+    pub(super) mod authority;
     pub(super) mod context;
     pub(super) mod credentials;
     pub(super) mod names;
@@ -40,6 +41,7 @@ mod watching;
 /// Requests, answers and messages in JetStream's formats, and their meaning.
 mod wire {
     pub(super) mod api;
+    pub(super) mod bucket;
     pub(super) mod follow;
     pub(super) mod message;
     pub(super) mod outcome;
@@ -47,10 +49,10 @@ mod wire {
 }
 
 pub use self::adapter::Nats;
-pub use self::admin::init::{InitOptions, InitReport, init};
+pub use self::admin::init::init;
 pub use self::admin::permissions::{Permissions, Role, permissions};
 pub use self::admin::safety::Flaw;
 pub use self::admin::survey::{ClockDifference, Holder, Survey, survey};
 pub use self::config::settings::NatsSettings;
 pub use self::connection::event::{Action, ConnectionEvent};
-pub use incumbent_store::Difference;
+pub use incumbent_store::{Difference, InitOptions, InitReport};

@@ -1,5 +1,6 @@
 //! An operator's writes; creating, checking and describing a bucket.
 
+pub(crate) mod asked;
 pub(crate) mod difference;
 pub(crate) mod init;
 pub(crate) mod permissions;
