@@ -8,7 +8,6 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::keys::Keys;
 use super::refusals;
-use super::wire::connection::Connection;
 use incumbent_store::authority::{Authority, Form};
 use incumbent_store::credentials::{Secret, check_certificates, check_private_key, unusable};
 use incumbent_store::refusals as shared;
@@ -171,17 +170,6 @@ impl EtcdSettings {
 
     pub(super) fn keys(&self) -> Keys {
         Keys::new(self.prefix.clone())
-    }
-
-    /// Prepares a connection to one member at a time, beginning with the first.
-    pub(super) fn connect(&self) -> Result<Connection> {
-        Connection::new(self.clone())
-    }
-
-    /// Prepares a connection to each of these hosts, with the same credentials.
-    pub(super) fn connect_to(&self, hosts: Vec<String>) -> Result<Vec<(String, Connection)>> {
-        let alone = |host: String| Self { hosts: vec![host], ..self.clone() };
-        hosts.into_iter().map(|host| Ok((host.clone(), alone(host).connect()?))).collect()
     }
 
     pub(super) fn uses_tls(&self) -> bool {

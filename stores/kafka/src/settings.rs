@@ -1,6 +1,7 @@
 //! The settings for reaching a Kafka cluster and for the groups of its elections, and their URL.
 
 mod clients;
+mod forbidden;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use incumbent_core::induction::{Group, Protocol, check_member_name};
 
-use self::clients::{FORBIDDEN, OWN};
+use self::forbidden::{FORBIDDEN, OWN};
 use super::refusals;
 use incumbent_core::text::Text;
 use incumbent_store::authority::{Authority, Form};
