@@ -6,9 +6,9 @@ use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use incumbent_core::Incarnation;
 use incumbent_core::induction::{Answer as Reported, Failure, Publish, TOPIC, Topic, TopicId};
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
-use incumbent_core::Incarnation;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer};

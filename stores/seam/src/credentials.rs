@@ -34,8 +34,8 @@ mod pem {
     use rustls_pki_types::pem::PemObject;
     use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+    use crate::error::{Error, ErrorKind, Result};
     use crate::refusals;
-    use crate::{Error, ErrorKind, Result};
 
     /// Checks that a file holds certificates; the error names the setting.
     pub fn check_certificates(path: &Path, setting: &'static str) -> Result<()> {

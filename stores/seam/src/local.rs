@@ -7,8 +7,8 @@ use incumbent_core::record::{Header, Kind};
 use incumbent_core::store::Action;
 use incumbent_core::{Incarnation, selector};
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::refusals;
-use crate::{Error, ErrorKind, Result};
 
 /// The longest key or name, in bytes: an arbitrary bound. Those of NATS and etcd differ.
 const LONGEST: usize = 1024;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::connection::Connection;
 use super::failure::{Cause, Failure};
-use super::file::{Database, OPEN_TIMEOUT, PAUSE};
+use super::file::{Database, OPEN_TIMEOUT, PAUSE, jitter};
 use super::forked::Opened;
 use super::notice::Notice;
 use super::settings::SqliteSettings;
@@ -145,12 +145,6 @@ impl Sqlite {
         };
         self.writer.run(job).await
     }
-}
-
-/// A random part of `span`; all of it if the system has no random numbers.
-pub(super) fn jitter(span: Duration) -> Duration {
-    let part = getrandom::u32().unwrap_or(u32::MAX);
-    span.mul_f64(f64::from(part) / f64::from(u32::MAX))
 }
 
 #[async_trait]

@@ -38,7 +38,9 @@ mod failure;
 mod file;
 mod filesystem;
 mod forked;
+mod head;
 mod identity;
+mod layout;
 mod notice;
 mod process;
 #[rustfmt::skip]
@@ -48,6 +50,7 @@ mod store;
 mod table;
 mod watchers;
 mod worker;
+mod writing;
 
 pub use adapter::Sqlite;
 pub use settings::SqliteSettings;

@@ -7,9 +7,9 @@ use incumbent_core::{Incarnation, Revision};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use super::adapter::jitter;
 use super::connection::Connection;
 use super::failure::Failure;
+use super::file::jitter;
 use super::identity::{FileState, wall};
 use incumbent_store::WatchEvent;
 

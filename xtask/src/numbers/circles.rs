@@ -22,7 +22,7 @@ fn module(path: &str) -> Module {
 /// A source without comments and tests. A module that is written in its parent's file is part of that file, so the
 /// `super` of such a module is the file itself.
 fn code(source: &str) -> String {
-    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let code = source.split("\nmod tests {").next().unwrap_or_default();
     let mut inside = Vec::new();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| {
         let indent = line.len() - line.trim_start().len();

@@ -219,7 +219,7 @@ fn is_test(path: &str) -> bool {
 }
 
 fn without_tests(source: &str) -> &str {
-    source.split("#[cfg(test)]\nmod tests {").next().unwrap_or(source)
+    source.split("\nmod tests {").next().unwrap_or(source)
 }
 
 /// The Rust sources below a folder of the repository, by their paths from that folder.
