@@ -3,7 +3,7 @@
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
 mod selectors;
-mod url;
+pub(crate) mod url;
 
 #[cfg(feature = "etcd")]
 pub use incumbent_etcd as etcd;

@@ -9,18 +9,19 @@ use incumbent_store::query::is_word;
 use incumbent_store::selectors::{self, Selector};
 use incumbent_store::{Settings as _, request};
 
+use crate::driver::opened::Opened;
 #[cfg(feature = "etcd")]
-use super::EtcdSettings;
+use incumbent_etcd::EtcdSettings;
 #[cfg(feature = "kafka")]
-use super::KafkaSettings;
+use incumbent_kafka::KafkaSettings;
+use incumbent_memory::MemorySettings;
 #[cfg(feature = "nats")]
-use super::NatsSettings;
+use incumbent_nats::NatsSettings;
 #[cfg(feature = "sqlite")]
-use super::SqliteSettings;
-use super::{Adapter, Examination, InitOptions, InitReport, MemorySettings, Permissions, Role, StoreAdmin};
-use crate::clock::Clock;
-use crate::driver::Opened;
-use crate::{Error, ErrorKind, Result};
+use incumbent_sqlite::SqliteSettings;
+use incumbent_store::clock::Clock;
+use incumbent_store::{Adapter, Examination, InitOptions, InitReport, Permissions, Role, StoreAdmin};
+use incumbent_store::{Error, ErrorKind, Result};
 
 /// A store in a line: its settings, its feature, its name, the schemes of its URLs, and their form in errors.
 macro_rules! stores {
