@@ -19,8 +19,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Induction;
-use super::answers::Failure;
-use super::io::Request;
+use super::io::{Failure, Request};
 use super::owning::Owner;
 use crate::candidacy::Candidacy;
 use crate::record::Attempt;

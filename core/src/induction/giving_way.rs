@@ -5,8 +5,7 @@
 //! away there is no answer, and nothing counts. A commit that is not answered, or is refused because of the
 //! coordinator, does not count either: the group removes a member that it does not hear from.
 
-use super::answers::Failure;
-use super::io::Request;
+use super::io::{Failure, Request};
 use super::proof::Awaited;
 use super::record::Kind;
 use super::timers::Timer;

@@ -5,8 +5,8 @@
 //! offset is below the successor's claim. If the work may still be running, there is no release, and the successor
 //! waits out the lease.
 
-use super::io::{Request, TopicId};
-use super::record::Kind;
+use super::io::Request;
+use super::record::{Kind, TopicId};
 use super::timers::Timer;
 use super::{Induction, Leaving, Race};
 use crate::campaign::{Reason, Warning, pace};

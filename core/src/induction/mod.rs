@@ -78,9 +78,9 @@ mod timers;
 
 use alloc::boxed::Box;
 
-pub use answers::{Failure, Loss, Operation, polled, read};
-pub use io::{Answer, Connection, Input, Membership, Output, Publish, Request, Shown, Topic, TopicId};
-pub use record::{KIND, Kind, PROVEN, Record, TOPIC, check_member_name, sanitise, value};
+pub use answers::{Operation, polled, read};
+pub use io::{Answer, Connection, Failure, Input, Loss, Membership, Output, Publish, Request, Shown, Topic};
+pub use record::{KIND, Kind, PROVEN, Record, TOPIC, TopicId, check_member_name, sanitise, value};
 pub use settings::{ClientSettings, Group, Protocol};
 pub use timers::{Timer, Wake};
 

@@ -3,11 +3,10 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use super::answers::Loss;
-use super::io::TopicId;
+use super::io::Loss;
 use super::leaving::leaves_the_group;
 use super::log::Below;
-use super::record::Kind;
+use super::record::{Kind, TopicId};
 use super::timers::Timer;
 use super::{Induction, Leaving, Race};
 use crate::campaign::{Reason, WinDelay};

@@ -6,9 +6,9 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use super::answers::{self, Failure};
-use super::io::{Membership, Publish, Request, TopicId};
-use super::record::{self, Kind};
+use super::answers;
+use super::io::{Failure, Membership, Publish, Request};
+use super::record::{self, Kind, TopicId};
 use super::timers::Timer;
 use super::{Induction, Owner, Race, committed};
 use crate::campaign::backoff;
