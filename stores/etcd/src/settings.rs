@@ -9,7 +9,7 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use super::keys::Keys;
 use super::refusals;
 use incumbent_store::authority::{Authority, Form};
-use incumbent_store::credentials::{Secret, check_certificates, check_private_key, unusable};
+use incumbent_store::credentials::{Secret, TlsFiles, unusable};
 use incumbent_store::refusals as shared;
 use incumbent_store::selectors;
 use incumbent_store::{Error, ErrorKind, Result, Settings as _};
@@ -71,8 +71,7 @@ pub struct EtcdSettings {
     pub(super) connect_timeout: Duration,
     pub(super) fail_fast: bool,
     pub(super) tls: bool,
-    pub(super) ca: Option<PathBuf>,
-    pub(super) certificate: Option<(PathBuf, PathBuf)>,
+    pub(super) files: TlsFiles,
 }
 
 /// A user of etcd's role-based access control.
@@ -103,8 +102,7 @@ impl EtcdSettings {
             connect_timeout: CONNECT_TIMEOUT,
             fail_fast: false,
             tls,
-            ca: None,
-            certificate: None,
+            files: TlsFiles::default(),
         })
     }
 
@@ -128,7 +126,7 @@ impl EtcdSettings {
     /// Uses TLS, and trusts the certificates in this PEM file instead of the system's.
     #[must_use]
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
-        (self.tls, self.ca) = (true, Some(path.into()));
+        (self.tls, self.files.ca) = (true, Some(path.into()));
         self
     }
 
@@ -140,7 +138,7 @@ impl EtcdSettings {
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
     ) -> Self {
-        (self.tls, self.certificate) = (true, Some((certificate.into(), key.into())));
+        (self.tls, self.files.certificate) = (true, Some((certificate.into(), key.into())));
         self
     }
 
@@ -177,7 +175,7 @@ impl EtcdSettings {
     }
 
     pub(super) fn has_certificate(&self) -> bool {
-        self.certificate.is_some()
+        self.files.certificate.is_some()
     }
 
     /// Checks the settings and files before a connection is tried.
@@ -189,14 +187,7 @@ impl EtcdSettings {
             return Err(Error::from(shared::zero("connect_timeout")));
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
-        if let Some(ca) = &self.ca {
-            check_certificates(ca, "tls_ca")?;
-        }
-        if let Some((certificate, key)) = &self.certificate {
-            check_certificates(certificate, "tls_cert")?;
-            check_private_key(key, "tls_key")?;
-        }
-        Ok(())
+        self.files.check()
     }
 
     /// The endpoint of a member, by `host:port`. Reads the files for TLS.
@@ -211,11 +202,11 @@ impl EtcdSettings {
         }
         let read = |path: &PathBuf, setting, what| fs::read(path).map_err(|_| unusable(path, setting, what));
         let mut tls = ClientTlsConfig::new().timeout(self.connect_timeout);
-        tls = match &self.ca {
+        tls = match &self.files.ca {
             Some(ca) => tls.ca_certificate(Certificate::from_pem(read(ca, "tls_ca", "certificate")?)),
             None => tls.with_native_roots(),
         };
-        if let Some((certificate, key)) = &self.certificate {
+        if let Some((certificate, key)) = &self.files.certificate {
             let certificate = read(certificate, "tls_cert", "certificate")?;
             tls = tls.identity(Identity::from_pem(certificate, read(key, "tls_key", "private key")?));
         }
@@ -272,8 +263,8 @@ mod tests {
         let url =
             "etcds://a/x?tls_ca=/ca%20dir/ca.pem&tls_cert=c&tls_key=k&connect_timeout=1500ms&fail_fast=true";
         let settings = EtcdSettings::from_url(url).unwrap();
-        assert_eq!(settings.ca, Some("/ca dir/ca.pem".into()));
-        assert_eq!(settings.certificate, Some(("c".into(), "k".into())));
+        assert_eq!(settings.files.ca, Some("/ca dir/ca.pem".into()));
+        assert_eq!(settings.files.certificate, Some(("c".into(), "k".into())));
         assert_eq!(settings.connect_timeout, Duration::from_millis(1500));
         assert!(settings.fail_fast);
     }

@@ -2,7 +2,6 @@
 
 use incumbent_store::link::Reports;
 use incumbent_store::query::{Query, decode, unfit};
-use incumbent_store::refusals as shared;
 use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::settings::no_adapter;
 use incumbent_store::shown::quoted;
@@ -38,15 +37,8 @@ impl Settings for EtcdSettings {
         }
         let mut settings = Self::of_authority(scheme, authority)?.prefix(decode("etcd", prefix)?);
         let mut query = Query::read("etcd", query)?;
-        if let Some(path) = query.text("tls_ca")? {
-            settings = settings.tls_ca(path);
-        }
-        settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
-            (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
-            (None, None) => settings,
-            (Some(_), None) => return Err(unfit(shared::certificate_alone())),
-            (None, Some(_)) => return Err(unfit(shared::key_alone())),
-        };
+        settings.files.take(&mut query)?;
+        settings.tls |= !settings.files.is_empty();
         if let Some(timeout) = query.duration("connect_timeout")? {
             settings = settings.connect_timeout(timeout);
         }

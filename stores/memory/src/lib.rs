@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use incumbent_store::clock::Clock;
 use incumbent_store::fork::Own;
 use incumbent_store::link::Reports;
-use incumbent_store::local::{FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
+use incumbent_store::local::{CAPABILITIES, FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
 use incumbent_store::registry::Connections;
 use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::{
@@ -26,9 +26,6 @@ use incumbent_store::{
     Registry, Settings, StoreAdmin, WatchEvent, Watched, query, refusals,
 };
 use incumbent_store::{Error, ErrorKind, Result};
-
-/// The longest lease, in a store that needs no limit: a year.
-const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How many changes a watcher may fall behind before its watch ends.
 const BACKLOG: usize = 1024;
@@ -315,18 +312,7 @@ impl Contents {
 #[async_trait]
 impl Adapter for Memory {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            own_lease: true,
-            lease_step: Duration::from_millis(1),
-            shortest: Duration::from_millis(1),
-            longest: LONGEST_LEASE,
-            granularity: Duration::ZERO,
-            expiry_pushed: self.shared.markers,
-            incarnation_acked: true,
-            watch_shows_all: false,
-            window: 256,
-            fail_over: Duration::ZERO,
-        }
+        Capabilities { expiry_pushed: self.shared.markers, ..CAPABILITIES }
     }
 
     fn check_key(&self, key: &str) -> Result<()> {

@@ -18,12 +18,9 @@ use super::notice::Notice;
 use super::settings::SqliteSettings;
 use super::worker::{ReaderRegistration, Worker, WorkerState, notify_readers};
 use incumbent_store::clock::Clock;
-use incumbent_store::local::check_text;
+use incumbent_store::local::{CAPABILITIES, check_text};
 use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
 use incumbent_store::{Error, ErrorKind, Result, threads};
-
-/// The longest lease, in a store that needs no limit: a year.
-const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How often to try to store the candidates while other processes write; renewals need the lock more. The random wait
 /// between two attempts doubles each time.
@@ -150,18 +147,7 @@ impl Sqlite {
 #[async_trait]
 impl Adapter for Sqlite {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            own_lease: true,
-            lease_step: Duration::from_millis(1),
-            shortest: Duration::from_millis(1),
-            longest: LONGEST_LEASE,
-            granularity: Duration::ZERO,
-            expiry_pushed: false,
-            incarnation_acked: true,
-            watch_shows_all: false,
-            window: 256,
-            fail_over: Duration::ZERO,
-        }
+        CAPABILITIES
     }
 
     fn check_key(&self, key: &str) -> Result<()> {

@@ -10,7 +10,7 @@ use super::context::{Context, Environment};
 use super::credentials::Credentials;
 use super::names;
 use crate::connection::event::{ConnectionEvent, Listener};
-use incumbent_store::credentials::{Secret, check_certificates, check_private_key};
+use incumbent_store::credentials::{Secret, TlsFiles};
 use incumbent_store::refusals::zero;
 use incumbent_store::selectors::{self, named};
 use incumbent_store::{Error, ErrorKind, Result, Settings as _};
@@ -70,8 +70,7 @@ pub struct NatsSettings {
     pub(crate) bucket: String,
     pub(crate) servers: Vec<ServerAddr>,
     pub(crate) credentials: Credentials,
-    pub(crate) ca: Option<PathBuf>,
-    pub(crate) certificate: Option<(PathBuf, PathBuf)>,
+    pub(crate) files: TlsFiles,
     pub(crate) tls_first: bool,
     pub(crate) inbox_prefix: Option<String>,
     pub(crate) api_prefix: Option<String>,
@@ -123,8 +122,8 @@ impl NatsSettings {
         let authority = Authority::parse(None, context.url.as_deref().unwrap_or("nats://127.0.0.1:4222"))?;
         let mut settings = Self::bare(authority.servers, bucket)?;
         settings.credentials = context.credentials.or(authority.credentials).unwrap_or_default();
-        settings.ca = context.ca;
-        settings.certificate = match (context.certificate, context.key) {
+        settings.files.ca = context.ca;
+        settings.files.certificate = match (context.certificate, context.key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
             _ => {
@@ -153,8 +152,7 @@ impl NatsSettings {
             bucket: bucket.to_string(),
             servers,
             credentials: Credentials::Nothing,
-            ca: None,
-            certificate: None,
+            files: TlsFiles::default(),
             tls_first: false,
             inbox_prefix: None,
             api_prefix: None,
@@ -204,7 +202,7 @@ impl NatsSettings {
     /// Uses TLS, and trusts the certificates in this PEM file instead of the system's.
     #[must_use]
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
-        self.ca = Some(path.into());
+        self.files.ca = Some(path.into());
         self
     }
 
@@ -215,7 +213,7 @@ impl NatsSettings {
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
     ) -> Self {
-        self.certificate = Some((certificate.into(), key.into()));
+        self.files.certificate = Some((certificate.into(), key.into()));
         self
     }
 
@@ -313,10 +311,7 @@ impl NatsSettings {
 
     /// Returns true if every connection must be encrypted.
     pub(crate) fn wants_tls(&self) -> bool {
-        self.ca.is_some()
-            || self.certificate.is_some()
-            || self.tls_first
-            || self.servers.iter().any(ServerAddr::tls_required)
+        !self.files.is_empty() || self.tls_first || self.servers.iter().any(ServerAddr::tls_required)
     }
 
     /// The servers for display, without credentials.
@@ -334,14 +329,7 @@ impl NatsSettings {
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         self.credentials.check()?;
-        if let Some(ca) = &self.ca {
-            check_certificates(ca, "tls_ca")?;
-        }
-        if let Some((certificate, key)) = &self.certificate {
-            check_certificates(certificate, "tls_cert")?;
-            check_private_key(key, "tls_key")?;
-        }
-        Ok(())
+        self.files.check()
     }
 }
 

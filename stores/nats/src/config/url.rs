@@ -9,7 +9,6 @@ use super::settings::NatsSettings;
 use crate::refusals;
 use incumbent_store::credentials::Secret;
 use incumbent_store::query::{Query, unfit};
-use incumbent_store::refusals as shared;
 use incumbent_store::selectors;
 use incumbent_store::{ErrorKind, Result, Settings as _};
 
@@ -47,15 +46,7 @@ pub(crate) fn read(text: &str, environment: &Environment) -> Result<NatsSettings
     if let Some(credentials) = credentials(&mut query, from_authority)? {
         settings.credentials = credentials;
     }
-    if let Some(path) = query.text("tls_ca")? {
-        settings = settings.tls_ca(path);
-    }
-    settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
-        (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
-        (None, None) => settings,
-        (Some(_), None) => return Err(unfit(shared::certificate_alone())),
-        (None, Some(_)) => return Err(unfit(shared::key_alone())),
-    };
+    settings.files.take(&mut query)?;
     if let Some(first) = query.flag("tls_first")? {
         settings = settings.tls_first(first);
     }
@@ -168,8 +159,8 @@ mod tests {
              &api_prefix=JS.x&connect_timeout=1500ms&discover=false&ping_interval=2s&fail_fast=true&creds=/a.creds",
         )
         .unwrap();
-        assert_eq!(settings.ca, Some("/ca dir/ca.pem".into()));
-        assert_eq!(settings.certificate, Some(("c".into(), "k".into())));
+        assert_eq!(settings.files.ca, Some("/ca dir/ca.pem".into()));
+        assert_eq!(settings.files.certificate, Some(("c".into(), "k".into())));
         assert!(settings.tls_first && settings.fail_fast && !settings.discover);
         assert_eq!(settings.inbox_prefix.as_deref(), Some("_I"));
         assert_eq!(settings.api_prefix.as_deref(), Some("JS.x"));
