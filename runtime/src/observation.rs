@@ -1,4 +1,4 @@
-//! What an observer sees.
+//! An election as an observer sees it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is published under an ownership, and what of it is proven.
+//! The records published under an ownership, and the newest that is proven.
 
 use alloc::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! How an ownership is proven: by an appended record, and an acknowledged offset commit after it.
+//! The proof of an ownership: an appended record, followed by an acknowledged offset commit.
 //!
 //! A late acknowledgement counts for the record that it committed, from when that record was sent. So every record
 //! published under this ownership is kept until a newer one is proved.

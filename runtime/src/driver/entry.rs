@@ -1,4 +1,4 @@
-//! What a driver keeps of a candidate.
+//! A candidate as its driver keeps it: its handles, and the callers that wait for it.
 
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;

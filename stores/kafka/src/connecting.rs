@@ -1,4 +1,5 @@
-//! Why the brokers cannot be used: what a listener expects that closes a connection, and the setting that helps.
+//! The reasons why no broker can be used: a listener that expects TLS or a user, and refused credentials; each with the
+//! setting that helps.
 //!
 //! A query of librdkafka only reports that no broker answered. The reasons come as events and log lines of its client,
 //! which are kept here until a query fails.
@@ -27,7 +28,7 @@ const LATELY: Duration = Duration::from_secs(45);
 /// The first bytes of an alert of TLS, which the client takes for the size of an answer.
 const ALERT: &str = "Invalid response size 352518912";
 
-/// What the client of a connection reports: why no broker can be used, and the outcome of each record.
+/// The reports of a connection's client: why no broker can be used, and the outcome of each record.
 #[derive(Clone, Default)]
 pub(super) struct Reports {
     /// Why the connection or the credentials are refused. A query itself only reports that there is no answer.
@@ -158,7 +159,7 @@ fn refusal(ClientError { name, text }: &ClientError) -> String {
     format!("the brokers cannot be used: {text}; {remedy}")
 }
 
-/// Never held while other code runs.
+/// The lock is never held while other code runs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A bucket, over a connection of its own: what its answers mean.
+//! An open bucket: its requests, and the meaning of their answers.
 
 use std::error::Error as _;
 use std::fmt;

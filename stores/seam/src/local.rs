@@ -28,8 +28,8 @@ pub fn check_text(what: &str, text: &str) -> Result<()> {
     Err(Error::named(ErrorKind::InvalidName, refused))
 }
 
-/// The capabilities of such a store: its clock decides when a record expires, and each write is applied before it is
-/// acknowledged.
+/// The capabilities of a store that keeps its records itself: its clock decides when a record expires, and every write
+/// is applied before it is acknowledged.
 pub const CAPABILITIES: Capabilities = Capabilities {
     own_lease: true,
     lease_step: Duration::from_millis(1),

@@ -1,4 +1,5 @@
-//! A transaction that writes: it proves that nothing but this crate has changed the file, and records that it has.
+//! A transaction that writes. It begins by checking that only this crate has changed the file, and ends by recording its
+//! own number and time, by which the next one checks.
 
 use std::path::Path;
 use std::time::Duration;

@@ -48,7 +48,7 @@ impl<'a> Asked<'a> {
         Ok(())
     }
 
-    /// The time that the server keeps a marker: a lease, in whole seconds.
+    /// The time for which the server keeps a marker: a lease, in whole seconds.
     pub(crate) fn marker_ttl(&self) -> Duration {
         Duration::from_secs(self.lease.as_millis().div_ceil(1000) as u64)
     }
