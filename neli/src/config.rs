@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt;
 
+use super::event::{Barrier, Event};
 use super::pulses::Pace;
-use super::{Barrier, Event};
 use incumbent::store::kafka::refusals;
 use incumbent::store::{KafkaSettings, StoreSettings};
 use incumbent::text::Text;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
+use super::event::{Barrier, Event};
+use super::neli::{Leadership, Neli, Parts, Poll, Shared, lock};
 use super::pulses::Pace;
-use super::{Barrier, Event, Leadership, Neli, Parts, Shared, lock};
 use incumbent::testing::ScriptedElection;
 use incumbent::{Clock, Error, ErrorKind, Reason, Result};
 
@@ -75,7 +76,7 @@ impl Mock {
         let steps = Mutex::new(Steps { target: Event::Revoked, current: Event::Revoked });
         let script = Arc::new(Script { election, steps });
         let played = Arc::clone(&script);
-        let poll: super::Poll = Box::new(move |shared| Arc::clone(&played).play(shared).boxed());
+        let poll: Poll = Box::new(move |shared| Arc::clone(&played).play(shared).boxed());
         let neli = Neli::start(Parts { candidate, store: None, clock, pace, barrier, poll: Some(poll) });
         Ok(Self { neli, script })
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use incumbent_core::campaign::{Leader, Reason, State};
 
-use crate::Result;
 use crate::candidate_state::{CandidateState, Subscriber};
-use crate::driver::{Command, CommandSink};
+use crate::driver::command::{Command, CommandSink};
 use crate::event::{Event, Events};
 use crate::handlers::Handlers;
 use crate::leave::{LeaveRequest, closed, forked};
 use crate::term::Term;
+use incumbent_store::Result;
 
 /// One participant of an election. It campaigns from the moment [`Store::campaign`](crate::Store::campaign) returns it
 /// until it is closed: after losing a term it campaigns for the next.

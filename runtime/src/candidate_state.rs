@@ -10,13 +10,13 @@ use incumbent_core::{Instant, Token};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::clock::Clock;
-use crate::driver::CommandSink;
+use crate::driver::command::CommandSink;
 use crate::event::{Event, Events};
-use crate::fork::ForkGuard;
 use crate::lazy_token::LazyToken;
 use crate::queue::Queue;
 use crate::term::{Term, TermView, leads};
+use incumbent_store::clock::Clock;
+use incumbent_store::fork::ForkGuard;
 
 /// The number of warnings kept for the first subscriber.
 const EARLY_WARNINGS: usize = 16;

@@ -10,9 +10,9 @@ use futures_util::future::BoxFuture;
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Reason, State, Warning};
 
-use crate::LeaveRequest;
 use crate::candidate_state::CandidateState;
 use crate::event::{Event, Events};
+use crate::leave::LeaveRequest;
 use crate::term::Term;
 
 type Handler<Args> = Box<dyn FnMut(Args) -> BoxFuture<'static, ()> + Send>;

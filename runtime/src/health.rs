@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::candidate_state::{CandidateState, Subscriber};
-use crate::driver::{Command, CommandSink};
+use crate::driver::command::{Command, CommandSink};
 use crate::event::Event;
 use crate::term::TermView;
 

@@ -7,11 +7,11 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::LeaveRequest;
 use crate::candidate::Candidate;
 use crate::handlers::message;
+use crate::leave::LeaveRequest;
 use crate::term::Term;
-use crate::{ErrorKind, Result};
+use incumbent_store::{ErrorKind, Result};
 
 impl Candidate {
     /// Does `work` in every term of this candidate, until the campaign is over.

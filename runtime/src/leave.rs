@@ -7,9 +7,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::sync::oneshot;
 
-use crate::driver::LeaveReplies;
-use crate::fork::ForkGuard;
-use crate::{Error, ErrorKind, Result};
+use crate::driver::command::LeaveReplies;
+use incumbent_store::fork::ForkGuard;
+use incumbent_store::{Error, ErrorKind, Result};
 
 tokio::task_local! {
     /// Set while user code runs for which a draining term waits.

@@ -40,7 +40,7 @@ mod event;
 #[cfg(all(feature = "fuzzing", feature = "nats"))]
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::store::nats::fuzzing::{
+    pub use incumbent_nats::fuzzing::{
         answer, candidate_answers, candidates, context, decode, encode, stream,
     };
 }
@@ -49,6 +49,7 @@ mod health;
 mod lazy_token;
 mod lead;
 mod leave;
+mod observation;
 mod observe;
 mod open;
 mod options;
@@ -73,7 +74,8 @@ pub use incumbent_store::notifier::WriteEvent;
 pub use incumbent_store::{Clock, Error, ErrorKind, Result, clock, fork};
 pub use lead::WorkResult;
 pub use leave::LeaveRequest;
-pub use observe::{Observation, Observer};
+pub use observation::Observation;
+pub use observe::Observer;
 pub use open::{ElectionInfo, Store, StoreBuilder};
 pub use options::CampaignOptions;
 #[doc(hidden)]

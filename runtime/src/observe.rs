@@ -1,6 +1,5 @@
 //! Watching an election without taking part.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,27 +7,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use incumbent_core::Instant;
-use incumbent_core::campaign::Leader;
 
-use crate::clock::Clock;
-use crate::driver::{DriverHandle, Request};
-use crate::queue::{QueueItem, Subscription};
-
-/// The leader of an election, as an observer sees it.
-///
-/// It shows the content of the store. A leader that crashed is shown until its record expires, and a
-/// candidate that has won may still be waiting until it may lead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Observation {
-    /// The election's key.
-    pub election: Arc<str>,
-    /// The holder, with the revision at which it was first observed and with its metadata; `None` while
-    /// the election has no leader.
-    pub leader: Option<Leader>,
-    /// When this state was first observed, on the store's clock.
-    pub since: Instant,
-}
+use crate::driver::request::{DriverHandle, Request};
+use crate::observation::Observation;
+use crate::queue::Subscription;
+use incumbent_store::clock::Clock;
 
 /// The changes of an election's leader; returned by [`Store::observe`](crate::Store::observe).
 ///
@@ -79,11 +62,5 @@ impl Stream for Observer {
 impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Observer").finish_non_exhaustive()
-    }
-}
-
-impl QueueItem for Observation {
-    fn shed(waiting: &mut VecDeque<Self>) -> u64 {
-        waiting.pop_front().into_iter().count() as u64
     }
 }

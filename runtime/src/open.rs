@@ -13,16 +13,19 @@ use tokio::sync::oneshot;
 
 use crate::candidate::Candidate;
 use crate::candidate_state::CandidateState;
-use crate::clock::Clock;
-use crate::driver::{self, CampaignHandle, CommandSink, DriverHandle, Enter, Opening, Request};
+use crate::driver::command::CommandSink;
+use crate::driver::connection::{self, Opening};
+use crate::driver::request::{CampaignHandle, DriverHandle, Enter, Request};
 use crate::leave::{LeaveRequest, forked};
 use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
-use crate::store::{Adapter, CandidateInfo, EntryInfo, StoreSettings, WatchEvent};
-use crate::{Error, ErrorKind, Result};
+use crate::store::url::StoreSettings;
+use incumbent_store::clock::Clock;
 use incumbent_store::notifier::{WriteEvent, WriteListener};
 use incumbent_store::request;
+use incumbent_store::{Adapter, CandidateInfo, EntryInfo, WatchEvent};
+use incumbent_store::{Error, ErrorKind, Result};
 
 /// A store that is open for elections.
 ///
@@ -340,7 +343,7 @@ impl StoreBuilder {
         };
         let Self { clock, fail_fast, write_listener, .. } = self;
         let opening = Opening { settings, clock: clock.clone(), fail_fast, write_listener };
-        let (driver, capabilities) = driver::open(opening).await?;
+        let (driver, capabilities) = connection::open(opening).await?;
         Ok(Store::new(driver, capabilities, clock))
     }
 
@@ -350,7 +353,7 @@ impl StoreBuilder {
     /// `StoreUnavailable` when the operating system refuses a thread.
     pub fn adapter(self, adapter: Box<dyn Adapter>) -> Result<Store> {
         let capabilities = adapter.capabilities();
-        let driver = driver::start(adapter, self.clock.clone(), self.fail_fast, self.write_listener)?;
+        let driver = connection::start(adapter, self.clock.clone(), self.fail_fast, self.write_listener)?;
         Ok(Store::new(driver, capabilities, self.clock))
     }
 }

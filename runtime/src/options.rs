@@ -214,7 +214,7 @@ impl CampaignOptions {
     ///
     /// # Errors
     /// `InvalidSetting` for settings that [`Store::campaign`](crate::Store::campaign) would refuse.
-    pub fn forecast(&self, store: Capabilities, info: &StoreInfo) -> crate::Result<Forecast> {
+    pub fn forecast(&self, store: Capabilities, info: &StoreInfo) -> incumbent_store::Result<Forecast> {
         Ok(Forecast::new(self.settings(), store, info)?)
     }
 
@@ -224,7 +224,7 @@ impl CampaignOptions {
     /// # Errors
     /// As [`forecast`](Self::forecast).
     #[cfg(feature = "etcd")]
-    pub fn forecast_in_queue(&self, server: Server) -> crate::Result<Forecast> {
+    pub fn forecast_in_queue(&self, server: Server) -> incumbent_store::Result<Forecast> {
         Ok(server.forecast(self.settings())?)
     }
 

@@ -13,10 +13,10 @@ use incumbent_core::campaign::Reason;
 use incumbent_core::{Instant, Token};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Clock;
-use crate::driver::{Command, CommandSink};
-use crate::fork::ForkGuard;
+use crate::driver::command::{Command, CommandSink};
 use crate::lazy_token::LazyToken;
+use incumbent_store::clock::Clock;
+use incumbent_store::fork::ForkGuard;
 
 /// One uninterrupted leadership: from `Won` to `Lost`.
 ///

@@ -149,7 +149,7 @@ async fn open(
 
 /// Makes the server report expiry to watchers if it can, for a fail-over without a poll.
 async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
-    let options = InitOptions::new(lease).never_used(true);
+    let options = InitOptions::new().lease(lease).never_used(true);
     match init(bucket, &options.clone().markers(true)).await {
         Err(error) if error.kind() == ErrorKind::Unsupported => init(bucket, &options).await.map(drop),
         made => made.map(drop),

@@ -38,7 +38,7 @@ impl Fleet {
     fn start(version: NatsVersion) -> Self {
         let server = NatsServer::start(Options::new().version(version));
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(make_bucket(&server, InitOptions::new(LEASE)));
+        runtime.block_on(make_bucket(&server, InitOptions::new().lease(LEASE)));
         let mut fleet = Self { server, running: Vec::new(), gone: Vec::new(), started: 0 };
         fleet.fill();
         fleet

@@ -25,7 +25,7 @@ struct Bench {
 
 impl Bench {
     async fn start(version: NatsVersion) -> Self {
-        Self::with(version, InitOptions::new(LEASE)).await
+        Self::with(version, InitOptions::new().lease(LEASE)).await
     }
 
     async fn with(version: NatsVersion, options: InitOptions) -> Self {
@@ -235,7 +235,7 @@ fn versions_since_2_11() -> impl Iterator<Item = NatsVersion> {
 #[tokio::test]
 async fn the_lease_of_a_bare_record_is_the_buckets_where_ours_is_shorter() {
     for version in versions_since_2_11() {
-        let bench = Bench::with(version, InitOptions::new(LEASE * 2).own_leases(true)).await;
+        let bench = Bench::with(version, InitOptions::new().lease(LEASE * 2).own_leases(true)).await;
         win_after_go(&bench, named("ada").lease(LEASE), LEASE * 2).await;
     }
 }
@@ -243,7 +243,7 @@ async fn the_lease_of_a_bare_record_is_the_buckets_where_ours_is_shorter() {
 #[tokio::test]
 async fn where_go_takes_part_and_the_server_writes_markers_a_warning_is_reported() {
     for version in versions_since_2_11() {
-        let bench = Bench::with(version, InitOptions::new(LEASE).markers(true)).await;
+        let bench = Bench::with(version, InitOptions::new().lease(LEASE).markers(true)).await;
         let warnings = win_after_go(&bench, named("ada"), LEASE).await;
         assert_eq!(warnings, [Warning::MarkersMislead], "{version}");
     }
@@ -252,7 +252,7 @@ async fn where_go_takes_part_and_the_server_writes_markers_a_warning_is_reported
 #[tokio::test]
 async fn the_official_client_of_today_takes_a_marker_for_a_deletion() {
     for version in versions_since_2_11() {
-        let bench = Bench::with(version, InitOptions::new(LEASE).markers(true)).await;
+        let bench = Bench::with(version, InitOptions::new().lease(LEASE).markers(true)).await;
         let watch = bench.go_watches();
         bench.go_creates("go-1").unwrap();
         await_operation(&watch, "purge", "");

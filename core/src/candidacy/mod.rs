@@ -19,15 +19,17 @@ mod io;
 mod reports;
 mod rule;
 mod rules;
+mod steps;
 mod turns;
 mod vacancy;
 
 pub use candidate::{Candidacy, Stage};
-pub use giving_way::{GivingWay, Step, Steps, Tried};
+pub use giving_way::{GivingWay, Tried};
 pub use io::{Input, Output};
 pub(crate) use reports::Reports;
 pub use rule::{Early, Ended, Rule};
 pub(crate) use rules::Rules;
+pub use steps::{Step, Steps};
 pub(crate) use turns::Turns;
 pub(crate) use vacancy::Vacancy;
 pub use vacancy::{Obstacle, Waiting};

@@ -8,7 +8,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::io::{Answer, Shown};
+use super::io::{Answer, Failure, Loss, Shown};
 use crate::store::{Fault, FaultKind};
 
 /// The operation that failed.
@@ -18,33 +18,6 @@ pub enum Operation {
     Publish,
     /// A commit. Its error is that of the answer or that of the partition, whichever is set.
     Commit,
-}
-
-/// The state of the client after its membership ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Loss {
-    /// The client joins again by itself.
-    Rejoins,
-    /// The client is dead and has to be replaced.
-    Dead(Fault),
-    /// Another process has the same static id. This process stays out until it is asked to campaign again; otherwise
-    /// the two would keep evicting each other.
-    Replaced(Fault),
-}
-
-/// The meaning of an error.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Failure {
-    /// The client is no longer a member of the group.
-    GroupLost(Loss),
-    /// The group is rebalancing, or its generation or epoch moved. The partition may still be ours.
-    Refused,
-    /// The error proves nothing: the request may have been applied, or may still be.
-    Unknown,
-    /// Like `Unknown`, and the topic may have been deleted or made again.
-    TopicGone,
-    /// The client or the brokers refuse it, so an operator has to act.
-    Denied(Fault),
 }
 
 fn fault(kind: FaultKind, name: &str, text: &str, remedy: &str) -> Fault {

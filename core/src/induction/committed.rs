@@ -18,11 +18,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Induction;
-use super::answers::Failure;
-use super::io::Request;
-use super::owning::Owner;
-use crate::candidacy::Candidacy;
 use crate::record::Attempt;
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
@@ -92,7 +87,7 @@ impl OpenCommits {
 
     /// If one record was committed twice, the answer may belong to either commit: the one with the smaller token stays
     /// open.
-    fn answered(&mut self, attempt: Attempt) {
+    pub(super) fn answered(&mut self, attempt: Attempt) {
         if let Some(place) = self.0.iter().rposition(|commit| commit.attempt == attempt) {
             self.0[place].open -= 1;
             self.0.retain(|commit| commit.open > 0);
@@ -102,51 +97,6 @@ impl OpenCommits {
     /// Since when a commit with a smaller token has been unanswered.
     pub(super) fn below(&self, token: Token) -> Option<Instant> {
         self.0.iter().filter(|commit| commit.states < Some(token)).map(|commit| commit.asked_at).min()
-    }
-}
-
-impl Candidacy<Induction> {
-    /// A commit was answered, so the client will not send it again. Returns true if a win may have been waiting for
-    /// that.
-    pub(super) fn commit_answered(&mut self, attempt: Attempt) -> bool {
-        let claimed = self.owner().filter(|_| self.term.is_none()).and_then(Owner::claimed_token);
-        let waits = |open: &OpenCommits| claimed.is_some_and(|token| open.below(token).is_some());
-        let waited = waits(&self.own.open_commits);
-        self.own.open_commits.answered(attempt);
-        waited && !waits(&self.own.open_commits)
-    }
-
-    /// Asks the coordinator for the committed offset's metadata.
-    pub(super) fn ask_token(&mut self) {
-        self.own.last_question += 1;
-        self.wait_for_token();
-        self.ask(Request::Committed { number: self.own.last_question });
-    }
-
-    /// The coordinator answered. An answer from before the assignment may miss commits of the previous owner.
-    pub(super) fn token_committed(&mut self, number: u64, result: Result<String, Failure>) {
-        if matches!(result, Ok(_) | Err(Failure::Denied(_))) {
-            self.is_held();
-        }
-        if !self.owner().is_some_and(|owner| owner.asks(number)) {
-            return;
-        }
-        let known = match result {
-            Ok(metadata) => stated(&metadata).map_err(Failure::Denied),
-            Err(Failure::GroupLost(loss)) => return self.group_lost(loss),
-            Err(failure) => Err(failure),
-        };
-        match known {
-            Ok(token) => {
-                if let Some(token) = token {
-                    self.own.log.observe_token(token);
-                }
-                self.informed(token);
-            }
-            // This answers an earlier question; the newest is still unanswered.
-            Err(_) if number < self.own.last_question => {}
-            Err(failure) => self.failed(&failure),
-        }
     }
 }
 

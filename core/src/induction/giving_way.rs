@@ -5,24 +5,16 @@
 //! away there is no answer, and nothing counts. A commit that is not answered, or is refused because of the
 //! coordinator, does not count either: the group removes a member that it does not hear from.
 
-use super::answers::Failure;
-use super::io::Request;
+use super::io::{Failure, Request};
 use super::proof::Awaited;
 use super::record::Kind;
 use super::timers::Timer;
-use super::{Induction, Race};
+use super::{Induction, Probe, Race};
 use crate::candidacy::{Candidacy, Stage, Step, Tried};
 use crate::record::{Attempt, TermInfo};
 use crate::store::Fault;
 use crate::time::Instant;
 use crate::token::Incarnation;
-
-/// A record published to test whether it is appended and read back.
-#[derive(Clone, Copy, Debug, Hash)]
-pub(super) struct Probe {
-    attempt: Attempt,
-    sent: Instant,
-}
 
 impl Candidacy<Induction> {
     // ---- the claim ----

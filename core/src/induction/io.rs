@@ -1,13 +1,9 @@
 //! The inputs of a campaign over a consumer group, and its outputs.
 
 use alloc::string::String;
-use core::fmt;
-use core::num::ParseIntError;
-use core::str::FromStr;
 use core::time::Duration;
 
-use super::answers::{Failure, Loss};
-use super::record::{self, Kind, Record};
+use super::record::{self, Kind, Record, TopicId};
 use super::settings::Group;
 use super::timers::Timer;
 use crate::candidacy;
@@ -15,24 +11,6 @@ use crate::record::{Attempt, Headers};
 use crate::store::Fault;
 use crate::time::Instant;
 use crate::token::Revision;
-
-/// The id of a topic, which tells apart two topics that had the same name one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TopicId(pub u128);
-
-impl fmt::Display for TopicId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-impl FromStr for TopicId {
-    type Err = ParseIntError;
-
-    fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        u128::from_str_radix(text, 16).map(Self)
-    }
-}
 
 /// The result of an inspection of the leader topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -180,6 +158,33 @@ pub enum Shown {
     Record(Record),
     /// The reader lost its position and continues elsewhere.
     Gap,
+}
+
+/// The state of the client after its membership ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Loss {
+    /// The client joins again by itself.
+    Rejoins,
+    /// The client is dead and has to be replaced.
+    Dead(Fault),
+    /// Another process has the same static id. This process stays out until it is asked to campaign again; otherwise
+    /// the two would keep evicting each other.
+    Replaced(Fault),
+}
+
+/// The meaning of an error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// The client is no longer a member of the group.
+    GroupLost(Loss),
+    /// The group is rebalancing, or its generation or epoch moved. The partition may still be ours.
+    Refused,
+    /// The error proves nothing: the request may have been applied, or may still be.
+    Unknown,
+    /// Like `Unknown`, and the topic may have been deleted or made again.
+    TopicGone,
+    /// The client or the brokers refuse it, so an operator has to act.
+    Denied(Fault),
 }
 
 impl From<Answer> for Input {

@@ -5,7 +5,8 @@
 //! offset is below the successor's claim. If the work may still be running, there is no release, and the successor
 //! waits out the lease.
 
-use super::io::{Request, TopicId};
+use super::ending::{Ending, leaves_the_group};
+use super::io::Request;
 use super::record::Kind;
 use super::timers::Timer;
 use super::{Induction, Leaving, Race};
@@ -13,44 +14,10 @@ use crate::campaign::{Reason, Warning, pace};
 use crate::candidacy::{Candidacy, Ended, Stage};
 use crate::record::{Attempt, TermInfo};
 use crate::store::{Fault, FaultKind};
-use crate::time::Instant;
-use crate::token::Revision;
 use core::time::Duration;
 
 /// The time that a client may take to leave its group, as in goNELI; after that it closes on a thread of its own.
 const LEAVE_LIMIT: Duration = Duration::from_secs(10);
-
-/// A term that was lost and whose owner is leaving.
-#[derive(Clone, Debug, Hash)]
-pub struct Ending {
-    reason: Reason,
-    /// Whether a revocation waits for its answer.
-    revoked: bool,
-    /// The release, once published. Until then the work has not ended.
-    release: Option<Attempt>,
-    /// The content of the release, and the term's newest proof.
-    statement: TermInfo,
-    proven: Revision,
-    /// The topic in which the term was proven.
-    topic: Option<TopicId>,
-    deadline: Instant,
-}
-
-impl Ending {
-    pub(super) fn leaves(&self) -> bool {
-        leaves_the_group(self.reason)
-    }
-
-    /// The term's release was published.
-    pub(super) fn is_released(&self) -> bool {
-        self.release.is_some()
-    }
-}
-
-/// Whether a term that ends for this reason also ends the membership.
-pub(super) fn leaves_the_group(reason: Reason) -> bool {
-    matches!(reason, Reason::Resigned | Reason::Unhealthy | Reason::Closed | Reason::HandlerFailed)
-}
 
 impl Candidacy<Induction> {
     /// The group revokes the partition, and waits for an answer.

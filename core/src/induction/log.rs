@@ -2,8 +2,7 @@
 
 use core::time::Duration;
 
-use super::io::TopicId;
-use super::record::{Kind, Record};
+use super::record::{Kind, Record, TopicId};
 use crate::record::Nonce;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};

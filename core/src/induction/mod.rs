@@ -57,30 +57,34 @@
 //!    what lies in the log.
 //! 2. [`candidacy`](crate::candidacy): how a candidate handles an input, the same for every rule. `hooks`: what this
 //!    rule adds. This file: what a candidate knows.
-//! 3. `log`: what was read, and what lies below a claim. `proof`: heartbeats and commits. `committed`: the token that
-//!    the group keeps.
-//! 4. The states: `owning` claims, wins and loses, `leaving` drains, releases and leaves.
+//! 3. `log`: what was read, and what lies below a claim. `owner`, `ending`: an ownership and its end. `proof`: what was
+//!    published under it, and what of that is proven. `committed`: the token that the group keeps.
+//! 4. The states: `owning` claims, wins and loses, `proving` sends heartbeats and commits, `leaving` drains, releases and
+//!    leaves.
 //! 5. `observing`: the log, the topic, and the reports.
 
 mod answers;
 mod committed;
+mod ending;
 mod giving_way;
 mod hooks;
 mod io;
 mod leaving;
 mod log;
 mod observing;
+mod owner;
 mod owning;
 mod proof;
+mod proving;
 mod record;
 mod settings;
 mod timers;
 
 use alloc::boxed::Box;
 
-pub use answers::{Failure, Loss, Operation, polled, read};
-pub use io::{Answer, Connection, Input, Membership, Output, Publish, Request, Shown, Topic, TopicId};
-pub use record::{KIND, Kind, PROVEN, Record, TOPIC, check_member_name, sanitise, value};
+pub use answers::{Operation, polled, read};
+pub use io::{Answer, Connection, Failure, Input, Loss, Membership, Output, Publish, Request, Shown, Topic};
+pub use record::{KIND, Kind, PROVEN, Record, TOPIC, TopicId, check_member_name, sanitise, value};
 pub use settings::{ClientSettings, Group, Protocol};
 pub use timers::{Timer, Wake};
 
@@ -90,10 +94,9 @@ use crate::record::{Attempt, Nonce};
 use crate::store::FaultKind;
 use crate::time::Instant;
 use committed::OpenCommits;
-use giving_way::Probe;
-use leaving::Ending;
+use ending::Ending;
 use log::Log;
-use owning::Owner;
+use owner::Owner;
 use proof::Proof;
 
 /// One candidate's running attempt to win and keep an election in a consumer group.
@@ -141,6 +144,13 @@ pub enum Leaving {
     Ending(Ending),
     /// The candidate's client leaves the group.
     Group,
+}
+
+/// A record published to test whether it is appended and read back.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Probe {
+    attempt: Attempt,
+    sent: Instant,
 }
 
 /// The last report of each kind, so that none is repeated.

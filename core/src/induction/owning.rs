@@ -3,104 +3,17 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use super::answers::Loss;
-use super::io::TopicId;
-use super::leaving::leaves_the_group;
-use super::log::Below;
+use super::ending::leaves_the_group;
+use super::io::Loss;
+use super::owner::{Open, Owner};
 use super::record::Kind;
 use super::timers::Timer;
 use super::{Induction, Leaving, Race};
 use crate::campaign::{Reason, WinDelay};
-use crate::candidacy::{Candidacy, Stage, Step};
+use crate::candidacy::{Candidacy, Stage};
 use crate::record::{Attempt, TermInfo};
 use crate::time::Instant;
-use crate::token::{Incarnation, Revision, Token};
-
-/// A candidate that partition zero is assigned to.
-#[derive(Clone, Debug, Hash)]
-pub struct Owner {
-    /// The member id at the assignment.
-    pub(super) member: String,
-    /// `w`: when the assignment was handled, or when the log was last reset since.
-    assigned_at: Instant,
-    /// No win is reported before this, whatever the log contains.
-    owed: Instant,
-    /// This ownership's first question for the committed token, and whether any such question was answered.
-    first_question: u64,
-    informed: bool,
-    /// The token that the group had committed before.
-    stated: Option<Token>,
-    claim: Option<Open>,
-    /// `D`, from the newest proof.
-    pub(super) deadline: Option<Instant>,
-    /// The topic in which the term was proven; its release refers to that topic.
-    pub(super) topic: Option<TopicId>,
-    /// A revocation waits for its answer.
-    pub(super) revoked: bool,
-    /// The reader was replaced, because it did not return the claim.
-    pub(super) reader_is_new: bool,
-}
-
-/// A claim that was published.
-#[derive(Clone, Copy, Debug, Hash)]
-struct Open {
-    attempt: Attempt,
-    /// The incarnation that it states, and how many gaps the reading had when that incarnation was chosen.
-    incarnation: Incarnation,
-    gaps: u32,
-    /// `τ`, and when its append was reported.
-    appended: Option<(Revision, Instant)>,
-    /// The records below, once the claim was read back.
-    below: Option<Below>,
-    /// The topic was inspected after the append.
-    asked: bool,
-    /// The topic's id was read after the append, and is that of the log.
-    confirmed: bool,
-}
-
-impl Owner {
-    /// The claim, and its attempt if its append is not reported yet.
-    pub(super) fn pending_claim(&self) -> Option<Option<Attempt>> {
-        self.claim.map(|claim| claim.appended.is_none().then_some(claim.attempt))
-    }
-
-    /// Whether the answer to this question settles what must be known before a claim.
-    pub(super) fn asks(&self, number: u64) -> bool {
-        !self.informed && number >= self.first_question
-    }
-
-    /// The step that a due win still lacks, although something sent after the claim's append was proved.
-    pub(super) fn unmet(&self, sent: Instant) -> Option<Step> {
-        let claim = self.claim?;
-        claim.appended.filter(|(_, at)| *at < sent)?;
-        match claim.below {
-            None => Some(Step::ReadBack),
-            Some(_) => (!claim.asked).then_some(Step::Inspect),
-        }
-    }
-
-    /// The token of the claim, once the claim was appended.
-    pub(super) fn claimed_token(&self) -> Option<Token> {
-        self.claim?.token()
-    }
-
-    /// The claim was appended but has not been read back.
-    pub(super) fn is_unread(&self) -> bool {
-        self.claim.is_some_and(|claim| claim.appended.is_some() && claim.below.is_none())
-    }
-}
-
-impl Open {
-    /// The token that a term of this claim would have.
-    fn token(&self) -> Option<Token> {
-        let (sequence, _) = self.appended?;
-        let below = self.below.and_then(|below| below.incarnation);
-        Some(Token {
-            incarnation: below.map_or(self.incarnation, |below| below.max(self.incarnation)),
-            sequence,
-        })
-    }
-}
+use crate::token::{Revision, Token};
 
 impl Candidacy<Induction> {
     /// Partition zero is assigned. The claim is sent once the committed token is known.

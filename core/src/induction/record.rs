@@ -5,9 +5,11 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::fmt;
+use core::num::ParseIntError;
+use core::str::FromStr;
 use core::time::Duration;
 
-use super::io::TopicId;
 use crate::campaign::{InvalidSettings, check_name};
 use crate::record::{
     HeaderValue, Headers, LEASE, Metadata, NONCE, TERM, TermInfo, WriteId, live_headers, metadata_key,
@@ -23,6 +25,24 @@ pub const PROVEN: &str = "Incumbent-Proven";
 /// Header of a record of ours: the topic's id, if its writer knew it. A producer delivers the records that it kept to
 /// whichever topic has the name by then.
 pub const TOPIC: &str = "Incumbent-Topic";
+
+/// The id of a topic, which tells apart two topics that had the same name one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicId(pub u128);
+
+impl fmt::Display for TopicId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl FromStr for TopicId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        u128::from_str_radix(text, 16).map(Self)
+    }
+}
 
 /// The purpose of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

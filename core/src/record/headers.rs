@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use core::time::Duration;
 
-use super::{TermInfo, WriteId};
+use super::fields::{TermInfo, WriteId};
 use crate::token::Incarnation;
 
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.

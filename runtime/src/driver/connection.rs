@@ -4,20 +4,19 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use incumbent_core::store::Capabilities;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::FLUSH_LIMIT;
+use super::opened::{Opened as _, Running};
 use super::request::{DriverHandle, Request};
-use super::{Driver, FLUSH_LIMIT};
-use crate::clock::Clock;
-use crate::store::{Adapter, StoreSettings};
-use crate::{Error, ErrorKind, Result, Warning};
-use incumbent_store::RecordLink;
-use incumbent_store::link::{Link, Reports, within};
+use crate::store::url::StoreSettings;
+use incumbent_store::clock::Clock;
+use incumbent_store::link::{Reports, within};
 use incumbent_store::notifier::{Notifier, WriteListener};
 use incumbent_store::threads;
+use incumbent_store::{Adapter, Error, ErrorKind, RecordLink, Result};
 
 /// A store to open.
 pub(crate) struct Opening {
@@ -106,39 +105,6 @@ pub(crate) fn start(
         Box::new(store).run(running).await;
     })?;
     Ok(handle)
-}
-
-/// What a driver needs besides its store.
-pub(crate) struct Running {
-    clock: Clock,
-    notifier: Notifier,
-    fail_fast: bool,
-    requests: mpsc::UnboundedReceiver<Request>,
-    /// Every candidate reports these.
-    warnings: Vec<Warning>,
-}
-
-/// A store that was opened, whatever its rule.
-#[async_trait]
-pub(crate) trait Opened: Send {
-    /// As [`Link::capabilities`].
-    fn capabilities(&self) -> Capabilities;
-
-    /// Runs a driver until the store is closed.
-    async fn run(self: Box<Self>, running: Running);
-}
-
-#[async_trait]
-impl<L: Link> Opened for L {
-    fn capabilities(&self) -> Capabilities {
-        Link::capabilities(self)
-    }
-
-    async fn run(self: Box<Self>, Running { clock, notifier, fail_fast, requests, warnings }: Running) {
-        let mut driver = Driver::new(*self, clock, fail_fast, notifier, requests);
-        warnings.into_iter().for_each(|warning| driver.session.note(warning));
-        driver.run().await;
-    }
 }
 
 fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {

@@ -7,15 +7,17 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
 use incumbent_core::record::Entry;
+use incumbent_core::session::CampaignId;
 use incumbent_core::store::{Fault, StoreInfo};
 use tokio_util::task::TaskTracker;
 
-use super::{CampaignId, Enter, Reply};
-use crate::clock::Clock;
-use crate::store::Registry;
-use crate::{Error, Result};
+use super::command::Reply;
+use super::request::Enter;
+use incumbent_store::Registry;
+use incumbent_store::clock::Clock;
 use incumbent_store::link::{Answers, Link, Watch, unanswered, within};
 use incumbent_store::notifier::Notifier;
+use incumbent_store::{Error, Result};
 
 /// The time limit of a read for an observer or for a caller.
 const QUERY_LIMIT: Duration = Duration::from_secs(5);

@@ -28,11 +28,14 @@
 //! second of the resume. `is_leader` has been right since the resume itself, because it trusts no timer.
 
 mod candidates;
-mod connection;
+pub(crate) mod command;
+pub(crate) mod connection;
+mod entry;
 mod in_flight;
 mod observed;
+pub(crate) mod opened;
 mod queries;
-mod request;
+pub(crate) mod request;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,18 +49,15 @@ use incumbent_core::session::{self, CampaignId, Session};
 use incumbent_core::store::FaultKind;
 use tokio::sync::mpsc;
 
-pub(crate) use self::connection::{Opened, Opening, open, start};
-pub(crate) use self::request::{
-    CampaignHandle, Command, CommandSink, DriverHandle, Enter, LeaveReplies, Reply, Request,
-};
-
-use self::candidates::CandidateEntry;
+use self::command::{LeaveReplies, Reply};
+use self::entry::CandidateEntry;
 use self::in_flight::{Done, InFlight, StoreRequests, answered};
 use self::observed::{Checks, ObservedElection};
-use crate::clock::Clock;
-use crate::store::Registry;
+use self::request::Request;
+use incumbent_store::clock::Clock;
 use incumbent_store::link::{Asked, Asking, Input, Link, OneAnswer, Output, Watch, Watched, within};
 use incumbent_store::notifier::Notifier;
+use incumbent_store::registry::Registry;
 
 /// The time limit for closing the connection, and for removing what closed campaigns left in the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);

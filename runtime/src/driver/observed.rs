@@ -9,7 +9,7 @@ use incumbent_core::campaign::Leader;
 use incumbent_core::record::Entry;
 use incumbent_core::{Instant, Revision};
 
-use crate::observe::Observation;
+use crate::observation::Observation;
 use crate::queue::Queue;
 
 /// The assumed lease of a holder that states none, in a store without a maximum age.

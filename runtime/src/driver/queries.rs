@@ -9,14 +9,15 @@ use incumbent_core::record::Entry;
 use incumbent_core::session::Request;
 use incumbent_core::store::{Fault, StoreInfo};
 
+use super::Driver;
+use super::command::Reply;
 use super::observed::ObservedElection;
-use super::{Driver, Reply};
-use crate::Result;
-use crate::observe::Observation;
+use crate::observation::Observation;
 use crate::queue::Queue;
-use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
+use incumbent_store::Result;
 use incumbent_store::link::{Input, Link};
 use incumbent_store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
+use incumbent_store::{CandidateInfo, EntryInfo, WatchEvent};
 
 impl<L: Link> Driver<L> {
     /// Refuses a key that is impossible for an election of this store.

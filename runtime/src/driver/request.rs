@@ -1,24 +1,19 @@
-//! Requests of the handles to a driver, and the channel for them.
+//! The requests of the handles to a driver, and the channel for them.
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
-use incumbent_core::Token;
 use incumbent_core::record::Entry;
 use incumbent_core::session::{CampaignId, Load};
 use incumbent_core::store::StoreInfo;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
+use super::command::{Command, CommandSink, LeaveReplies, Reply};
 use crate::candidate_state::CandidateState;
-use crate::fork::ForkGuard;
-use crate::observe::Observation;
+use crate::observation::Observation;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
-use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
-use crate::{Error, Result};
-
-/// The channel for an answer; a driver that has ended drops it.
-pub(crate) type Reply<T = ()> = oneshot::Sender<Result<T>>;
+use incumbent_store::fork::ForkGuard;
+use incumbent_store::{CandidateInfo, EntryInfo, WatchEvent};
 
 /// A request of a handle to the driver of a store.
 pub(crate) enum Request {
@@ -72,63 +67,6 @@ pub(crate) struct Enter {
     pub(crate) options: CampaignOptions,
     /// Answered once the campaign runs, or is refused.
     pub(crate) reply: Reply,
-}
-
-/// A request from a candidate's handle, from one of its terms, or from a task that watches its health.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Resign(LeaveReplies),
-    HandOver(String, LeaveReplies),
-    Close(LeaveReplies),
-    /// The last handle was dropped, so its term is over: leave as soon as its work has ended. The end of that work is
-    /// reported through this channel, so keep the channel until the campaign is over.
-    Abandon(Arc<dyn CommandSink>),
-    /// The health that the candidate, or its health check, reports.
-    Health(bool),
-    /// True if the watched event loop of the candidate's program responds.
-    LoopResponds(bool),
-    AcceptReset,
-    /// The work of this term has ended, perhaps reported after the term was lost.
-    Drained(Token),
-    /// The work of this term failed.
-    HandlerFailed(Token),
-}
-
-/// The replies to a caller that wants to leave.
-#[derive(Debug)]
-pub(crate) struct LeaveReplies {
-    /// Answered as soon as the leave has begun, or was refused.
-    pub(crate) begun: Reply,
-    /// Answered once the lease is released.
-    pub(crate) done: Reply,
-}
-
-impl LeaveReplies {
-    /// Answers both with the refusal.
-    pub(crate) fn refuse(self, error: &Error) {
-        for reply in [self.begun, self.done] {
-            // A caller that no longer waits needs no answer.
-            let _ = reply.send(Err(Error::new(error.kind(), error.message())));
-        }
-    }
-}
-
-/// Receives the commands of one candidate: its driver, or a test's script.
-///
-/// Sending never waits and never calls user code.
-pub(crate) trait CommandSink: Send + Sync {
-    fn send(&self, command: Command);
-
-    /// Returns true if the receiver must know when work ends after its term, because it releases only then.
-    fn waits_for_work(&self) -> bool {
-        true
-    }
-}
-
-impl fmt::Debug for dyn CommandSink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CommandSink").finish_non_exhaustive()
-    }
 }
 
 /// The channel to a driver. The driver ends when the last one is dropped.

@@ -27,8 +27,8 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use tokio::sync::watch;
 
-use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
-use crate::Result;
+use incumbent_store::Result;
+use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
 
 /// A store that behaves as the inner one, except for the faults that its [`Faults`] inject.
 #[derive(Debug)]

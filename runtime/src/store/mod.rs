@@ -3,7 +3,7 @@
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
 mod selectors;
-mod url;
+pub(crate) mod url;
 
 #[cfg(feature = "etcd")]
 pub use incumbent_etcd as etcd;
@@ -22,7 +22,7 @@ pub use incumbent_nats::{Nats, NatsSettings};
 pub use incumbent_sqlite::{Sqlite, SqliteSettings};
 pub use incumbent_store::{
     AcceptReset, Adapter, Basis, CandidateInfo, Difference, EntryInfo, Examination, Finding, HandOver,
-    InitOptions, InitReport, Permissions, Registry, Role, Setting, Severity, StoreAdmin, WatchEvent, Watched,
-    duration, shown,
+    InitOptions, InitReport, Permissions, Registry, Role, Setting, Settings, Severity, StoreAdmin,
+    WatchEvent, Watched, duration, shown,
 };
 pub use url::{BUILT_IN, StoreSettings, open};

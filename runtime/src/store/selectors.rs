@@ -2,8 +2,8 @@
 
 use incumbent_core::selector;
 
-use super::StoreSettings;
-use crate::Warning;
+use super::url::StoreSettings;
+use incumbent_core::campaign::Warning;
 
 impl StoreSettings {
     /// Warnings about this store's settings for its candidates.

@@ -9,18 +9,19 @@ use incumbent_store::query::is_word;
 use incumbent_store::selectors::{self, Selector};
 use incumbent_store::{Settings as _, request};
 
+use crate::driver::opened::Opened;
 #[cfg(feature = "etcd")]
-use super::EtcdSettings;
+use incumbent_etcd::EtcdSettings;
 #[cfg(feature = "kafka")]
-use super::KafkaSettings;
+use incumbent_kafka::KafkaSettings;
+use incumbent_memory::MemorySettings;
 #[cfg(feature = "nats")]
-use super::NatsSettings;
+use incumbent_nats::NatsSettings;
 #[cfg(feature = "sqlite")]
-use super::SqliteSettings;
-use super::{Adapter, Examination, InitOptions, InitReport, MemorySettings, Permissions, Role, StoreAdmin};
-use crate::clock::Clock;
-use crate::driver::Opened;
-use crate::{Error, ErrorKind, Result};
+use incumbent_sqlite::SqliteSettings;
+use incumbent_store::clock::Clock;
+use incumbent_store::{Adapter, Examination, InitOptions, InitReport, Permissions, Role, StoreAdmin};
+use incumbent_store::{Error, ErrorKind, Result};
 
 /// A store in a line: its settings, its feature, its name, the schemes of its URLs, and their form in errors.
 macro_rules! stores {
@@ -32,9 +33,9 @@ macro_rules! stores {
         /// | `memory:` | in memory, not shared |
         /// | `memory:NAME` | in memory, shared by all openings of the same name in this process |
         /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
-        /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
-        /// | `etcd://HOST:2379/PREFIX` | the keys of an etcd cluster under a prefix; see `EtcdSettings::from_url` |
-        /// | `kafka://HOST:9092/PREFIX` | consumer groups of a Kafka cluster; see `KafkaSettings::from_url` |
+        /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings` |
+        /// | `etcd://HOST:2379/PREFIX` | the keys of an etcd cluster under a prefix; see `EtcdSettings` |
+        /// | `kafka://HOST:9092/PREFIX` | consumer groups of a Kafka cluster; see `KafkaSettings` |
         ///
         /// Parameters follow a `?`: `markers=true` for memory (expiry is reported to watchers); `poll=10ms` (the
         /// interval of a watcher's checks), `create=false` (do not create the file) and `fuse=true` (use a file

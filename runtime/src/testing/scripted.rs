@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::candidate::Candidate;
 use crate::candidate_state::CandidateState;
-use crate::clock::Clock;
-use crate::driver::{Command, CommandSink, LeaveReplies, Reply};
-use crate::{Error, ErrorKind};
+use crate::driver::command::{Command, CommandSink, LeaveReplies, Reply};
+use incumbent_store::clock::Clock;
+use incumbent_store::{Error, ErrorKind};
 
 /// An election that a test controls, at once and without a store.
 ///

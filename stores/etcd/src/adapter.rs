@@ -2,19 +2,16 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use incumbent_core::Instant;
-use incumbent_core::queue::{
-    Action, Change, Failure, KeptAlive, LeaseId, Operation, Outcome, Server, Snapshot,
-};
-use incumbent_core::record::{Entry, Nonce};
+use incumbent_core::queue::{Action, Change, Failure, LeaseId, Operation, Outcome, Server, Snapshot};
+use incumbent_core::record::Entry;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 
 use super::inspection::Inspected;
-use super::keys::Keys;
-use super::leases::Leases;
+use super::keys::{Identity, Keys};
+use super::leases::{KeepAliveAnswer, Leases};
 use super::reads::Reads;
 use super::settings::EtcdSettings;
 use super::watch::Watches;
@@ -60,7 +57,7 @@ impl Etcd {
     pub(super) async fn open(settings: &EtcdSettings, clock: &Clock) -> Result<Self> {
         settings.check()?;
         let keys = settings.keys();
-        let connection = Arc::new(settings.connect()?);
+        let connection = Arc::new(Connection::new(settings.clone())?);
         let mut failing = false;
         let shortest = loop {
             let error = match inspection::find_member(&connection, settings, &keys).await {
@@ -296,32 +293,6 @@ impl fmt::Debug for Etcd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Etcd").field("settings", &self.settings).finish_non_exhaustive()
     }
-}
-
-/// The values of a campaign's keys, in addition to those that its actions state.
-#[derive(Clone, Debug)]
-pub(super) struct Identity {
-    /// The candidate's name: the value of its place.
-    pub(super) name: String,
-    /// The campaign's number.
-    pub(super) nonce: Nonce,
-    /// The campaign's lease time.
-    pub(super) lease_time: Duration,
-    /// The time of day at which it became a candidate. Only shown to people.
-    pub(super) since: SystemTime,
-    /// The metadata that the candidate publishes.
-    pub(super) metadata: Vec<(String, String)>,
-}
-
-/// The answer to one keep-alive.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct KeepAliveAnswer {
-    /// The lease.
-    pub(super) lease: LeaseId,
-    /// The clock, read before this keep-alive was sent.
-    pub(super) sent_at: Instant,
-    /// The answer.
-    pub(super) result: std::result::Result<KeptAlive, Failure>,
 }
 
 /// Never held across an await, nor while user code runs.

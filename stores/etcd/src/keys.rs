@@ -8,7 +8,6 @@ use incumbent_core::record::{LONGEST_VALUE, Nonce};
 use incumbent_core::{Incarnation, Revision};
 use serde::{Deserialize, Serialize};
 
-use super::adapter::Identity;
 use super::wire::messages::KeyValue;
 use incumbent_store::{Error, ErrorKind, Result};
 use incumbent_store::{local, request};
@@ -20,6 +19,21 @@ const OURS: &str = ".incumbent";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Keys {
     prefix: String,
+}
+
+/// The values of a campaign's keys, in addition to those that its actions state.
+#[derive(Clone, Debug)]
+pub(super) struct Identity {
+    /// The candidate's name: the value of its place.
+    pub(super) name: String,
+    /// The campaign's number.
+    pub(super) nonce: Nonce,
+    /// The campaign's lease time.
+    pub(super) lease_time: Duration,
+    /// The time of day at which it became a candidate. Only shown to people.
+    pub(super) since: SystemTime,
+    /// The metadata that the candidate publishes.
+    pub(super) metadata: Vec<(String, String)>,
 }
 
 /// A range of keys: from the first up to the second, exclusive.

@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Code, Status};
 
-use super::adapter::KeepAliveAnswer;
 use super::transaction::failure;
 use super::wire::connection::{Answers, Connection, method};
 use super::wire::messages::{
@@ -22,6 +21,17 @@ use incumbent_store::clock::Clock;
 
 /// How long a refusal of a lease for companions counts.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
+
+/// The answer to one keep-alive.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KeepAliveAnswer {
+    /// The lease.
+    pub(super) lease: LeaseId,
+    /// The clock, read before this keep-alive was sent.
+    pub(super) sent_at: incumbent_core::Instant,
+    /// The answer.
+    pub(super) result: Result<KeptAlive, Failure>,
+}
 
 /// The leases of one connection.
 pub(super) struct Leases {
@@ -307,6 +317,8 @@ fn span(seconds: i64) -> Duration {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use incumbent_store::Settings as _;
+
     use super::*;
     use crate::EtcdSettings;
     use incumbent_core::store::FaultKind;

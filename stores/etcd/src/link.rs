@@ -17,7 +17,9 @@ use incumbent_core::record::Entry;
 use incumbent_core::session::CampaignId;
 use incumbent_core::store::{self, Capabilities, Fault, Put, StoreInfo};
 
-use super::adapter::{Etcd, Identity, KeepAliveAnswer};
+use super::adapter::Etcd;
+use super::keys::Identity;
+use super::leases::KeepAliveAnswer;
 use super::settings::EtcdSettings;
 use incumbent_store::Result;
 use incumbent_store::clock::Clock;

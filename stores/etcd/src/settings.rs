@@ -8,18 +8,16 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::keys::Keys;
 use super::refusals;
-use super::wire::connection::Connection;
 use incumbent_store::authority::{Authority, Form};
-use incumbent_store::credentials::{Secret, check_certificates, check_private_key, unusable};
-use incumbent_store::query::{Query, decode, unfit};
+use incumbent_store::credentials::{Secret, TlsFiles, unusable};
 use incumbent_store::refusals as shared;
-use incumbent_store::selectors::{self, Selector, named};
-use incumbent_store::{Error, ErrorKind, Result};
+use incumbent_store::selectors;
+use incumbent_store::{Error, ErrorKind, Result, Settings as _};
 
 /// The time limit for connecting to a member, with TLS; 2 s, as for NATS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The form of a URL, as errors show it.
-const FORM: &str = "etcd://HOST:2379/PREFIX";
+pub(super) const FORM: &str = "etcd://HOST:2379/PREFIX";
 /// The hosts of a URL. The port is etcd's own default.
 const AUTHORITY: Form = Form {
     scheme: "etcd",
@@ -48,6 +46,22 @@ const AUTHORITY: Form = Form {
 ///     .connect_timeout(Duration::from_secs(5));
 /// # Ok::<(), incumbent::Error>(())
 /// ```
+///
+/// Elections under a prefix by URL: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts are separated
+/// by commas; `user:password@` is percent-decoded. The parameters:
+///
+/// <!-- generated: parameters -->
+/// | setting | meaning | by default |
+/// |---|---|---|
+/// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
+/// | `tls_cert=FILE` | A file with the client's certificate |  |
+/// | `tls_key=FILE` | A file with the client's key |  |
+/// | `connect_timeout=5s` | The time limit for connecting | 2 s |
+/// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
+/// <!-- end of parameters -->
+///
+/// The keys of an election `jobs` are those under `PREFIX/jobs/`, or under `jobs/` without a prefix. For keys that
+/// begin with a slash, write two: `etcd://host:2379//app`.
 #[derive(Clone, Debug)]
 pub struct EtcdSettings {
     pub(super) prefix: String,
@@ -57,8 +71,7 @@ pub struct EtcdSettings {
     pub(super) connect_timeout: Duration,
     pub(super) fail_fast: bool,
     pub(super) tls: bool,
-    pub(super) ca: Option<PathBuf>,
-    pub(super) certificate: Option<(PathBuf, PathBuf)>,
+    pub(super) files: TlsFiles,
 }
 
 /// A user of etcd's role-based access control.
@@ -80,63 +93,7 @@ impl EtcdSettings {
         Self::of_authority(scheme, rest)
     }
 
-    /// Elections under a prefix by URL: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts are separated
-    /// by commas; `user:password@` is percent-decoded. The parameters:
-    ///
-    /// <!-- generated: parameters -->
-    /// | setting | meaning | by default |
-    /// |---|---|---|
-    /// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
-    /// | `tls_cert=FILE` | A file with the client's certificate |  |
-    /// | `tls_key=FILE` | A file with the client's key |  |
-    /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
-    /// <!-- end of parameters -->
-    ///
-    /// The keys of an election `jobs` are those under `PREFIX/jobs/`, or under `jobs/` without a prefix. For keys that
-    /// begin with a slash, write two: `etcd://host:2379//app`.
-    ///
-    /// # Errors
-    /// `InvalidUrl` for an unreadable part.
-    pub fn from_url(text: &str) -> Result<Self> {
-        selectors::check_url(text)?;
-        let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(invalid(format!("an etcd store's URL has the form {FORM}; \"://\" is missing")));
-        };
-        if rest.contains('#') {
-            return Err(invalid("an etcd store's URL has no part after #; write # as %23 in a password"));
-        }
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        if prefix.contains('@') {
-            return Err(invalid("the URL's password contains /; write it as %2F, and @ in a prefix as %40"));
-        }
-        let mut settings = Self::of_authority(scheme, authority)?.prefix(decode("etcd", prefix)?);
-        let mut query = Query::read("etcd", query)?;
-        if let Some(path) = query.text("tls_ca")? {
-            settings = settings.tls_ca(path);
-        }
-        settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
-            (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
-            (None, None) => settings,
-            (Some(_), None) => return Err(unfit(shared::certificate_alone())),
-            (None, Some(_)) => return Err(unfit(shared::key_alone())),
-        };
-        if let Some(timeout) = query.duration("connect_timeout")? {
-            settings = settings.connect_timeout(timeout);
-        }
-        if let Some(fail_fast) = query.flag("fail_fast")? {
-            settings = settings.fail_fast(fail_fast);
-        }
-        query.finish()?;
-        if scheme == "etcd" && settings.tls {
-            return Err(unfit(refusals::files_without_tls()));
-        }
-        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
-        Ok(settings)
-    }
-
-    fn of_authority(scheme: &str, list: &str) -> Result<Self> {
+    pub(super) fn of_authority(scheme: &str, list: &str) -> Result<Self> {
         let Authority { tls, user, hosts } = AUTHORITY.read(scheme, list)?;
         Ok(Self {
             prefix: String::new(),
@@ -145,8 +102,7 @@ impl EtcdSettings {
             connect_timeout: CONNECT_TIMEOUT,
             fail_fast: false,
             tls,
-            ca: None,
-            certificate: None,
+            files: TlsFiles::default(),
         })
     }
 
@@ -160,13 +116,6 @@ impl EtcdSettings {
         self
     }
 
-    /// The texts that select this store's elections: the prefix and each part of it.
-    pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
-        let whole = self.prefix.trim_end_matches('/');
-        let parts = whole.split('/').filter(move |part| part.len() < whole.len());
-        named("prefix", whole).chain(parts.flat_map(|part| named("prefix", part)))
-    }
-
     /// Authenticates with a name and a password.
     #[must_use]
     pub fn user_and_password(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
@@ -177,7 +126,7 @@ impl EtcdSettings {
     /// Uses TLS, and trusts the certificates in this PEM file instead of the system's.
     #[must_use]
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
-        (self.tls, self.ca) = (true, Some(path.into()));
+        (self.tls, self.files.ca) = (true, Some(path.into()));
         self
     }
 
@@ -189,7 +138,7 @@ impl EtcdSettings {
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
     ) -> Self {
-        (self.tls, self.certificate) = (true, Some((certificate.into(), key.into())));
+        (self.tls, self.files.certificate) = (true, Some((certificate.into(), key.into())));
         self
     }
 
@@ -221,23 +170,12 @@ impl EtcdSettings {
         Keys::new(self.prefix.clone())
     }
 
-    /// Prepares a connection to one member at a time, beginning with the first.
-    pub(super) fn connect(&self) -> Result<Connection> {
-        Connection::new(self.clone())
-    }
-
-    /// Prepares a connection to each of these hosts, with the same credentials.
-    pub(super) fn connect_to(&self, hosts: Vec<String>) -> Result<Vec<(String, Connection)>> {
-        let alone = |host: String| Self { hosts: vec![host], ..self.clone() };
-        hosts.into_iter().map(|host| Ok((host.clone(), alone(host).connect()?))).collect()
-    }
-
     pub(super) fn uses_tls(&self) -> bool {
         self.tls
     }
 
     pub(super) fn has_certificate(&self) -> bool {
-        self.certificate.is_some()
+        self.files.certificate.is_some()
     }
 
     /// Checks the settings and files before a connection is tried.
@@ -249,14 +187,7 @@ impl EtcdSettings {
             return Err(Error::from(shared::zero("connect_timeout")));
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
-        if let Some(ca) = &self.ca {
-            check_certificates(ca, "tls_ca")?;
-        }
-        if let Some((certificate, key)) = &self.certificate {
-            check_certificates(certificate, "tls_cert")?;
-            check_private_key(key, "tls_key")?;
-        }
-        Ok(())
+        self.files.check()
     }
 
     /// The endpoint of a member, by `host:port`. Reads the files for TLS.
@@ -271,11 +202,11 @@ impl EtcdSettings {
         }
         let read = |path: &PathBuf, setting, what| fs::read(path).map_err(|_| unusable(path, setting, what));
         let mut tls = ClientTlsConfig::new().timeout(self.connect_timeout);
-        tls = match &self.ca {
+        tls = match &self.files.ca {
             Some(ca) => tls.ca_certificate(Certificate::from_pem(read(ca, "tls_ca", "certificate")?)),
             None => tls.with_native_roots(),
         };
-        if let Some((certificate, key)) = &self.certificate {
+        if let Some((certificate, key)) = &self.files.certificate {
             let certificate = read(certificate, "tls_cert", "certificate")?;
             tls = tls.identity(Identity::from_pem(certificate, read(key, "tls_key", "private key")?));
         }
@@ -285,7 +216,7 @@ impl EtcdSettings {
     }
 }
 
-fn invalid(message: impl Into<String>) -> Error {
+pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidUrl, message)
 }
 
@@ -332,8 +263,8 @@ mod tests {
         let url =
             "etcds://a/x?tls_ca=/ca%20dir/ca.pem&tls_cert=c&tls_key=k&connect_timeout=1500ms&fail_fast=true";
         let settings = EtcdSettings::from_url(url).unwrap();
-        assert_eq!(settings.ca, Some("/ca dir/ca.pem".into()));
-        assert_eq!(settings.certificate, Some(("c".into(), "k".into())));
+        assert_eq!(settings.files.ca, Some("/ca dir/ca.pem".into()));
+        assert_eq!(settings.files.certificate, Some(("c".into(), "k".into())));
         assert_eq!(settings.connect_timeout, Duration::from_millis(1500));
         assert!(settings.fail_fast);
     }

@@ -1,12 +1,13 @@
 //! An etcd cluster as a store: what the driver and the tools do with it by its settings.
 
 use incumbent_store::link::Reports;
-use incumbent_store::selectors::Selector;
+use incumbent_store::query::{Query, decode, unfit};
+use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::settings::no_adapter;
 use incumbent_store::shown::quoted;
 use incumbent_store::{
-    Adapter, Clock, Examination, InitOptions, InitReport, Permissions, Result, Role, Settings, StoreAdmin,
-    threads,
+    Adapter, Clock, ErrorKind, Examination, InitOptions, InitReport, Permissions, Result, Role, Settings,
+    StoreAdmin, threads,
 };
 use serde_json::json;
 
@@ -15,17 +16,48 @@ use crate::admin::{self, EtcdAdmin};
 use crate::doctor;
 use crate::keys::Keys;
 use crate::link::Queues;
-use crate::settings::EtcdSettings;
+use crate::refusals;
+use crate::settings::{EtcdSettings, FORM, invalid};
 
 impl Settings for EtcdSettings {
     type Link = Queues;
 
-    fn from_url(url: &str) -> Result<Self> {
-        Self::from_url(url)
+    fn from_url(text: &str) -> Result<Self> {
+        selectors::check_url(text)?;
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(invalid(format!("an etcd store's URL has the form {FORM}; \"://\" is missing")));
+        };
+        if rest.contains('#') {
+            return Err(invalid("an etcd store's URL has no part after #; write # as %23 in a password"));
+        }
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if prefix.contains('@') {
+            return Err(invalid("the URL's password contains /; write it as %2F, and @ in a prefix as %40"));
+        }
+        let mut settings = Self::of_authority(scheme, authority)?.prefix(decode("etcd", prefix)?);
+        let mut query = Query::read("etcd", query)?;
+        settings.files.take(&mut query)?;
+        settings.tls |= !settings.files.is_empty();
+        if let Some(timeout) = query.duration("connect_timeout")? {
+            settings = settings.connect_timeout(timeout);
+        }
+        if let Some(fail_fast) = query.flag("fail_fast")? {
+            settings = settings.fail_fast(fail_fast);
+        }
+        query.finish()?;
+        if scheme == "etcd" && settings.tls {
+            return Err(unfit(refusals::files_without_tls()));
+        }
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
+        Ok(settings)
     }
 
+    /// The prefix and each part of it.
     fn selectors(&self) -> Vec<Selector<'_>> {
-        self.selectors().collect()
+        let whole = self.prefix.trim_end_matches('/');
+        let parts = whole.split('/').filter(move |part| part.len() < whole.len());
+        named("prefix", whole).chain(parts.flat_map(|part| named("prefix", part))).collect()
     }
 
     fn check_key(&self, key: &str) -> Result<()> {

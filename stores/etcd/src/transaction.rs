@@ -4,8 +4,7 @@ use incumbent_core::queue::{Action, Code, Failure, LeaseId, Operation, Outcome, 
 use incumbent_core::store::{Fault, FaultKind};
 use tonic::Status;
 
-use super::adapter::Identity;
-use super::keys::{Keys, Range, companion_of, companion_value, incarnation_of, place_of, revision};
+use super::keys::{Identity, Keys, Range, companion_of, companion_value, incarnation_of, place_of, revision};
 use super::wire::messages::{
     self as wire, Compare, CompareTarget, CompareValue, Comparison, DeleteRequest, Header, OperationAnswer,
     OperationKind, Order, PutRequest, RangeRequest, RangeResponse, SortTarget, TxnRequest, TxnResponse,
@@ -276,7 +275,7 @@ mod tests {
     use super::super::wire::connection::{Connection, method};
     use super::super::wire::messages::{GrantRequest, GrantResponse, RevokeRequest, RevokeResponse};
     use super::*;
-    use crate::EtcdSettings;
+    use crate::settings::EtcdSettings;
 
     struct Bench {
         server: EtcdServer,

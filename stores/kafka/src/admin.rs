@@ -11,6 +11,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpe
 use rdkafka::client::DefaultClientContext;
 
 use super::cluster::{self, Cluster, TopicDescription};
+use super::faults::is_missing;
 use super::producer::{can_start_client, no_client};
 use super::settings::KafkaSettings;
 use incumbent_store::Result;
@@ -38,7 +39,7 @@ pub async fn init(settings: &KafkaSettings, election: &str) -> Result<InitReport
     let topic = settings.topic_of(election);
     let name = topic.clone();
     let created = cluster.ask(move |cluster| match cluster.describe_topic(&name) {
-        Err(fault) if cluster::is_missing(&fault) => cluster.create(&name),
+        Err(fault) if is_missing(&fault) => cluster.create(&name),
         described => described.map(|_| false),
     });
     Ok(InitReport { created: created.await?, topic })
@@ -151,7 +152,7 @@ async fn topics(
     for (name, topic) in asked {
         match topic {
             Ok(topic) => described.push((name, topic)),
-            Err(fault) if cluster::is_missing(&fault) => {}
+            Err(fault) if is_missing(&fault) => {}
             Err(fault) => drop(unknown.get_or_insert(fault.detail)),
         }
     }
@@ -272,6 +273,8 @@ pub(crate) fn refused() -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use incumbent_store::Settings as _;
+
     use super::*;
 
     #[test]

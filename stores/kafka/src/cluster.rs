@@ -6,20 +6,20 @@ use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use incumbent_core::induction::{Answer as Reported, Failure, Operation, Publish, TOPIC, Topic, TopicId};
-use incumbent_core::record::Attempt;
+use incumbent_core::Incarnation;
+use incumbent_core::induction::{Answer as Reported, Failure, Publish, TOPIC, Topic, TopicId};
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
-use incumbent_core::{Incarnation, Revision};
-use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::message::{DeliveryResult, Header, Message, OwnedHeaders};
-use rdkafka::producer::{BaseRecord, Producer, ProducerContext};
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{BaseRecord, Producer};
 use rdkafka_sys as sys;
 use rdkafka_sys::rd_kafka_resp_err_t as Code;
 
-use super::member::{Answers, Report};
-use super::native::{self, ClientError, DroppedApart, Log, c_text, text};
+use super::connecting::{Delivery, remedy};
+use super::faults::{failure, is_between_coordinators, is_missing, of_client, of_topic, unreachable};
+use super::native::{self, ClientError, DroppedApart, c_text, text};
 use super::producer::Polled;
+use super::report::{Answers, Report};
 use super::settings::KafkaSettings;
 use incumbent_store::clock::Clock;
 use incumbent_store::{Error, ErrorKind, threads};
@@ -32,9 +32,6 @@ pub(super) const LIMIT: Duration = Duration::from_secs(3);
 const SLICE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to reach a broker.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long after a broker was unreachable that still explains an unanswered query. The client tries the broker again
-/// within ten seconds, and reports it again within half a minute.
-const LATELY: Duration = Duration::from_secs(45);
 /// How often and at which interval to look for a topic that was just created.
 const TRIES: usize = 30;
 const SOON: Duration = Duration::from_millis(100);
@@ -46,9 +43,6 @@ const SEGMENT: &CStr = c"600000";
 
 /// The message for an unanswered query.
 const SILENT: &str = "the brokers do not answer";
-
-/// The first bytes of an alert of TLS, which the client takes for the size of an answer.
-const ALERT: &str = "Invalid response size 352518912";
 
 /// The topic of the commits of all groups.
 pub(super) const COMMITS: &str = "__consumer_offsets";
@@ -108,70 +102,6 @@ pub(super) struct Extent {
     pub(super) high: u64,
     /// The offset of the oldest record that was written within the requested time; `None` if there is none.
     pub(super) recent: Option<u64>,
-}
-
-/// Passes delivery reports on.
-#[derive(Clone, Default)]
-pub(super) struct Reports {
-    /// Why the connection or the credentials are refused. A query itself only reports that there is no answer.
-    refused: Arc<Mutex<Option<ClientError>>>,
-    /// The last failure to reach a broker, with its address, and when it was reported.
-    unreached: Arc<Mutex<Option<(Instant, String)>>>,
-}
-
-/// The destination of a record's delivery report.
-pub(super) struct Delivery {
-    attempt: Attempt,
-    answers: Answers,
-}
-
-impl Reports {
-    /// Keeps why a broker could not be reached.
-    fn failed(&self, reason: &str) {
-        let failed = (Instant::now(), reason.to_owned());
-        *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
-    }
-}
-
-impl ClientContext for Reports {
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
-        // A listener that expects TLS or a user closes the connection, and the client reports that to its log alone.
-        if expected(line).is_some() {
-            // Without the name of the client's thread.
-            let reason = line.split_once("]: ").map_or(line, |(_, reason)| reason);
-            self.failed(reason);
-        }
-        Log.log(level, facility, line);
-    }
-
-    fn error(&self, error: rdkafka::error::KafkaError, reason: &str) {
-        let ClientError { name, .. } = ClientError::of_kafka(&error);
-        if matches!(name.as_str(), "_AUTHENTICATION" | "_SSL") {
-            let refused = ClientError { name, text: reason.to_owned() };
-            *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
-        } else if name != "_ALL_BROKERS_DOWN" {
-            self.failed(reason);
-        }
-        Log.error(error, reason);
-    }
-}
-
-impl ProducerContext for Reports {
-    type DeliveryOpaque = Box<Delivery>;
-
-    fn delivery(&self, result: &DeliveryResult<'_>, delivery: Box<Delivery>) {
-        let result = match result {
-            Ok(message) => u64::try_from(message.offset()).map(Revision).map_err(|_| Failure::Unknown),
-            Err((error, _)) => Err(failure(&ClientError::of_kafka(error))),
-        };
-        // A campaign that is over needs no answer.
-        let _ =
-            delivery.answers.send(Report::Answer(Reported::Published { attempt: delivery.attempt, result }));
-    }
-}
-
-fn failure(error: &ClientError) -> Failure {
-    Failure::of(Operation::Publish, &error.name, &error.text)
 }
 
 impl Cluster {
@@ -545,9 +475,7 @@ impl Cluster {
 
     /// The broker that was recently unreachable.
     pub(super) fn unreached(&self) -> Option<Fault> {
-        let producer = self.producer();
-        let unreached = producer.context().unreached.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (_, why) = unreached.filter(|(at, _)| at.elapsed() < LATELY)?;
+        let why = self.producer().context().unreached_lately()?;
         let is_ours = why.contains("/bootstrap");
         let remedy = if is_ours { "" } else { "; check the advertised.listeners of the brokers" };
         Some(unreachable(&format!("a broker cannot be reached: {why}{remedy}")))
@@ -569,41 +497,20 @@ impl Cluster {
         let until = Instant::now() + LIMIT;
         while let Err(fault) = self.metadata_within(Some("__consumer_offsets"), SLICE) {
             let producer = self.producer();
-            let refused = producer.context().refused.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(error) = refused {
-                return Err(Fault { kind: FaultKind::Denied, detail: refusal(&error) });
+            if let Some(refused) = producer.context().take_refused() {
+                return Err(refused);
             }
             if fault.kind != FaultKind::Unreachable {
                 return Err(fault);
             }
             if Instant::now() >= until {
-                let unreached =
-                    producer.context().unreached.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let silent = || format!("{} did not answer within {LIMIT:?}", self.settings.servers_shown());
-                let why = unreached.map_or_else(silent, |(_, why)| why);
-                let remedy = self.remedy(&why);
+                let why = producer.context().take_unreached().unwrap_or_else(silent);
+                let remedy = remedy(&self.settings, &why);
                 return Err(unreachable(&format!("no broker can be used: {why}{remedy}")));
             }
         }
         Ok(self.producer().client().fetch_cluster_id(LIMIT))
-    }
-
-    /// The setting that may help if a broker could not be reached for this reason.
-    fn remedy(&self, why: &str) -> &'static str {
-        match expected(why) {
-            Some(Expected::Tls) if !self.settings.uses_tls() => {
-                "; it probably requires TLS: write kafkas:// instead of kafka://"
-            }
-            Some(Expected::User) if !self.settings.authenticates() => {
-                "; it probably requires a user and a password: write user:password@ before the first host"
-            }
-            _ if why.contains(ALERT) => "; it requires TLS: write kafkas:// instead of kafka://",
-            _ if why.contains("Invalid response size") => "; that is not a Kafka broker",
-            _ if why.contains("PLAINTEXT broker listener") => {
-                "; it has no TLS: write kafka:// instead of kafkas://"
-            }
-            _ => "",
-        }
     }
 
     /// Asks the brokers, and waits for the answer.
@@ -669,106 +576,5 @@ unsafe fn check(error: *const sys::rd_kafka_error_t) -> Result<(), Fault> {
         }
         let name = CStr::from_ptr(sys::rd_kafka_error_name(error)).to_string_lossy().into_owned();
         Err(of_client(&ClientError { name, text: text(sys::rd_kafka_error_string(error)) }))
-    }
-}
-
-/// Turns a missing permission into one for this topic.
-fn of_topic(mut fault: Fault, topic: &str) -> Fault {
-    if fault.kind == FaultKind::Denied {
-        fault.detail = format!("{} {topic:?}", fault.detail);
-    }
-    fault
-}
-
-/// Whether a group's coordinator is changing, or still reading what the group committed.
-fn is_between_coordinators(fault: &Fault) -> bool {
-    ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"]
-        .iter()
-        .any(|code| fault.detail.starts_with(code))
-}
-
-/// Whether a topic does not exist.
-pub(super) fn is_missing(fault: &Fault) -> bool {
-    fault.detail.starts_with("UNKNOWN_TOPIC_OR_PART")
-}
-
-/// The fault of a failed query; its text begins with the error's name.
-pub(super) fn of_client(ClientError { name, text }: &ClientError) -> Fault {
-    let (kind, remedy) = match name.as_str() {
-        "TOPIC_AUTHORIZATION_FAILED" => (FaultKind::Denied, "; allow Read, Write and Describe on the topic"),
-        "GROUP_AUTHORIZATION_FAILED" => (FaultKind::Denied, "; allow Read and Describe on the group"),
-        "CLUSTER_AUTHORIZATION_FAILED" => (FaultKind::Denied, "; allow Describe on the cluster"),
-        "_AUTHENTICATION" | "SASL_AUTHENTICATION_FAILED" | "_SSL" => {
-            (FaultKind::Denied, "; check the credentials")
-        }
-        "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID" => {
-            (FaultKind::Broken, "; prepare the store with this election again")
-        }
-        "UNSUPPORTED_VERSION" | "_UNSUPPORTED_FEATURE" => (FaultKind::Broken, "; the brokers are too old"),
-        _ => (FaultKind::Unreachable, ""),
-    };
-    Fault { kind, detail: format!("{name}: {text}{remedy}") }
-}
-
-/// What a listener may expect of a client that does not do it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Expected {
-    Tls,
-    User,
-}
-
-/// A broker that did not ask for TLS or a user keeps a new connection for longer (2 s, as librdkafka counts).
-const NEW: u64 = 2000;
-
-/// What a listener probably expects that closed a new connection, from the client's line about it: TLS if it could not
-/// read the first request, and a user if it answered that request alone.
-fn expected(line: &str) -> Option<Expected> {
-    // `Disconnected: connection closed by peer: … (after 2ms in state UP, 1 identical error(s) suppressed)`.
-    let (_, after) = line.split_once("Disconnected")?.1.rsplit_once("(after ")?;
-    let (millis, state) = after.split_once("ms in state ")?;
-    let is_new = millis.parse::<u64>().is_ok_and(|millis| millis < NEW);
-    match state.split([',', ')']).next()? {
-        "APIVERSION_QUERY" => Some(Expected::Tls),
-        "UP" if is_new => Some(Expected::User),
-        _ => None,
-    }
-}
-
-/// Why there is no connection to the brokers, with the setting that may help.
-fn refusal(ClientError { name, text }: &ClientError) -> String {
-    let remedy = if name == "_AUTHENTICATION" {
-        "correct the user and the password (user:password@ before the first host), or the mechanism (`sasl`)"
-    } else if text.contains("certificate required") || text.contains("bad certificate") {
-        "the brokers require a client certificate: set ssl.certificate.location and ssl.key.location"
-    } else {
-        "set ssl.ca.location to the authority that signed the brokers' certificates"
-    };
-    format!("the brokers cannot be used: {text}; {remedy}")
-}
-
-fn unreachable(detail: &str) -> Fault {
-    Fault { kind: FaultKind::Unreachable, detail: detail.into() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_listener_that_closes_a_new_connection_expects_tls_or_a_user() {
-        let closed = |state: &str| {
-            expected(&format!(
-                "[thrd:10.0.0.1:9092/bootstrap]: 10.0.0.1:9092/bootstrap: Disconnected: connection closed by peer: \
-                 receive 0 after POLLIN (after {state})"
-            ))
-        };
-        assert_eq!(closed("2ms in state APIVERSION_QUERY"), Some(Expected::Tls));
-        assert_eq!(closed("2ms in state UP, 1 identical error(s) suppressed"), Some(Expected::User));
-        assert_eq!(closed("2000ms in state UP"), None);
-        assert_eq!(closed("2ms in state SSL_HANDSHAKE"), None);
-        assert_eq!(
-            expected("10.0.0.1:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused"),
-            None
-        );
     }
 }

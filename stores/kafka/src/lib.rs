@@ -11,7 +11,9 @@
 
 mod admin;
 mod cluster;
+mod connecting;
 mod doctor;
+mod faults;
 mod link;
 mod member;
 mod native;
@@ -20,6 +22,7 @@ mod reader;
 #[rustfmt::skip]
 #[doc(hidden)]
 pub mod refusals;
+mod report;
 mod settings;
 mod store;
 

@@ -18,8 +18,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::admin::refused;
 use super::cluster::{Cluster, time_of_day};
-use super::member::{Answers as ToCampaign, Member, Report};
+use super::member::Member;
 use super::reader::{Change, Reader};
+use super::report::{Answers as ToCampaign, Report};
 use super::settings::KafkaSettings;
 use incumbent_store::link::{Answers, Asked, Asking, Link, Reports, Watch, Watched, within};
 use incumbent_store::{CandidateInfo, EntryInfo, Registry, WatchEvent};

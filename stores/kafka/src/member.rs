@@ -8,14 +8,15 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use incumbent_core::Revision;
-use incumbent_core::induction::{Answer, ClientSettings, Failure, Loss, Operation, TopicId, polled};
+use incumbent_core::induction::{Answer, ClientSettings, Failure, Loss, Operation, polled};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::{Fault, FaultKind};
-use tokio::sync::mpsc::UnboundedSender;
 
-use super::cluster::{COMMITS, Cluster, LIMIT, is_missing, of_client};
+use super::cluster::{COMMITS, Cluster, LIMIT};
+use super::faults::{is_missing, of_client};
 use super::native::{ClientError, Consumer, DroppedApart, Event, Partitions};
 use super::producer::{can_start_client, no_client};
+use super::report::{Answers, Report};
 use incumbent_store::{Error, threads};
 
 /// The longest wait for an event.
@@ -26,20 +27,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 const LOOKING: Duration = Duration::from_secs(5);
 /// The time after which a client that has not closed is abandoned.
 const CLOSE_LIMIT: Duration = Duration::from_secs(120);
-
-/// The reports of a campaign's clients, in order.
-pub(crate) enum Report {
-    Answer(Answer),
-    /// All earlier answers were passed on; the last was an inspection of the topic.
-    Inspected {
-        /// The topic's id, if known.
-        id: Option<TopicId>,
-        /// The reading of the topic may begin.
-        follows: bool,
-    },
-}
-
-pub(crate) type Answers = UnboundedSender<Report>;
 
 /// A member of a group.
 pub(crate) struct Member {

@@ -11,7 +11,7 @@ use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::producer::BaseProducer;
 
-use super::cluster::Reports;
+use super::connecting::Reports;
 use incumbent_store::{Error, ErrorKind, Result, threads};
 
 /// The longest wait for an event, and so the longest wait until the thread ends.

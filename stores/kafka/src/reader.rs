@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use incumbent_core::Revision;
-use incumbent_core::induction::{Shown, TopicId};
+use incumbent_core::induction::TopicId;
 use incumbent_core::record::Entry;
 use incumbent_core::store::Fault;
 use tokio::runtime::Handle;
@@ -27,19 +27,16 @@ use super::native::{Consumer, DroppedApart};
 use super::producer::{can_start_client, no_client};
 use incumbent_store::EntryInfo;
 use incumbent_store::threads;
-use logs::{ClientId, Logs, Order};
+pub(crate) use logs::Change;
+
+use log::ClientId;
+use logs::{Logs, Order};
 
 /// The longest wait for an event.
 const POLL: Duration = Duration::from_millis(500);
 
 /// The longest wait for a client's first connection.
 const CONNECTING: Duration = Duration::from_secs(1);
-
-/// A change of an election's log.
-pub(crate) struct Change {
-    pub(crate) election: String,
-    pub(crate) shown: Shown,
-}
 
 /// The reader of a connection.
 pub(crate) struct Reader(Arc<Shared>);

@@ -1,6 +1,7 @@
 //! The settings for reaching a Kafka cluster and for the groups of its elections, and their URL.
 
 mod clients;
+mod forbidden;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,17 +9,16 @@ use std::time::Duration;
 
 use incumbent_core::induction::{Group, Protocol, check_member_name};
 
-use self::clients::{FORBIDDEN, OWN};
+use self::forbidden::{FORBIDDEN, OWN};
 use super::refusals;
 use incumbent_core::text::Text;
 use incumbent_store::authority::{Authority, Form};
 use incumbent_store::credentials::Secret;
-use incumbent_store::query::{Query, decode};
-use incumbent_store::selectors::{self, Selector, named};
-use incumbent_store::{Error, ErrorKind, Result};
+use incumbent_store::selectors;
+use incumbent_store::{Error, ErrorKind, Result, Settings as _};
 
 /// The form of a URL, as errors show it.
-const FORM: &str = "kafka://HOST:9092/PREFIX";
+pub(super) const FORM: &str = "kafka://HOST:9092/PREFIX";
 /// The hosts of a URL. The port is Kafka's own default.
 const AUTHORITY: Form = Form {
     scheme: "kafka",
@@ -48,12 +48,31 @@ const LONGEST: usize = 249;
 ///     .property("ssl.ca.location", "/etc/app/ca.pem")?;
 /// # Ok::<(), incumbent::Error>(())
 /// ```
+///
+/// Elections by URL: `kafka://host:9092,host2/PREFIX`. The scheme `kafkas` encrypts; several hosts are separated by
+/// commas; `user:password@` is percent-decoded. The parameters:
+///
+/// <!-- generated: parameters -->
+/// | setting | meaning | by default |
+/// |---|---|---|
+/// | `create=false` | Whether a missing file or topic is created | it is |
+/// | `topic=TOPIC` | The name of the leader topic; {group} in it is replaced by the group's name. In a URL the braces are `%7B` and `%7D` | {group}.neli |
+/// | `session=15s` | The session timeout of a member, after which a crash is noticed. At least two leases | three leases |
+/// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers set the session | classic |
+/// | `instance_id=ID` | A static member id; a process that restarts within its session keeps its partition. Each process needs its own |  |
+/// | `goneli=true` | Whether members that use goNELI share the groups |  |
+/// | `sasl=SCRAM-SHA-512` | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
+/// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
+/// <!-- end of parameters -->
+///
+/// A parameter with a `.` in its name is a property of librdkafka, such as `ssl.ca.location` or
+/// `socket.timeout.ms`. Properties on which the election depends are refused.
 #[derive(Clone)]
 pub struct KafkaSettings {
     /// `host:port`.
     hosts: Vec<String>,
-    prefix: String,
-    topic: String,
+    pub(super) prefix: String,
+    pub(super) topic: String,
     tls: bool,
     user: Option<(String, Secret)>,
     properties: BTreeMap<String, String>,
@@ -74,80 +93,7 @@ impl KafkaSettings {
         Self::of_authority(scheme, rest)
     }
 
-    /// Elections by URL: `kafka://host:9092,host2/PREFIX`. The scheme `kafkas` encrypts; several hosts are separated by
-    /// commas; `user:password@` is percent-decoded. The parameters:
-    ///
-    /// <!-- generated: parameters -->
-    /// | setting | meaning | by default |
-    /// |---|---|---|
-    /// | `create=false` | Whether a missing file or topic is created | it is |
-    /// | `topic=TOPIC` | The name of the leader topic; {group} in it is replaced by the group's name. In a URL the braces are `%7B` and `%7D` | {group}.neli |
-    /// | `session=15s` | The session timeout of a member, after which a crash is noticed. At least two leases | three leases |
-    /// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers set the session | classic |
-    /// | `instance_id=ID` | A static member id; a process that restarts within its session keeps its partition. Each process needs its own |  |
-    /// | `goneli=true` | Whether members that use goNELI share the groups |  |
-    /// | `sasl=SCRAM-SHA-512` | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
-    /// <!-- end of parameters -->
-    ///
-    /// A parameter with a `.` in its name is a property of librdkafka, such as `ssl.ca.location` or
-    /// `socket.timeout.ms`. Properties on which the election depends are refused.
-    ///
-    /// # Errors
-    /// `InvalidUrl` for an unreadable part, `InvalidSetting` for a refused property.
-    pub fn from_url(text: &str) -> Result<Self> {
-        selectors::check_url(text)?;
-        let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(invalid(format!("a Kafka store's URL has the form {FORM}; \"://\" is missing")));
-        };
-        if rest.contains('#') {
-            return Err(invalid("a Kafka store's URL has no part after #; write # as %23 in a password"));
-        }
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        if prefix.contains('@') {
-            return Err(invalid("the URL's password contains /; write it as %2F"));
-        }
-        let mut settings = Self::of_authority(scheme, authority)?.prefix(decode("kafka", prefix)?);
-        let mut query = Query::read("kafka", query)?;
-        if let Some(topic) = query.text("topic")? {
-            settings = settings.topic(topic);
-        }
-        if let Some(session) = query.duration("session")? {
-            settings = settings.session(session);
-        }
-        match query.text("protocol")?.as_deref() {
-            None => {}
-            Some("classic") => settings = settings.protocol(Protocol::Classic),
-            Some("consumer") => settings = settings.protocol(Protocol::Consumer),
-            Some(other) => {
-                return Err(Error::refused(ErrorKind::InvalidUrl, refusals::protocol(other)));
-            }
-        }
-        if let Some(id) = query.text("instance_id")? {
-            settings = settings.instance_id(id);
-        }
-        if let Some(goneli) = query.flag("goneli")? {
-            settings = settings.goneli(goneli);
-        }
-        if let Some(create) = query.flag("create")? {
-            settings = settings.create_topics(create);
-        }
-        if let Some(mechanism) = query.text("sasl")? {
-            settings = settings.sasl_mechanism(&mechanism)?;
-        }
-        if let Some(fail_fast) = query.flag("fail_fast")? {
-            settings = settings.fail_fast(fail_fast);
-        }
-        for (name, value) in query.take_dotted() {
-            settings = settings.property(&name, &value)?;
-        }
-        query.finish()?;
-        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
-        Ok(settings)
-    }
-
-    fn of_authority(scheme: &str, list: &str) -> Result<Self> {
+    pub(super) fn of_authority(scheme: &str, list: &str) -> Result<Self> {
         let Authority { tls, user, hosts } = AUTHORITY.read(scheme, list)?;
         Ok(Self {
             hosts,
@@ -168,11 +114,6 @@ impl KafkaSettings {
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
-    }
-
-    /// The texts that select this store's elections.
-    pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
-        named("prefix", &self.prefix).chain(named("topic", &self.topic))
     }
 
     /// The name of the leader topics, in which `{group}` is replaced by the group. A topic without it serves one
@@ -369,7 +310,7 @@ impl fmt::Debug for KafkaSettings {
     }
 }
 
-fn invalid(message: impl Into<String>) -> Error {
+pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidUrl, message)
 }
 

@@ -1,8 +1,10 @@
 //! A Kafka cluster as a store: what the driver and the tools do with it by its settings.
 
+use incumbent_core::induction::Protocol;
 use incumbent_core::text::Text;
 use incumbent_store::link::Reports;
-use incumbent_store::selectors::Selector;
+use incumbent_store::query::{Query, decode};
+use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::settings::no_adapter;
 use incumbent_store::shown::quoted;
 use incumbent_store::{
@@ -15,17 +17,65 @@ use crate::admin::{self, Acl, KafkaAdmin};
 use crate::doctor;
 use crate::link::Groups;
 use crate::refusals;
-use crate::settings::KafkaSettings;
+use crate::settings::{FORM, KafkaSettings, invalid as invalid_url};
 
 impl Settings for KafkaSettings {
     type Link = Groups;
 
-    fn from_url(url: &str) -> Result<Self> {
-        Self::from_url(url)
+    fn from_url(text: &str) -> Result<Self> {
+        selectors::check_url(text)?;
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(invalid_url(format!("a Kafka store's URL has the form {FORM}; \"://\" is missing")));
+        };
+        if rest.contains('#') {
+            return Err(invalid_url("a Kafka store's URL has no part after #; write # as %23 in a password"));
+        }
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if prefix.contains('@') {
+            return Err(invalid_url("the URL's password contains /; write it as %2F"));
+        }
+        let mut settings = Self::of_authority(scheme, authority)?.prefix(decode("kafka", prefix)?);
+        let mut query = Query::read("kafka", query)?;
+        if let Some(topic) = query.text("topic")? {
+            settings = settings.topic(topic);
+        }
+        if let Some(session) = query.duration("session")? {
+            settings = settings.session(session);
+        }
+        match query.text("protocol")?.as_deref() {
+            None => {}
+            Some("classic") => settings = settings.protocol(Protocol::Classic),
+            Some("consumer") => settings = settings.protocol(Protocol::Consumer),
+            Some(other) => {
+                return Err(Error::refused(ErrorKind::InvalidUrl, refusals::protocol(other)));
+            }
+        }
+        if let Some(id) = query.text("instance_id")? {
+            settings = settings.instance_id(id);
+        }
+        if let Some(goneli) = query.flag("goneli")? {
+            settings = settings.goneli(goneli);
+        }
+        if let Some(create) = query.flag("create")? {
+            settings = settings.create_topics(create);
+        }
+        if let Some(mechanism) = query.text("sasl")? {
+            settings = settings.sasl_mechanism(&mechanism)?;
+        }
+        if let Some(fail_fast) = query.flag("fail_fast")? {
+            settings = settings.fail_fast(fail_fast);
+        }
+        for (name, value) in query.take_dotted() {
+            settings = settings.property(&name, &value)?;
+        }
+        query.finish()?;
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
+        Ok(settings)
     }
 
     fn selectors(&self) -> Vec<Selector<'_>> {
-        self.selectors().collect()
+        named("prefix", &self.prefix).chain(named("topic", &self.topic)).collect()
     }
 
     fn check_key(&self, key: &str) -> Result<()> {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use incumbent_store::clock::Clock;
 use incumbent_store::fork::Own;
 use incumbent_store::link::Reports;
-use incumbent_store::local::{FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
+use incumbent_store::local::{CAPABILITIES, FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
 use incumbent_store::registry::Connections;
 use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::{
@@ -26,9 +26,6 @@ use incumbent_store::{
     Registry, Settings, StoreAdmin, WatchEvent, Watched, query, refusals,
 };
 use incumbent_store::{Error, ErrorKind, Result};
-
-/// The longest lease, in a store that needs no limit: a year.
-const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How many changes a watcher may fall behind before its watch ends.
 const BACKLOG: usize = 1024;
@@ -45,21 +42,6 @@ pub struct MemorySettings {
 }
 
 impl MemorySettings {
-    /// Reads a URL of the form `memory:` or `memory:NAME`, with `?markers=true`.
-    ///
-    /// # Errors
-    /// `InvalidUrl`.
-    pub fn from_url(url: &str) -> Result<Self> {
-        let (name, mut query) = query::split("memory", url.strip_prefix("memory:").unwrap_or(url))?;
-        let settings = Self {
-            name: (!name.is_empty()).then_some(name),
-            markers: query.flag("markers")?.unwrap_or(false),
-        };
-        query.finish()?;
-        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
-        Ok(settings)
-    }
-
     /// A store shared only by its own clones.
     pub fn private() -> Self {
         Self::default()
@@ -68,11 +50,6 @@ impl MemorySettings {
     /// The store with this name, in this process.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
-    }
-
-    /// The texts that select its elections.
-    pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
-        named("the name in memory:NAME", self.name.as_deref().unwrap_or_default())
     }
 
     /// Sets whether expiry leaves a marker for watchers.
@@ -86,12 +63,20 @@ impl MemorySettings {
 impl Settings for MemorySettings {
     type Link = RecordLink;
 
+    /// Reads a URL of the form `memory:` or `memory:NAME`, with `?markers=true`.
     fn from_url(url: &str) -> Result<Self> {
-        Self::from_url(url)
+        let (name, mut query) = query::split("memory", url.strip_prefix("memory:").unwrap_or(url))?;
+        let settings = Self {
+            name: (!name.is_empty()).then_some(name),
+            markers: query.flag("markers")?.unwrap_or(false),
+        };
+        query.finish()?;
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
+        Ok(settings)
     }
 
     fn selectors(&self) -> Vec<Selector<'_>> {
-        self.selectors().collect()
+        named("the name in memory:NAME", self.name.as_deref().unwrap_or_default()).collect()
     }
 
     fn check_key(&self, key: &str) -> Result<()> {
@@ -327,18 +312,7 @@ impl Contents {
 #[async_trait]
 impl Adapter for Memory {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            own_lease: true,
-            lease_step: Duration::from_millis(1),
-            shortest: Duration::from_millis(1),
-            longest: LONGEST_LEASE,
-            granularity: Duration::ZERO,
-            expiry_pushed: self.shared.markers,
-            incarnation_acked: true,
-            watch_shows_all: false,
-            window: 256,
-            fail_over: Duration::ZERO,
-        }
+        Capabilities { expiry_pushed: self.shared.markers, ..CAPABILITIES }
     }
 
     fn check_key(&self, key: &str) -> Result<()> {

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 
-use super::NatsSettings;
-use super::admin::safety;
-use super::candidates;
-use super::wire::{message, outcome};
+use crate::admin::safety;
+use crate::candidates;
 use crate::config::context::Environment;
-use crate::wire::api::Bucket;
+use crate::config::settings::NatsSettings;
+use crate::wire::bucket::Bucket;
 use crate::wire::stream::{LEVEL_2_12, StreamInfo};
+use crate::wire::{message, outcome};
 use incumbent_store::CandidateInfo;
 use incumbent_store::clock::Clock;
 use incumbent_store::{Error, ErrorKind, Result};

@@ -6,39 +6,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use incumbent_store::link::{CONNECTION, Reports};
-use incumbent_store::selectors::Selector;
+use incumbent_store::selectors::{Selector, named};
 use incumbent_store::{
     Adapter, Clock, Error, ErrorKind, Examination, InitOptions, InitReport, Permissions, RecordLink, Result,
     Role, Settings, StoreAdmin,
 };
 use serde_json::json;
 
-use crate::admin::init as admin;
+use crate::adapter::Nats;
+use crate::admin::init::init;
 use crate::admin::permissions::permissions;
-use crate::admin::survey::{Survey, survey};
+use crate::config::context::Environment;
 use crate::config::names;
 use crate::config::settings::NatsSettings;
+use crate::config::url;
 use crate::connection::event::ConnectionEvent;
-use crate::{Nats, doctor};
+use crate::doctor;
 
 /// The interval at which a fault that only a person can remove is logged again (10 min).
 const RARELY: Duration = Duration::from_secs(600);
-
-/// The default lease of a new bucket.
-const LEASE: Duration = Duration::from_secs(30);
-
-/// The most attempts to examine a bucket whose servers do not answer.
-const SURVEYS: u32 = 4;
 
 impl Settings for NatsSettings {
     type Link = RecordLink;
 
     fn from_url(url: &str) -> Result<Self> {
-        Self::from_url(url)
+        url::read(url, &Environment::of_process())
     }
 
     fn selectors(&self) -> Vec<Selector<'_>> {
-        self.selectors().collect()
+        let prefix = self.api_prefix.as_deref().unwrap_or_default();
+        let domain = prefix.strip_prefix("$JS.").and_then(|rest| rest.strip_suffix(".API"));
+        let subjects = domain.map_or(("api_prefix", prefix), |domain| ("domain", domain));
+        named("bucket", &self.bucket).chain(named(subjects.0, subjects.1)).collect()
     }
 
     fn check_key(&self, key: &str) -> Result<()> {
@@ -74,37 +73,7 @@ impl Settings for NatsSettings {
     }
 
     async fn init(&self, options: &InitOptions) -> Result<InitReport> {
-        options.of_whole_store()?;
-        let asked = |lease: Duration, replicas: u32| {
-            let asked = admin::InitOptions::new(lease)
-                .replicas(replicas)
-                .markers(options.markers)
-                .own_leases(options.own_leases)
-                .never_used(options.never_used)
-                .update(options.update);
-            match options.max_bytes {
-                Some(bytes) => asked.max_bytes(bytes),
-                None => asked,
-            }
-        };
-        asked(options.lease.unwrap_or(LEASE), options.replicas.unwrap_or(1)).check()?;
-        let existing = match (options.lease, options.replicas) {
-            (Some(_), Some(_)) => None,
-            // A bucket that could not be examined may exist, so do not assume the default lease and replicas.
-            _ => existing(self).await?,
-        };
-        // An existing bucket keeps settings for which nothing is required.
-        let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
-        let replicas =
-            options.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
-        let admin::InitReport { created, updated, differences } =
-            admin::init(self, &asked(lease, replicas)).await?;
-        let stated = options.never_used || existing.is_some_and(|bucket| bucket.info.never_used);
-        let mut report = InitReport::default();
-        (report.created, report.updated, report.differences) = (created, updated, differences);
-        report.lease = Some(lease);
-        report.never_used = stated && report.is_ready();
-        Ok(report)
+        init(self, options).await
     }
 
     async fn examine(&self) -> Result<Examination> {
@@ -137,21 +106,6 @@ impl Settings for NatsSettings {
 
     fn expected_lease(self, lease: Duration) -> Self {
         self.expected_lease(lease)
-    }
-}
-
-/// The existing bucket; `None` if there is none. Asked more than once, because a cluster that has just elected a leader
-/// loses requests.
-async fn existing(settings: &NatsSettings) -> Result<Option<Survey>> {
-    let settings = settings.clone().fail_fast(true);
-    let mut tries = 1..SURVEYS;
-    loop {
-        match survey(&settings, &Clock::system()).await {
-            Ok(existing) => return Ok(Some(existing)),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::StoreUnavailable && tries.next().is_some() => {}
-            Err(error) => return Err(error),
-        }
     }
 }
 

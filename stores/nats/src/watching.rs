@@ -15,8 +15,8 @@ use incumbent_core::session::Scope;
 use incumbent_core::store::Fault;
 use tokio::sync::watch;
 
-use super::wire::api::{Api, Failure};
-use super::wire::follow::{ConsumerMessage, Follow};
+use crate::wire::api::{Api, Failure};
+use crate::wire::follow::{ConsumerMessage, Follow};
 use incumbent_store::Watched;
 
 /// The most keys in a consumer's filter: a server compares each message with every filter.

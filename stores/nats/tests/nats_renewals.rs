@@ -14,6 +14,7 @@ use async_nats::jetstream::{self, consumer};
 use async_nats::{Client, HeaderMap, HeaderName};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
+use incumbent::store::Settings as _;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent::{CampaignOptions, Store};
 use incumbent_testkit::nats::{NatsServer, Options};
@@ -67,7 +68,7 @@ async fn a_renewal_and_its_watch_message_allocate_little_more_than_those_of_a_ba
 /// Makes a bucket, and returns its URL.
 async fn bucket(server: &NatsServer, name: &str) -> String {
     let url = format!("{}/{name}", server.url());
-    let options = InitOptions::new(LEASE).never_used(true);
+    let options = InitOptions::new().lease(LEASE).never_used(true);
     init(&NatsSettings::from_url(&url).unwrap(), &options).await.unwrap();
     url
 }

@@ -96,8 +96,8 @@ macro_rules! bucket {
     };
 }
 
-bucket!(without_markers, Bare, InitOptions::new(LEASE));
-bucket!(with_markers, Marked, InitOptions::new(LEASE).markers(true));
+bucket!(without_markers, Bare, InitOptions::new().lease(LEASE));
+bucket!(with_markers, Marked, InitOptions::new().lease(LEASE).markers(true));
 
 mod by_url {
     use incumbent::CampaignOptions;
@@ -117,7 +117,7 @@ mod by_url {
             let server = NatsServer::start(Options::new());
             let fixture = Self { proxy: Proxy::to(&server.address()), _server: server };
             let settings: StoreSettings = every_store::Fixture::url(&fixture).parse().unwrap();
-            settings.init(&store::InitOptions::new().lease(LEASE).never_used(true)).await.unwrap();
+            settings.init(&InitOptions::new().lease(LEASE).never_used(true)).await.unwrap();
             fixture
         }
 
@@ -125,8 +125,8 @@ mod by_url {
             format!("{}/elections", self.proxy.url())
         }
 
-        fn preparation(&self) -> Option<store::InitOptions> {
-            Some(store::InitOptions::new())
+        fn preparation(&self) -> Option<InitOptions> {
+            Some(InitOptions::new())
         }
 
         fn interrupt(&self) {

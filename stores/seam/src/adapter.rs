@@ -9,7 +9,8 @@ use incumbent_core::record::Entry;
 use incumbent_core::session::Scope;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
-use crate::{CandidateInfo, Registry, Result};
+use crate::error::Result;
+use crate::registry::{CandidateInfo, Registry};
 
 /// A store that an election can run on.
 ///

@@ -6,8 +6,8 @@
 use std::net::Ipv6Addr;
 
 use crate::credentials::Secret;
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::{decode, is_word};
-use crate::{Error, ErrorKind, Result};
 
 /// A store whose URL has a list of hosts, with the wording of its errors.
 pub struct Form {

@@ -5,8 +5,9 @@ use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
-use crate::Result;
-use crate::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, Watched};
+use crate::adapter::{Adapter, EntryInfo, WatchEvent, Watched};
+use crate::error::Result;
+use crate::registry::{CandidateInfo, Registry};
 
 #[async_trait]
 impl<A: Adapter + ?Sized> Adapter for Box<A> {

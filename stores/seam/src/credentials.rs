@@ -1,9 +1,14 @@
 //! Secrets, and the files that TLS needs.
 
 use std::fmt;
+use std::path::PathBuf;
 
 pub use pem::unusable;
-pub use pem::{check_certificates, check_private_key};
+use pem::{check_certificates, check_private_key};
+
+use crate::error::Result;
+use crate::query::{Query, unfit};
+use crate::refusals;
 
 /// A password or token. `Debug` hides it, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,6 +32,54 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// The files for TLS, each in PEM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificates to trust; `None` for the system's.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate, and its key.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+impl TlsFiles {
+    /// Takes the files that the parameters of a URL name, in place of earlier ones.
+    ///
+    /// # Errors
+    /// `InvalidUrl` for a certificate without its key, and for a key without its certificate.
+    pub fn take(&mut self, query: &mut Query) -> Result<()> {
+        if let Some(path) = query.text("tls_ca")? {
+            self.ca = Some(path.into());
+        }
+        match (query.text("tls_cert")?, query.text("tls_key")?) {
+            (Some(certificate), Some(key)) => self.certificate = Some((certificate.into(), key.into())),
+            (None, None) => {}
+            (Some(_), None) => return Err(unfit(refusals::certificate_alone())),
+            (None, Some(_)) => return Err(unfit(refusals::key_alone())),
+        }
+        Ok(())
+    }
+
+    /// Returns true if no file is named.
+    pub fn is_empty(&self) -> bool {
+        self.ca.is_none() && self.certificate.is_none()
+    }
+
+    /// Checks that each file holds what it should.
+    ///
+    /// # Errors
+    /// `Authentication`, with the file and its setting.
+    pub fn check(&self) -> Result<()> {
+        if let Some(ca) = &self.ca {
+            check_certificates(ca, "tls_ca")?;
+        }
+        if let Some((certificate, key)) = &self.certificate {
+            check_certificates(certificate, "tls_cert")?;
+            check_private_key(key, "tls_key")?;
+        }
+        Ok(())
+    }
+}
+
 /// The files that no other library reads.
 mod pem {
     use std::path::Path;
@@ -34,11 +87,11 @@ mod pem {
     use rustls_pki_types::pem::PemObject;
     use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+    use crate::error::{Error, ErrorKind, Result};
     use crate::refusals;
-    use crate::{Error, ErrorKind, Result};
 
     /// Checks that a file holds certificates; the error names the setting.
-    pub fn check_certificates(path: &Path, setting: &'static str) -> Result<()> {
+    pub(super) fn check_certificates(path: &Path, setting: &'static str) -> Result<()> {
         let unusable = || unusable(path, setting, "certificate");
         let certificates = CertificateDer::pem_file_iter(path).map_err(|_| unusable())?;
         let certificates =
@@ -47,7 +100,7 @@ mod pem {
     }
 
     /// Checks that a file holds a private key; the error names the setting.
-    pub fn check_private_key(path: &Path, setting: &'static str) -> Result<()> {
+    pub(super) fn check_private_key(path: &Path, setting: &'static str) -> Result<()> {
         // The library's error is left out: it may quote from the key.
         PrivateKeyDer::from_pem_file(path).map(drop).map_err(|_| unusable(path, setting, "private key"))
     }

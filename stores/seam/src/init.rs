@@ -5,7 +5,8 @@ use std::time::Duration;
 use incumbent_core::Incarnation;
 use incumbent_core::text::Text;
 
-use crate::{Error, ErrorKind, Result, refusals};
+use crate::error::{Error, ErrorKind, Result};
+use crate::refusals;
 
 /// The requirements of a store that is prepared for elections; see [`Settings::init`](crate::Settings::init).
 #[derive(Clone, Debug, Default)]

@@ -17,10 +17,11 @@ use incumbent_core::session::{self, CampaignId, Scope};
 use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
-use crate::Result;
+use crate::adapter::{EntryInfo, WatchEvent};
 use crate::clock::Clock;
+use crate::error::Result;
 use crate::notifier::{Notifier, WriteListener};
-use crate::{CandidateInfo, EntryInfo, Registry, WatchEvent};
+use crate::registry::{CandidateInfo, Registry};
 
 /// The target of log lines about the connection, for programs to filter them.
 pub const CONNECTION: &str = "incumbent::driver::connection";

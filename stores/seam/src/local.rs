@@ -1,14 +1,14 @@
-//! Parts shared by the stores that keep their records themselves: limits of names, stored messages and incarnations.
+//! Parts shared by the stores that keep their records themselves: capabilities, limits of names, stored messages and incarnations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use incumbent_core::record::{Header, Kind};
-use incumbent_core::store::Action;
+use incumbent_core::store::{Action, Capabilities};
 use incumbent_core::{Incarnation, selector};
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::refusals;
-use crate::{Error, ErrorKind, Result};
 
 /// The longest key or name, in bytes: an arbitrary bound. Those of NATS and etcd differ.
 const LONGEST: usize = 1024;
@@ -27,6 +27,22 @@ pub fn check_text(what: &str, text: &str) -> Result<()> {
     };
     Err(Error::named(ErrorKind::InvalidName, refused))
 }
+
+/// The capabilities of a store that keeps its records itself: its clock decides when a record expires, and every write
+/// is applied before it is acknowledged.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    own_lease: true,
+    lease_step: Duration::from_millis(1),
+    shortest: Duration::from_millis(1),
+    // A year, in a store that needs no limit.
+    longest: Duration::from_secs(365 * 24 * 3600),
+    granularity: Duration::ZERO,
+    expiry_pushed: false,
+    incarnation_acked: true,
+    watch_shows_all: false,
+    window: 256,
+    fail_over: Duration::ZERO,
+};
 
 /// The lifetime of a foreign record under a key that never held a lease.
 pub const FOREIGN_LEASE: Duration = Duration::from_secs(30);

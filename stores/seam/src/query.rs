@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::refusals;
-use crate::{Error, ErrorKind, Result};
 use incumbent_core::text::Text;
 
 /// The parameters of a URL. Each is [taken](Query::take) by name, which also registers the name as known;

@@ -8,10 +8,12 @@ use incumbent_core::campaign::{Answer, Campaign, KeyLease, Request};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo};
 
-use crate::Result;
+use crate::adapter::{Adapter, EntryInfo, WatchEvent};
+use crate::error::Result;
 use crate::link::{Asked, Asking, Link, OneAnswer, Reports, Watch, Watched, in_time, unanswered};
 use crate::registry::merge;
-use crate::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
+use crate::registry::{CandidateInfo, Registry};
+use crate::request;
 
 /// The link to a store that is opened by its [`Adapter`].
 pub struct RecordLink {
@@ -96,8 +98,8 @@ impl Link for RecordLink {
         let adapter = Arc::clone(&self.adapter);
         async move {
             let watched = |item| match item {
-                crate::Watched::ShownAll(of) => Watched::ShownAll(of),
-                crate::Watched::Entry(WatchEvent { key, entry }) => match entry {
+                crate::adapter::Watched::ShownAll(of) => Watched::ShownAll(of),
+                crate::adapter::Watched::Entry(WatchEvent { key, entry }) => match entry {
                     Entry::Live(record) if request::is_reserved(&key) => {
                         Watched::Requested { key, text: record.candidate, revision: record.revision }
                     }

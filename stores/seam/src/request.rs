@@ -11,8 +11,9 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::Fault;
 use incumbent_core::{Incarnation, Revision, Token};
 
-use crate::{Error, ErrorKind, Result};
-use crate::{StoreAdmin, selectors};
+use crate::adapter::StoreAdmin;
+use crate::error::{Error, ErrorKind, Result};
+use crate::selectors;
 
 /// The prefix of keys that are reserved, so no election can have them.
 pub const RESERVED: &str = "_incumbent.";

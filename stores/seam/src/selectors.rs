@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use incumbent_core::selector;
 
-use crate::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A text, and the name of its setting.
 pub type Selector<'a> = (&'static str, Cow<'a, str>);

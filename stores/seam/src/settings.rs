@@ -4,12 +4,14 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
+use crate::adapter::{Adapter, StoreAdmin};
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::examination::Examination;
+use crate::init::{InitOptions, InitReport};
 use crate::link::{Link, Reports};
+use crate::permissions::{Permissions, Role};
 use crate::selectors::Selector;
-use crate::{
-    Adapter, Clock, Error, ErrorKind, Examination, InitOptions, InitReport, Permissions, Result, Role,
-    StoreAdmin,
-};
 
 /// The settings of a kind of store.
 pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 
 /// How long an idle thread is kept (100 years), so that it never has to be started again.
 pub const KEPT: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -15,7 +15,7 @@ pub const KEPT: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 ///
 /// # Errors `StoreUnavailable` if there is none and none can be started; the caller may try again when other threads
 /// have ended.
-pub async fn ready() -> crate::Result<()> {
+pub async fn ready() -> crate::error::Result<()> {
     use tokio::io::AsyncWriteExt as _;
 
     // A file that takes any write.
@@ -27,7 +27,7 @@ pub async fn ready() -> crate::Result<()> {
 }
 
 /// Makes sure that this many threads can be started now, for a library that ends the program if it gets none.
-pub fn can_start(threads: usize, what: &str) -> crate::Result<()> {
+pub fn can_start(threads: usize, what: &str) -> crate::error::Result<()> {
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let ended = std::sync::Arc::new(std::sync::Mutex::new(ended));
     let mut started = Vec::new();

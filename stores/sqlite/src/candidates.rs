@@ -12,8 +12,9 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::failure::Cause;
 use super::file::Database;
+use super::layout::{signed, unsigned};
 use super::process::Process;
-use super::table::{Writing, signed, unsigned};
+use super::writing::Writing;
 use super::{forked, process};
 use incumbent_store::CandidateInfo;
 use incumbent_store::registry::{Registration, Registry};

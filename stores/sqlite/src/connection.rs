@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::create::Folder;
 use super::failure::{Cause, Failure};
 use super::file::{Database, LOCK_TIMEOUT, READ_LOCK_TIMEOUT};
+use super::head::Known;
 use super::settings::SqliteSettings;
-use super::table::Known;
 use incumbent_store::clock::Clock;
 
 /// How often to open the file again if it keeps being replaced.

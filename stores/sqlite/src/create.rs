@@ -18,9 +18,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::failure::Cause;
-use super::file::{APPLICATION, VERSION};
 use super::identity::{FileState, Identity, wall};
-use super::table;
+use super::layout::{APPLICATION, BIRTH, LAYOUT, VERSION, signed};
 use incumbent_store::ErrorKind;
 use incumbent_store::clock::Clock;
 use incumbent_store::local::next_incarnation;
@@ -108,18 +107,27 @@ pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duratio
 fn write(draft: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut sql = Connection::open_with_flags(draft, flags)?;
-    super::file::make_durable(&sql)?;
+    make_durable(&sql)?;
     let creating = sql.transaction()?;
-    creating.execute_batch(table::LAYOUT)?;
+    creating.execute_batch(LAYOUT)?;
     let (incarnation, now) = (next_incarnation(), clock.now());
     let Identity { device, inode, birth } =
         FileState::at(draft).map_err(|error| unusable(draft, &error))?.identity;
-    let (incarnation, now) = (table::signed(incarnation.0), table::signed(now.as_nanos()));
-    creating.execute(table::BIRTH, params![incarnation, boot, now, wall(), device, inode, birth])?;
+    let (incarnation, now) = (signed(incarnation.0), signed(now.as_nanos()));
+    creating.execute(BIRTH, params![incarnation, boot, now, wall(), device, inode, birth])?;
     creating.pragma_update(None, "application_id", APPLICATION)?;
     creating.pragma_update(None, "user_version", VERSION)?;
     creating.commit()?;
     sql.close().map_err(|(_, error)| Cause::Sql(error))
+}
+
+/// Flushes every acknowledged write to the disk; on macOS to its platters too. `extra` flushes the folder after a
+/// journal is deleted; otherwise a crash of the machine could restore the journal, and with it the state before the
+/// last write.
+pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
+    sql.pragma_update(None, "synchronous", "extra")?;
+    sql.pragma_update(None, "fullfsync", true)?;
+    Ok(())
 }
 
 fn remove(path: &Path) -> Result<(), Cause> {

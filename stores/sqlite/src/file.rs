@@ -8,25 +8,16 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::create::{Folder, is_missing, make};
+use super::create::{Folder, is_missing, make, make_durable};
 use super::failure::{Cause, is_busy};
 use super::filesystem;
+use super::head::{Known, Last, head_of_any_boot};
 use super::identity::{FileState, Identity};
-use super::jitter;
+use super::layout::{APPLICATION, FROM_LAYOUT_1, VERSION, WRITE_AHEAD};
 use super::settings::SqliteSettings;
-use super::table::{self, Known, Last};
 use incumbent_core::text::Text;
 use incumbent_store::ErrorKind;
 use incumbent_store::clock::{Clock, NAMESPACE};
-
-/// "incb": the application id of this crate's files (<https://sqlite.org/fileformat.html>, section 1.3.15).
-pub(super) const APPLICATION: i64 = 0x696e_6362;
-
-/// The version of the tables' layout.
-pub(super) const VERSION: i64 = 2;
-
-/// The mode of a journal that this version does not use.
-pub(super) const WRITE_AHEAD: &str = "wal";
 
 /// The time limit of one statement that waits for another process's transaction, which takes milliseconds. It is the
 /// shortest time that a campaign gives an attempt.
@@ -188,7 +179,7 @@ impl Database {
 /// Refuses a file that another time namespace uses in this boot: the shift between the clocks would look like elapsed
 /// time.
 fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
-    let (_, theirs) = table::head_of_any_boot(&database.sql)?;
+    let (_, theirs) = head_of_any_boot(&database.sql)?;
     let ours = &database.boot;
     let machine = |boot: &str| boot.split(NAMESPACE).next().map(str::to_owned);
     if theirs == *ours || machine(&theirs) != machine(ours) {
@@ -240,15 +231,6 @@ fn check_folder(path: &Path) -> Result<(), Cause> {
     Err(Cause::Refused(ErrorKind::PermissionDenied, detail.into()))
 }
 
-/// Flushes every acknowledged write to the disk; on macOS to its platters too. `extra` flushes the folder after a
-/// journal is deleted; otherwise a crash of the machine could restore the journal, and with it the state before the
-/// last write.
-pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
-    sql.pragma_update(None, "synchronous", "extra")?;
-    sql.pragma_update(None, "fullfsync", true)?;
-    Ok(())
-}
-
 /// Keeps the journal between transactions, with a zeroed header. Creating and deleting it each time would change the
 /// folder, which file systems flush far more slowly.
 fn keep_journal(sql: &Connection) -> Result<(), Cause> {
@@ -263,6 +245,12 @@ fn wait(tries: i32, lock_timeout: Duration) -> bool {
     let pause = |tries: u32| (shortest * (1 << (tries / 2).min(8))).min(longest);
     thread::sleep(pause(tries) / 2 + jitter(pause(tries)));
     (0..=tries).map(pause).sum::<Duration>() < lock_timeout
+}
+
+/// A random part of `span`; all of it if the system has no random numbers.
+pub(super) fn jitter(span: Duration) -> Duration {
+    let part = getrandom::u32().unwrap_or(u32::MAX);
+    span.mul_f64(f64::from(part) / f64::from(u32::MAX))
 }
 
 /// Refuses a file of another program or an unknown version; converts a file of the previous version, if it can be
@@ -295,7 +283,7 @@ fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     if version == 1 {
         let changing = sql.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         if pragma(&changing, "user_version")? == 1 {
-            changing.execute_batch(table::FROM_LAYOUT_1)?;
+            changing.execute_batch(FROM_LAYOUT_1)?;
             changing.pragma_update(None, "user_version", VERSION)?;
             changing.commit()?;
         }

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::refusals;
-use incumbent_store::query;
-use incumbent_store::selectors::{self, Selector, named};
-use incumbent_store::{Error, ErrorKind, Result};
+use incumbent_store::selectors;
+use incumbent_store::{Error, ErrorKind, Result, Settings as _};
 
 /// The location of the file, and how it is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,42 +27,6 @@ pub struct SqliteSettings {
 }
 
 impl SqliteSettings {
-    /// Reads a URL of the form `sqlite:PATH`, with the parameters `poll`, `create` and `fuse`.
-    ///
-    /// # Errors
-    /// `InvalidUrl`.
-    pub fn from_url(url: &str) -> Result<Self> {
-        let invalid = |message: &str| Err(Error::new(ErrorKind::InvalidUrl, message));
-        let (path, mut query) = query::split("sqlite", url.strip_prefix("sqlite:").unwrap_or(url))?;
-        // Other libraries read the first part of sqlite://a/b as a host, or as a folder, so it is refused here.
-        let path = match path.strip_prefix("//") {
-            Some(absolute) if absolute.starts_with('/') => absolute,
-            Some(_) => {
-                return invalid(
-                    "sqlite:// takes no host, only an absolute path; write sqlite:elections.db or \
-                     sqlite:///var/lib/elections.db",
-                );
-            }
-            None => &path,
-        };
-        if path.is_empty() {
-            return invalid("sqlite: names no file; write sqlite:elections.db");
-        }
-        if path == ":memory:" {
-            return invalid("SQLite's :memory: is shared with no other process; write memory: instead");
-        }
-        let defaults = Self::new(path);
-        let settings = Self {
-            poll: query.duration("poll")?,
-            create: query.flag("create")?.unwrap_or(defaults.create),
-            fuse: query.flag("fuse")?.unwrap_or(defaults.fuse),
-            ..defaults
-        };
-        query.finish()?;
-        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
-        Ok(settings)
-    }
-
     /// Creates settings for the file at `path`, with the defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), poll: None, create: true, fuse: false, read_only: false }
@@ -95,13 +58,6 @@ impl SqliteSettings {
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
-    }
-
-    /// The texts that select this store's elections: the path, and the file's name in it.
-    pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
-        let file = self.path.file_name().filter(|name| *name != self.path.as_os_str());
-        named("path", self.path.to_string_lossy())
-            .chain(file.into_iter().flat_map(|name| named("file", name.to_string_lossy())))
     }
 
     /// Checks every value and makes the path absolute, so that changing the working directory does not matter.

@@ -4,25 +4,60 @@ use std::fs::OpenOptions;
 
 use incumbent_store::link::Reports;
 use incumbent_store::local::check_text;
-use incumbent_store::selectors::Selector;
+use incumbent_store::query;
+use incumbent_store::selectors::{self, Selector, named};
 use incumbent_store::shown::{millis, span};
 use incumbent_store::{
-    Adapter, Basis, Clock, Examination, Finding, InitOptions, InitReport, RecordLink, Result, Settings,
-    StoreAdmin,
+    Adapter, Basis, Clock, Error, ErrorKind, Examination, Finding, InitOptions, InitReport, RecordLink,
+    Result, Settings, StoreAdmin,
 };
 use serde_json::json;
 
-use crate::{Sqlite, SqliteSettings};
+use crate::adapter::Sqlite;
+use crate::settings::SqliteSettings;
 
 impl Settings for SqliteSettings {
     type Link = RecordLink;
 
+    /// Reads a URL of the form `sqlite:PATH`, with the parameters `poll`, `create` and `fuse`.
     fn from_url(url: &str) -> Result<Self> {
-        Self::from_url(url)
+        let invalid = |message: &str| Err(Error::new(ErrorKind::InvalidUrl, message));
+        let (path, mut query) = query::split("sqlite", url.strip_prefix("sqlite:").unwrap_or(url))?;
+        // Other libraries read the first part of sqlite://a/b as a host, or as a folder, so it is refused here.
+        let path = match path.strip_prefix("//") {
+            Some(absolute) if absolute.starts_with('/') => absolute,
+            Some(_) => {
+                return invalid(
+                    "sqlite:// takes no host, only an absolute path; write sqlite:elections.db or \
+                     sqlite:///var/lib/elections.db",
+                );
+            }
+            None => &path,
+        };
+        if path.is_empty() {
+            return invalid("sqlite: names no file; write sqlite:elections.db");
+        }
+        if path == ":memory:" {
+            return invalid("SQLite's :memory: is shared with no other process; write memory: instead");
+        }
+        let defaults = Self::new(path);
+        let settings = Self {
+            poll: query.duration("poll")?,
+            create: query.flag("create")?.unwrap_or(defaults.create),
+            fuse: query.flag("fuse")?.unwrap_or(defaults.fuse),
+            ..defaults
+        };
+        query.finish()?;
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
+        Ok(settings)
     }
 
+    /// The path, and the file's name in it.
     fn selectors(&self) -> Vec<Selector<'_>> {
-        self.selectors().collect()
+        let file = self.path.file_name().filter(|name| *name != self.path.as_os_str());
+        named("path", self.path.to_string_lossy())
+            .chain(file.into_iter().flat_map(|name| named("file", name.to_string_lossy())))
+            .collect()
     }
 
     fn check_key(&self, key: &str) -> Result<()> {

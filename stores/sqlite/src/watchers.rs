@@ -9,8 +9,8 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::connection::Connection;
 use super::failure::Failure;
+use super::file::jitter;
 use super::identity::{FileState, wall};
-use super::jitter;
 use incumbent_store::WatchEvent;
 
 /// How many changes a watcher may fall behind before its watch ends.

@@ -19,10 +19,29 @@ fn module(path: &str) -> Module {
     module
 }
 
-/// A source without comments and tests.
+/// A source without comments and tests. A module that is written in its parent's file is part of that file, so the
+/// `super` of such a module is the file itself.
 fn code(source: &str) -> String {
-    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let code = source.split("\nmod tests {").next().unwrap_or_default();
+    let mut inside = Vec::new();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| {
+        let indent = line.len() - line.trim_start().len();
+        if line.trim() == "}" && inside.last() == Some(&indent) {
+            inside.pop();
+        }
+        let begins = line.ends_with('{') && line.split_whitespace().any(|word| word == "mod");
+        let line = inside.iter().fold(line.to_owned(), |line, _| within(&line));
+        if begins {
+            inside.push(indent);
+        }
+        line
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A line of a module that is written in its parent's file, with its paths as the parent has them.
+fn within(line: &str) -> String {
+    line.replace("super::super::", "\0").replace("super::", "self::").replace('\0', "super::")
 }
 
 /// The paths that a source names: those of `use`, written out, and those that begin with `crate` or `super`.
@@ -42,8 +61,11 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     for head in ["crate::", "super::"] {
         for (at, _) in code.match_indices(head) {
             let path = code[at..].split(|c: char| !(c.is_alphanumeric() || "_:".contains(c))).next();
-            // The part in braces was written out above.
-            if let Some(path) = path.filter(|path| !path.ends_with("::")) {
+            // The part in braces was written out above, and a visibility such as `pub(in super::super)` names no item.
+            let names_an_item = |path: &&str| {
+                path.split("::").last().is_some_and(|last| !["", "super", "crate"].contains(&last))
+            };
+            if let Some(path) = path.filter(names_an_item) {
                 found.push(path.split("::").map(str::to_owned).collect());
             }
         }
@@ -79,12 +101,13 @@ fn write_out(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
 
 /// The module of the item that a path names, seen from another module; none if it is in another crate.
 fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>) -> Option<&'a Module> {
+    let is_folder = |at: &[String]| all.keys().any(|module| module.starts_with(at));
     let mut at = from.clone();
     let mut segments = path.iter().peekable();
     match segments.peek()?.as_str() {
         "crate" => at.clear(),
         "super" | "self" => {}
-        child if all.contains_key(&[&from[..], &[child.to_owned()]].concat()) => {}
+        child if is_folder(&[&from[..], &[child.to_owned()]].concat()) => {}
         _ => return None,
     }
     for segment in segments {
@@ -93,12 +116,16 @@ fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>)
             "super" => _ = at.pop(),
             name => {
                 at.push(name.to_owned());
-                if !all.contains_key(&at) {
+                // A folder of modules may have no file of its own.
+                if !is_folder(&at) {
                     at.pop();
                     break;
                 }
             }
         }
+    }
+    while !all.contains_key(&at) {
+        at.pop()?;
     }
     all.get_key_value(&at).map(|(module, _)| module).filter(|module| *module != from)
 }
@@ -125,7 +152,8 @@ fn of_graph<'a>(edges: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> BTreeSet<
 fn circles_of(all: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
     let targets = |from| paths(&all[from]).iter().filter_map(|path| target(path, from, all)).collect();
     let edges = all.keys().map(|from| (from, targets(from))).collect();
-    let named = |circle: BTreeSet<&Module>| circle.iter().map(|module| module.join("::")).collect();
+    let name = |module: &&Module| if module.is_empty() { "crate".to_owned() } else { module.join("::") };
+    let named = |circle: BTreeSet<&Module>| circle.iter().map(name).collect();
     of_graph(&edges).into_iter().map(named).collect()
 }
 
@@ -155,5 +183,20 @@ mod tests {
         let all = |c: &str| line.clone().into_iter().chain([module("c", c)]).collect();
         assert_eq!(circles_of(&all("use std::fmt;")), Vec::<Vec<String>>::new());
         assert_eq!(circles_of(&all("use super::a::A;")), [["a", "b", "c"]]);
+    }
+
+    #[test]
+    fn a_module_in_its_parents_file_is_part_of_that_file() {
+        let circles_with = |last: &str| {
+            let file = |name: &str, source: &str| (name.to_owned(), source.to_owned());
+            let inner = "mod inner {\n    use super::A;\n    use super::super::wire::b::B;\n}";
+            circles(&[
+                file("lib.rs", "mod a;\nmod wire {\n    pub(super) mod b;\n}\nuse self::a::A;"),
+                file("a.rs", &format!("use crate::wire::b::B;\n{inner}")),
+                file("wire/b.rs", last),
+            ])
+        };
+        assert_eq!(circles_with("pub(in super::super) fn f() {}"), Vec::<Vec<String>>::new());
+        assert_eq!(circles_with("use crate::C;"), [["crate", "a", "wire::b"]]);
     }
 }

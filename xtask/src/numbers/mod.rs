@@ -57,6 +57,10 @@ pub(crate) struct Args {
     /// Write JSON: an object of numbers
     #[arg(long)]
     json: bool,
+
+    /// List the places that are alike, the large structs and the circles, too
+    #[arg(long, conflicts_with = "json")]
+    list: bool,
 }
 
 /// The counted things, and their numbers.
@@ -64,6 +68,18 @@ struct Number {
     name: &'static str,
     says: &'static str,
     count: usize,
+    /// A line for each counted thing, if its place is worth reading.
+    places: Vec<String>,
+}
+
+impl Number {
+    fn new(name: &'static str, says: &'static str, count: usize) -> Self {
+        Self { name, says, count, places: Vec::new() }
+    }
+
+    fn of_places(name: &'static str, says: &'static str, places: Vec<String>) -> Self {
+        Self { name, says, count: places.len(), places }
+    }
 }
 
 /// Prints the numbers.
@@ -74,8 +90,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             numbers.iter().map(|number| (number.name.to_owned(), number.count.into())).collect();
         say!("{}", serde_json::Value::Object(object));
     } else {
-        for Number { says, count, .. } in numbers {
+        for Number { says, count, places, .. } in numbers {
             say!("{count:>8}  {says}");
+            for place in places.iter().filter(|_| args.list) {
+                say!("{:>8}  {place}", "");
+            }
         }
     }
     Ok(true)
@@ -95,19 +114,27 @@ fn count() -> Result<Vec<Number>> {
         })
         .map(|(path, text)| (path.clone(), without_tests(text).to_owned()))
         .collect();
-    let fields: Vec<(bool, usize)> = product
+    let structs: Vec<(&str, &str, usize)> = product
         .iter()
         .flat_map(|(path, text)| {
-            structs::structs(text).into_iter().map(|(_, fields)| (path.starts_with("core/"), fields))
+            structs::structs(text).into_iter().map(move |(name, fields)| (path.as_str(), name, fields))
         })
         .collect();
-    let circles = |folder: &str| -> usize {
-        let below = format!("{folder}/");
-        let sources: Vec<_> = product
-            .iter()
-            .filter_map(|(path, text)| Some((path.strip_prefix(&below)?.to_owned(), text.clone())))
-            .collect();
-        circles::circles(&sources).len()
+    let largest_of_core =
+        structs.iter().filter(|(path, ..)| path.starts_with("core/")).map(|(.., fields)| *fields).max();
+    let large = structs.iter().filter(|(.., fields)| *fields > 12);
+    let large = large.map(|(path, name, fields)| format!("{path}: {name}, {fields}")).collect();
+    let circles = |folders: &[&str]| -> Vec<String> {
+        let of = |folder: &&str| {
+            let below = format!("{folder}/");
+            let sources: Vec<_> = product
+                .iter()
+                .filter_map(|(path, text)| Some((path.strip_prefix(&below)?.to_owned(), text.clone())))
+                .collect();
+            let circles = circles::circles(&sources).into_iter();
+            circles.map(|circle| format!("{folder}: {}", circle.join(", "))).collect::<Vec<_>>()
+        };
+        folders.iter().flat_map(of).collect()
     };
     let names: Vec<BTreeSet<&str>> = RULES
         .map(|folder| {
@@ -120,45 +147,32 @@ fn count() -> Result<Vec<Number>> {
         .into();
     let in_all = names[0].iter().filter(|name| names[1..].iter().all(|other| other.contains(**name))).count();
     let mut numbers = vec![
-        Number { name: "files", says: "files", count: files.len() },
-        Number { name: "lines", says: "lines", count: lines(&files.iter().collect::<Vec<_>>()) },
-        Number { name: "rust_outside_lab", says: "lines of Rust outside lab/", count: lines(&outside) },
-        Number {
-            name: "product",
-            says: "lines of Rust of the product, without its tests",
-            count: lines(&product.iter().collect::<Vec<_>>()),
-        },
-        Number {
-            name: "alike",
-            says: "pairs of places in the product that share six lines and more",
-            count: alike::pairs(&product),
-        },
-        Number {
-            name: "structs_over_12",
-            says: "structs of the product with more than 12 fields",
-            count: fields.iter().filter(|(_, fields)| *fields > 12).count(),
-        },
-        Number {
-            name: "largest_of_core",
-            says: "fields of the largest struct of the core",
-            count: fields
-                .iter()
-                .filter(|(core, _)| *core)
-                .map(|(_, fields)| *fields)
-                .max()
-                .unwrap_or_default(),
-        },
-        Number {
-            name: "circles",
-            says: "circles of modules in the product",
-            count: PRODUCT.iter().map(|folder| circles(folder)).sum(),
-        },
-        Number {
-            name: "circles_inside",
-            says: "of these in core, runtime and the stores",
-            count: PRODUCT[..9].iter().map(|folder| circles(folder)).sum(),
-        },
-        Number { name: "in_three_rules", says: "functions of one name in all three rules", count: in_all },
+        Number::new("files", "files", files.len()),
+        Number::new("lines", "lines", lines(&files.iter().collect::<Vec<_>>())),
+        Number::new("rust_outside_lab", "lines of Rust outside lab/", lines(&outside)),
+        Number::new(
+            "product",
+            "lines of Rust of the product, without its tests",
+            lines(&product.iter().collect::<Vec<_>>()),
+        ),
+        Number::of_places(
+            "alike",
+            "pairs of places in the product that share six lines and more",
+            alike::pairs(&product),
+        ),
+        Number::of_places("structs_over_12", "structs of the product with more than 12 fields", large),
+        Number::new(
+            "largest_of_core",
+            "fields of the largest struct of the core",
+            largest_of_core.unwrap_or_default(),
+        ),
+        Number::of_places("circles", "circles of modules in the product", circles(&PRODUCT)),
+        Number::of_places(
+            "circles_inside",
+            "of these in core, runtime and the stores",
+            circles(&PRODUCT[..9]),
+        ),
+        Number::new("in_three_rules", "functions of one name in all three rules", in_all),
     ];
     for store in STORES {
         let says = match store {
@@ -168,7 +182,7 @@ fn count() -> Result<Vec<Number>> {
             "etcd" => "folders that hold files of etcd",
             _ => "folders that hold files of Kafka",
         };
-        numbers.push(Number { name: store, says, count: folders_of(store, &files) });
+        numbers.push(Number::new(store, says, folders_of(store, &files)));
     }
     Ok(numbers)
 }
@@ -205,7 +219,7 @@ fn is_test(path: &str) -> bool {
 }
 
 fn without_tests(source: &str) -> &str {
-    source.split("#[cfg(test)]\nmod tests {").next().unwrap_or(source)
+    source.split("\nmod tests {").next().unwrap_or(source)
 }
 
 /// The Rust sources below a folder of the repository, by their paths from that folder.

@@ -27,5 +27,5 @@ async fn server() -> (NatsServer, String) {
 
 async fn make_bucket(server: &NatsServer) {
     let settings = NatsSettings::new(&server.url(), "elections").unwrap().fail_fast(true);
-    init(&settings, &InitOptions::new(LEASE)).await.unwrap();
+    init(&settings, &InitOptions::new().lease(LEASE)).await.unwrap();
 }

@@ -38,8 +38,12 @@ pub(crate) async fn declare_new(servers: &str, prefix: &str) -> Result<()> {
 /// Makes a bucket whose name was never used before.
 pub(crate) async fn make(servers: &str, bucket: &str, lease: Duration, replicas: u32) -> Result<()> {
     let marked = bucket == MARKED;
-    let options =
-        InitOptions::new(lease).replicas(replicas).markers(marked).own_leases(marked).never_used(true);
+    let options = InitOptions::new()
+        .lease(lease)
+        .replicas(replicas)
+        .markers(marked)
+        .own_leases(marked)
+        .never_used(true);
     let settings = NatsSettings::new(servers, bucket)?;
     let began = Instant::now();
     loop {

@@ -75,7 +75,7 @@ impl ScenarioStore {
             (StoreKind::Nats, Some(server)) => {
                 let bucket = format!("scenario-{number}");
                 let settings = NatsSettings::new(&server.address(), &bucket).map_err(text)?.fail_fast(true);
-                init(&settings, &InitOptions::new(lease).never_used(true)).await.map_err(text)?;
+                init(&settings, &InitOptions::new().lease(lease).never_used(true)).await.map_err(text)?;
                 Store::Nats { bucket, lines: lines(server, connections) }
             }
             (StoreKind::Etcd, Some(server)) => {
@@ -147,7 +147,7 @@ impl ScenarioStore {
                 let client = async_nats::connect(server.address()).await.map_err(text)?;
                 jetstream::new(client).delete_key_value(bucket).await.map_err(text)?;
                 let settings = NatsSettings::new(&server.address(), bucket).map_err(text)?.fail_fast(true);
-                init(&settings, &InitOptions::new(self.lease)).await.map(drop).map_err(text)
+                init(&settings, &InitOptions::new().lease(self.lease)).await.map(drop).map_err(text)
             }
             (Store::Etcd { .. }, Some(Server::Etcd(server))) => {
                 server.wipe();

@@ -12,6 +12,7 @@ mod pair;
 use std::time::Duration;
 
 use incumbent::CampaignOptions;
+use incumbent::store::Settings as _;
 use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::figure::{self, Sample, compared};

@@ -58,7 +58,7 @@ pub struct InitReport {
 /// birth record that cannot be read; and every error of reaching the cluster.
 pub async fn init(settings: &EtcdSettings, never_used: bool) -> Result<InitReport> {
     settings.check()?;
-    let connection = settings.connect()?;
+    let connection = Connection::new(settings.clone())?;
     inspection::find_member(&connection, settings, &settings.keys()).await?;
     let prepared = tokio::time::timeout(LIMIT, prepare(&connection, settings, never_used));
     prepared.await.unwrap_or_else(|_| Err(silent(settings)))
@@ -202,7 +202,7 @@ impl EtcdAdmin {
     /// `InvalidSetting` for a setting that no connection can have.
     pub(crate) fn open(settings: &EtcdSettings) -> Result<Self> {
         settings.check()?;
-        Ok(Self { connection: settings.connect()?, keys: settings.keys() })
+        Ok(Self { connection: Connection::new(settings.clone())?, keys: settings.keys() })
     }
 
     /// The leading place of an election, and the revision at which it was read. If a key of another prefix comes first,
@@ -295,6 +295,8 @@ mod tests {
 
     use super::super::Server;
     use super::survey::survey;
+    use incumbent_store::Settings as _;
+
     use super::*;
 
     fn settings(server: &EtcdServer, prefix: &str) -> EtcdSettings {

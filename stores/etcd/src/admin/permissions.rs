@@ -62,6 +62,8 @@ pub fn permissions(settings: &EtcdSettings, role: Role, elections: &[&str]) -> R
 
 #[cfg(test)]
 mod tests {
+    use incumbent_store::Settings as _;
+
     use super::*;
 
     fn permitted(url: &str, role: Role, elections: &[&str]) -> Vec<(bool, String, Option<String>)> {

@@ -94,7 +94,7 @@ pub struct Birth {
 pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     settings.check()?;
     threads::ready().await?;
-    let hosts = settings.connect_to(settings.hosts.clone())?;
+    let hosts = connect_to(settings, settings.hosts.clone())?;
     let asked = hosts.iter().map(|(_, connection)| status(connection));
     let states = join_all(asked).await;
     let (host, examined) = examine_by_any(&hosts, &states, settings).await?;
@@ -207,11 +207,17 @@ async fn examine(connection: &Connection, settings: &EtcdSettings) -> Result<Exa
     })
 }
 
+/// Prepares a connection to each of these hosts, with the same credentials.
+fn connect_to(settings: &EtcdSettings, hosts: Vec<String>) -> Result<Vec<(String, Connection)>> {
+    let alone = |host: String| EtcdSettings { hosts: vec![host], ..settings.clone() };
+    hosts.into_iter().map(|host| Ok((host.clone(), Connection::new(alone(host))?))).collect()
+}
+
 /// Whether a client without a user may read. Over TLS a certificate may name the user.
 async fn is_open(settings: &EtcdSettings, host: &str) -> bool {
     let mut stranger = settings.clone();
     stranger.user = None;
-    let Ok(connections) = stranger.connect_to(vec![host.to_owned()]) else { return false };
+    let Ok(connections) = connect_to(&stranger, vec![host.to_owned()]) else { return false };
     let read = RangeRequest { key: settings.keys().birth(), ..Default::default() };
     let [(_, connection)] = connections.as_slice() else { return false };
     !settings.uses_tls() && connection.call::<_, RangeResponse>(method::RANGE, read).await.is_ok()

@@ -13,8 +13,9 @@ use incumbent_core::queue::{Action, Change, LeaseId, Outcome, Own};
 use incumbent_core::record::Nonce;
 use incumbent_testkit::wait::GENEROUS;
 
-use super::EtcdSettings;
-use super::adapter::{Etcd, Identity};
+use super::adapter::Etcd;
+use super::keys::Identity;
+use super::settings::EtcdSettings;
 use incumbent_store::clock::Clock;
 use incumbent_store::link::Watched;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use incumbent::incumbent_core::store::FaultKind;
+use incumbent::store::Settings as _;
 use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent::{CampaignOptions, Candidate, ErrorKind, Event, Events, Store, Warning};
 use incumbent_testkit::etcd::EtcdServer;

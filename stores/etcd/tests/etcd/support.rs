@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use incumbent::store::Settings as _;
 use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent::{CampaignOptions, Candidate, Event, Events, Preset, Reason, State, Store};
 use incumbent_testkit::etcd::{EtcdServer, Options};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use incumbent::incumbent_core::queue::LeaseId;
-use incumbent::store::StoreSettings;
 use incumbent::store::etcd::{EtcdSettings, init};
+use incumbent::store::{Settings as _, StoreSettings};
 use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::proxy::Proxy;

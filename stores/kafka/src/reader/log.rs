@@ -7,7 +7,6 @@ use incumbent_core::record::{self, Entry};
 use incumbent_core::store::Fault;
 use tokio::sync::oneshot;
 
-use super::logs::ClientId;
 use crate::cluster::{Extent, time_of_day};
 use incumbent_store::EntryInfo;
 
@@ -25,6 +24,10 @@ const FURTHER: u64 = 10;
 /// (5 s), so that a query gets the second client's answer. Doubled after each client that showed nothing.
 pub(super) const TOLERANCE: Duration = Duration::from_secs(3);
 const MOST_TOLERANCE: Duration = Duration::from_secs(60);
+
+/// A client that reads; later clients have larger numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ClientId(pub(super) u64);
 
 /// A log, as far as it was read.
 pub(super) struct Log {

@@ -11,9 +11,9 @@ use incumbent_core::store::{Fault, FaultKind};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use super::Change;
-use super::log::{Log, Reading, TOLERANCE};
-use crate::cluster::{Extent, is_missing, of_client};
+use super::log::{ClientId, Log, Reading, TOLERANCE};
+use crate::cluster::Extent;
+use crate::faults::{is_missing, of_client};
 use crate::native::Event;
 use incumbent_store::EntryInfo;
 
@@ -28,9 +28,11 @@ const LATELY: Duration = Duration::from_secs(1);
 /// The time after which an unanswered query is repeated. Longer than the limit of a query to the brokers.
 const UNANSWERED: Duration = Duration::from_secs(15);
 
-/// A client that reads; later clients have larger numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct ClientId(u64);
+/// A change of an election's log.
+pub(crate) struct Change {
+    pub(crate) election: String,
+    pub(crate) shown: Shown,
+}
 
 /// An order to the thread of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]

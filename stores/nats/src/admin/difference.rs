@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::init::{InitOptions, nanos};
-use crate::wire::api::Bucket;
+use super::asked::{Asked, nanos};
+use crate::wire::bucket::Bucket;
 use crate::wire::stream::{Config, StreamInfo};
 use incumbent_store::Difference;
 
@@ -16,8 +16,8 @@ pub(crate) struct Wanted {
     pub(crate) value: Value,
 }
 
-/// The differences between an existing bucket and the options.
-pub(crate) fn wanted(bucket: &Bucket, options: &InitOptions, info: &StreamInfo) -> Vec<Wanted> {
+/// The differences between an existing bucket and the requirements.
+pub(crate) fn wanted(bucket: &Bucket, asked: &Asked<'_>, info: &StreamInfo) -> Vec<Wanted> {
     let Config {
         subjects,
         retention,
@@ -59,33 +59,33 @@ pub(crate) fn wanted(bucket: &Bucket, options: &InitOptions, info: &StreamInfo) 
     list.fixed("sealed", *sealed, false);
     list.fixed("allow_msg_counter", *allow_msg_counter, false);
     list.free("subject_transform", subject_transform.is_some(), false, Value::Null);
-    list.free("num_replicas", *num_replicas, options.replicas, options.replicas);
+    list.free("num_replicas", *num_replicas, asked.replicas, asked.replicas);
     list.free("max_msgs_per_subject", *max_msgs_per_subject, 1, 1);
     let age = u64::try_from(*max_age).unwrap_or(0);
-    list.free("max_age", Age(age), Age(nanos(options.lease)), nanos(options.lease));
-    if let Some(bytes) = options.max_bytes {
+    list.free("max_age", Age(age), Age(nanos(asked.lease)), nanos(asked.lease));
+    if let Some(bytes) = asked.options.max_bytes {
         list.free("max_bytes", Bytes(*max_bytes), Bytes(i64::try_from(bytes).unwrap_or(i64::MAX)), bytes);
     }
     list.free("discard", discard.clone(), "new".to_string(), "new");
     list.free("discard_new_per_subject", *discard_new_per_subject, false, false);
     list.free("no_ack", *no_ack, false, false);
     list.free("deny_delete", *deny_delete, true, true);
-    if options.markers || options.own_leases {
+    if asked.options.markers || asked.options.own_leases {
         list.free("allow_msg_ttl", *allow_msg_ttl, true, true);
     }
     // To allow purges or markers, the denial of purges would have to be lifted, which NATS does not allow.
     let marks = *subject_delete_marker_ttl > 0;
-    if options.markers {
+    if asked.options.markers {
         list.fixed("deny_purge", *deny_purge, false);
         list.free("allow_rollup_hdrs", *allow_rollup_hdrs, true, true);
         let is = if marks { *subject_delete_marker_ttl as u64 } else { 0 };
-        let should = if marks { is } else { nanos(options.marker_ttl()) };
+        let should = if marks { is } else { nanos(asked.marker_ttl()) };
         list.free("subject_delete_marker_ttl", Age(is), Age(should), should);
     } else if !marks {
         list.free("deny_purge", *deny_purge, true, true);
         list.free("allow_rollup_hdrs", *allow_rollup_hdrs, false, false);
     }
-    if options.never_used {
+    if asked.options.never_used {
         list.free("metadata", Stated(info.is_never_used()), Stated(true), Value::Null);
     }
     list.0

@@ -5,17 +5,17 @@ use std::time::Duration;
 use incumbent_core::text::Text;
 use serde_json::{Map, Value, json};
 
+use super::asked::{Asked, nanos};
 use super::difference::{Wanted, wanted};
 use super::safety;
-use crate::account_level;
-use crate::check_server;
+use super::survey::{Survey, survey};
 use crate::config::settings::NatsSettings;
 use crate::connection::Connection;
 use crate::refusals;
-use crate::wire::api::{Api, Bucket, CONSUMERS_LIMITED, Failure, STREAM_NOT_FOUND};
+use crate::wire::api::{Api, CONSUMERS_LIMITED, Failure, STREAM_NOT_FOUND};
+use crate::wire::bucket::Bucket;
 use crate::wire::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
-use incumbent_store::Difference;
-use incumbent_store::{Error, ErrorKind, Result};
+use incumbent_store::{Clock, Error, ErrorKind, InitOptions, InitReport, Result};
 
 /// The stream's name is taken: another client created the bucket at the same moment.
 const NAME_TAKEN: u64 = 10058;
@@ -30,124 +30,21 @@ const MADE_BY: &str = "incumbent.made-by";
 /// The server's default window for detecting duplicates, which this crate never sends.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
-/// The shortest age that NATS keeps.
-const SHORTEST: Duration = Duration::from_millis(100);
 /// The most consumers of a new bucket: each process that campaigns or observes has one. nats-server 2.15 and newer
 /// allow 1,000 if neither the stream nor the account sets a limit, and -1 counts as not set.
 const MOST_CONSUMERS: i64 = 100_000;
 
-/// The smallest size limit of a bucket: some hundred elections, each with a record and a request of less than 200
-/// bytes.
-const LEAST_BYTES: u64 = 64 * 1024;
+/// The most attempts to examine a bucket whose servers do not answer.
+const SURVEYS: u32 = 4;
 
-/// The limit for the whole of `init`.
+/// The limit for the whole of a preparation.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// The limit for one attempt: a cluster that has just elected a leader loses requests, and requests between its servers
 /// take up to 4 s. Creating a stream of three replicas takes a second or two.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
-/// The required settings of a bucket.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct InitOptions {
-    pub(crate) lease: Duration,
-    pub(crate) replicas: u32,
-    /// The size limit in bytes; none if not requested.
-    pub(crate) max_bytes: Option<u64>,
-    pub(crate) markers: bool,
-    pub(crate) own_leases: bool,
-    pub(crate) never_used: bool,
-    update: bool,
-}
-
-impl InitOptions {
-    /// A bucket whose records live for `lease`, on one server.
-    pub fn new(lease: Duration) -> Self {
-        Self {
-            lease,
-            replicas: 1,
-            max_bytes: None,
-            markers: false,
-            own_leases: false,
-            never_used: false,
-            update: false,
-        }
-    }
-
-    /// The number of servers that keep the bucket: 1, 3 or 5.
-    pub fn replicas(mut self, replicas: u32) -> Self {
-        self.replicas = replicas;
-        self
-    }
-
-    /// The most bytes of the bucket, 65,536 at least, if the account requires a limit. By default a new bucket has
-    /// none.
-    pub fn max_bytes(mut self, bytes: u64) -> Self {
-        self.max_bytes = Some(bytes);
-        self
-    }
-
-    /// Whether the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that older
-    /// clients read, because they take a marker for a live key.
-    pub fn markers(mut self, markers: bool) -> Self {
-        self.markers = markers;
-        self
-    }
-
-    /// Whether each election may have its own lease, in whole seconds and shorter than the bucket's (2.11 or newer).
-    pub fn own_leases(mut self, own_leases: bool) -> Self {
-        self.own_leases = own_leases;
-        self
-    }
-
-    /// States that the bucket's name was never used before, so that its first leader need not wait for a leader of an
-    /// earlier bucket of that name. Refused for a bucket that holds or held a message. Not for automation: if it
-    /// recreates a bucket under a leader, the statement is false and there can be two leaders.
-    pub fn never_used(mut self, never_used: bool) -> Self {
-        self.never_used = never_used;
-        self
-    }
-
-    /// Whether to change an existing bucket that differs, instead of reporting the differences.
-    pub fn update(mut self, update: bool) -> Self {
-        self.update = update;
-        self
-    }
-
-    /// Refuses what no bucket can have.
-    ///
-    /// # Errors
-    /// `InvalidSetting`.
-    pub fn check(&self) -> Result<()> {
-        if self.lease < SHORTEST {
-            return Err(Error::from(refusals::age_too_short(self.lease, SHORTEST)));
-        }
-        if !matches!(self.replicas, 1 | 3 | 5) {
-            return Err(Error::from(refusals::replicas(self.replicas.into())));
-        }
-        if let Some(bytes) = self.max_bytes.filter(|bytes| *bytes < LEAST_BYTES) {
-            return Err(Error::from(refusals::bytes_too_few(bytes, LEAST_BYTES)));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn marker_ttl(&self) -> Duration {
-        Duration::from_secs(self.lease.as_millis().div_ceil(1000) as u64)
-    }
-}
-
-/// The findings and actions of [`init`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InitReport {
-    /// The bucket did not exist, and was created.
-    pub created: bool,
-    /// The bucket existed, and was changed.
-    pub updated: bool,
-    /// The differences found; empty for a new or correct bucket.
-    pub differences: Vec<Difference>,
-}
-
-/// Creates a bucket for elections, or reports or corrects the differences of an existing one.
+/// Creates a bucket for elections, or reports or corrects the differences of an existing one. An existing bucket keeps
+/// the settings for which nothing is required.
 ///
 /// Running it twice changes nothing the second time. A bucket without markers also refuses purges and rollups, because
 /// they would remove a live leader's record.
@@ -157,7 +54,38 @@ pub struct InitReport {
 /// stated to be new but has been written to; `Unsupported` for a feature that the servers are too old for; and every
 /// error of connecting to the server.
 pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<InitReport> {
-    options.check()?;
+    options.of_whole_store()?;
+    Asked::new(options, None).check()?;
+    let existing = match (options.lease, options.replicas) {
+        (Some(_), Some(_)) => None,
+        // A bucket that could not be examined may exist, so do not assume the default lease and replicas.
+        _ => existing(settings).await?,
+    };
+    let asked = Asked::new(options, existing.as_ref());
+    let mut report = prepare(settings, &asked).await?;
+    let stated = options.never_used || existing.is_some_and(|bucket| bucket.info.never_used);
+    report.lease = Some(asked.lease);
+    report.never_used = stated && report.is_ready();
+    Ok(report)
+}
+
+/// The existing bucket; `None` if there is none. Asked more than once, because a cluster that has just elected a leader
+/// loses requests.
+async fn existing(settings: &NatsSettings) -> Result<Option<Survey>> {
+    let settings = settings.clone().fail_fast(true);
+    let mut tries = 1..SURVEYS;
+    loop {
+        match survey(&settings, &Clock::system()).await {
+            Ok(existing) => return Ok(Some(existing)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::StoreUnavailable && tries.next().is_some() => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn prepare(settings: &NatsSettings, asked: &Asked<'_>) -> Result<InitReport> {
+    asked.check()?;
     let settings = settings.clone().fail_fast(true);
     let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
     let connection = Connection::open(&settings).await?;
@@ -167,7 +95,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     let maker = getrandom::u64().unwrap_or(std::process::id().into());
     let attempts = async {
         loop {
-            let attempt = run(&api, options, maker, &mut creating);
+            let attempt = run(&api, asked, maker, &mut creating);
             if let Ok(report) = tokio::time::timeout(ATTEMPT, attempt).await {
                 return report;
             }
@@ -183,10 +111,10 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
 
 /// `creating` is set once the request to create the bucket was sent: it may have succeeded without an answer, and the
 /// server accepts the same request again.
-async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) -> Result<InitReport> {
-    check_server(api)?;
-    let level = account_level(api).await.map_err(|failure| failure.error(&api.bucket))?;
-    check_level(options, level)?;
+async fn run(api: &Api, asked: &Asked<'_>, maker: u64, creating: &mut bool) -> Result<InitReport> {
+    api.check_server()?;
+    let level = api.account_level().await.map_err(|failure| failure.error(&api.bucket))?;
+    check_level(asked, level)?;
 
     let failed = |failure: Failure| failure.error(&api.bucket);
     let found = match api.stream_info::<Value>().await {
@@ -199,7 +127,7 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
         _ => {
             *creating = true;
             let request = format!("STREAM.CREATE.{}", api.bucket.stream);
-            let mut config = creation(&api.bucket, options, maker);
+            let mut config = creation(&api.bucket, asked, maker);
             let mut answer = api.ask(&request, &config).await;
             if matches!(&answer, Err(Failure::Api(error)) if error.err_code == CONSUMERS_LIMITED) {
                 // The account's own limit is lower, and applies to its streams.
@@ -208,8 +136,10 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
             }
             match answer {
                 Ok(created) => {
-                    finish(api, options, created).await?;
-                    return Ok(InitReport { created: true, updated: false, differences: Vec::new() });
+                    finish(api, asked, created).await?;
+                    let mut report = InitReport::default();
+                    report.created = true;
+                    return Ok(report);
                 }
                 Err(Failure::Api(error)) if error.err_code == NAME_TAKEN => {
                     api.stream_info().await.map_err(failed)?
@@ -222,15 +152,15 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
         }
     };
 
-    let existing = once_stated(api, options, existing).await?;
+    let existing = once_stated(api, asked, existing).await?;
     let info = read(&existing)?;
     let count = info.state.last_seq;
-    if options.never_used && count > 0 {
+    if asked.options.never_used && count > 0 {
         return Err(Error::named(ErrorKind::UnsafeStore, refusals::not_new(&api.bucket.name, count)));
     }
-    let wanted = wanted(&api.bucket, options, &info);
+    let wanted = wanted(&api.bucket, asked, &info);
     let differences: Vec<_> = wanted.iter().map(|wanted| wanted.difference.clone()).collect();
-    let updated = options.update && !differences.is_empty();
+    let updated = asked.options.update && !differences.is_empty();
     if updated {
         if let Some(fixed) = differences.iter().find(|difference| !difference.changeable) {
             let text = Text::from(format!(
@@ -240,19 +170,21 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
             ));
             return Err(Error::named(ErrorKind::UnsafeStore, text.and(Text::init(&[]))));
         }
-        let changed = update(api, &existing, wanted, options).await?;
-        finish(api, options, changed).await?;
+        let changed = update(api, &existing, wanted, asked).await?;
+        finish(api, asked, changed).await?;
     }
-    Ok(InitReport { created: false, updated, differences })
+    let mut report = InitReport::default();
+    (report.updated, report.differences) = (updated, differences);
+    Ok(report)
 }
 
 /// The bucket. If another `init` has just created it, and this call also has to state that it is new, waits for the
 /// other call to do so.
-async fn once_stated(api: &Api, options: &InitOptions, mut existing: Value) -> Result<Value> {
+async fn once_stated(api: &Api, asked: &Asked<'_>, mut existing: Value) -> Result<Value> {
     for _ in 0..LOOKS {
         let info = read(&existing)?;
         let age = info.answered.map(|now| Duration::from_nanos(now.0.saturating_sub(info.created.0)));
-        if !options.never_used || info.is_never_used() || age.is_none_or(|age| age > STATED) {
+        if !asked.options.never_used || info.is_never_used() || age.is_none_or(|age| age > STATED) {
             break;
         }
         tokio::time::sleep(STATED / LOOKS).await;
@@ -261,13 +193,13 @@ async fn once_stated(api: &Api, options: &InitOptions, mut existing: Value) -> R
     Ok(existing)
 }
 
-fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
+fn check_level(asked: &Asked<'_>, level: Option<u32>) -> Result<()> {
     // Not known without permission to ask. The resulting settings are checked afterwards.
     let Some(level) = level else { return Ok(()) };
     let needed = [
-        ("markers", options.markers, LEVEL_2_11, "2.11"),
-        ("own_leases", options.own_leases, LEVEL_2_11, "2.11"),
-        ("replicas", options.replicas > 1, LEVEL_2_12, "2.12"),
+        ("markers", asked.options.markers, LEVEL_2_11, "2.11"),
+        ("own_leases", asked.options.own_leases, LEVEL_2_11, "2.11"),
+        ("replicas", asked.replicas > 1, LEVEL_2_12, "2.12"),
     ];
     for (setting, is_asked, least, version) in needed {
         if is_asked && level < least {
@@ -279,39 +211,39 @@ fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
 
 /// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need. The
 /// server accepts an identical request again from any client, so each `maker` sends a different one.
-fn creation(bucket: &Bucket, options: &InitOptions, maker: u64) -> Value {
+fn creation(bucket: &Bucket, asked: &Asked<'_>, maker: u64) -> Value {
     let mut config = json!({
         "name": bucket.stream,
         "subjects": [bucket.subject(">")],
         "description": "leader elections",
         "retention": "limits",
         "storage": "file",
-        "num_replicas": options.replicas,
+        "num_replicas": asked.replicas,
         "max_consumers": MOST_CONSUMERS,
         "max_msgs": -1,
-        "max_bytes": options.max_bytes.map_or(json!(-1), Value::from),
+        "max_bytes": asked.options.max_bytes.map_or(json!(-1), Value::from),
         "max_msg_size": -1,
         "max_msgs_per_subject": 1,
-        "max_age": nanos(options.lease),
-        "duplicate_window": nanos(options.lease.min(DUPLICATE_WINDOW)),
+        "max_age": nanos(asked.lease),
+        "duplicate_window": nanos(asked.lease.min(DUPLICATE_WINDOW)),
         "discard": "new",
         "allow_direct": true,
         "deny_delete": true,
-        "deny_purge": !options.markers,
-        "allow_rollup_hdrs": options.markers,
+        "deny_purge": !asked.options.markers,
+        "allow_rollup_hdrs": asked.options.markers,
         "metadata": { MADE_BY: format!("{maker:016x}") },
     });
-    if options.markers || options.own_leases {
+    if asked.options.markers || asked.options.own_leases {
         config["allow_msg_ttl"] = true.into();
     }
-    if options.markers {
-        config["subject_delete_marker_ttl"] = nanos(options.marker_ttl()).into();
+    if asked.options.markers {
+        config["subject_delete_marker_ttl"] = nanos(asked.marker_ttl()).into();
     }
     config
 }
 
 /// Changes the wanted settings and leaves all others as they are on the server, including unknown ones.
-async fn update(api: &Api, existing: &Value, wanted: Vec<Wanted>, options: &InitOptions) -> Result<Value> {
+async fn update(api: &Api, existing: &Value, wanted: Vec<Wanted>, asked: &Asked<'_>) -> Result<Value> {
     let mut config = existing["config"].as_object().cloned().unwrap_or_default();
     for Wanted { difference, value } in wanted {
         if difference.setting != "metadata" {
@@ -320,7 +252,7 @@ async fn update(api: &Api, existing: &Value, wanted: Vec<Wanted>, options: &Init
     }
     // The server refuses a window longer than the age.
     let window = config.get("duplicate_window").and_then(Value::as_u64).unwrap_or(0);
-    config.insert("duplicate_window".into(), window.min(nanos(options.lease)).into());
+    config.insert("duplicate_window".into(), window.min(nanos(asked.lease)).into());
     send_update(api, config).await
 }
 
@@ -331,9 +263,9 @@ async fn send_update(api: &Api, config: Map<String, Value>) -> Result<Value> {
 }
 
 /// States that the name was never used, if requested, and checks the resulting settings.
-async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<()> {
+async fn finish(api: &Api, asked: &Asked<'_>, mut answer: Value) -> Result<()> {
     let created = read(&answer)?;
-    if options.never_used && !created.is_never_used() {
+    if asked.options.never_used && !created.is_never_used() {
         let mut config = answer["config"].as_object().cloned().unwrap_or_default();
         let mut metadata = match config.remove("metadata") {
             Some(Value::Object(metadata)) => metadata,
@@ -344,7 +276,7 @@ async fn finish(api: &Api, options: &InitOptions, mut answer: Value) -> Result<(
         answer = send_update(api, config).await?;
     }
     let info = read(&answer)?;
-    if let Some(Wanted { difference, .. }) = wanted(&api.bucket, options, &info).first() {
+    if let Some(Wanted { difference, .. }) = wanted(&api.bucket, asked, &info).first() {
         return Err(Error::new(
             ErrorKind::Unsupported,
             format!(
@@ -367,52 +299,24 @@ fn read(answer: &Value) -> Result<StreamInfo> {
     })
 }
 
-pub(crate) fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn options_that_cannot_be_are_refused_by_name() {
-        for (options, setting) in [
-            (InitOptions::new(Duration::from_millis(99)), "lease is 99ms, and must be at least 100ms"),
-            (InitOptions::new(Duration::from_secs(1)).replicas(2), "replicas is 2, and must be 1, 3 or 5"),
-            (InitOptions::new(Duration::from_secs(1)).replicas(0), "replicas is 0, and must be 1, 3 or 5"),
-            (
-                InitOptions::new(Duration::from_secs(1)).max_bytes(65_535),
-                "max_bytes is 65535, and must be at least 65536",
-            ),
-        ] {
-            let error = options.check().unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidSetting);
-            assert!(error.message().contains(setting), "{error}");
-        }
-    }
-
-    #[test]
     fn markers_leases_per_record_and_replicas_want_newer_servers() {
-        let options = || InitOptions::new(Duration::from_secs(30));
+        let options = InitOptions::new;
         for (options, level, version) in [
             (options().markers(true), 0, "2.11"),
             (options().own_leases(true), 0, "2.11"),
             (options().replicas(3), 1, "2.12"),
         ] {
-            let error = check_level(&options, Some(level)).unwrap_err();
+            let asked = Asked::new(&options, None);
+            let error = check_level(&asked, Some(level)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert!(error.message().contains(version), "{error}");
-            check_level(&options, Some(level + 1)).unwrap();
-            check_level(&options, None).unwrap();
+            check_level(&asked, Some(level + 1)).unwrap();
+            check_level(&asked, None).unwrap();
         }
-    }
-
-    #[test]
-    fn a_marker_stays_as_long_as_a_lease_in_whole_seconds() {
-        let ttl = |millis| InitOptions::new(Duration::from_millis(millis)).marker_ttl();
-        assert_eq!(ttl(750), Duration::from_secs(1));
-        assert_eq!(ttl(30_000), Duration::from_secs(30));
-        assert_eq!(ttl(30_001), Duration::from_secs(31));
     }
 }

@@ -1,5 +1,6 @@
 //! An operator's writes; creating, checking and describing a bucket.
 
+pub(crate) mod asked;
 pub(crate) mod difference;
 pub(crate) mod init;
 pub(crate) mod permissions;
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 
-use crate::Nats;
+use crate::adapter::Nats;
 use crate::wire::api;
 use crate::wire::message;
 use incumbent_store::StoreAdmin;

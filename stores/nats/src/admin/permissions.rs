@@ -1,9 +1,9 @@
 //! Exactly the permissions that a user of NATS needs.
 
-use crate::candidates;
+use crate::candidates::subjects;
 use crate::config::names;
 use crate::config::settings::NatsSettings;
-use crate::wire::api::Bucket;
+use crate::wire::bucket::Bucket;
 use incumbent_store::Result;
 pub use incumbent_store::Role;
 use incumbent_store::request::{self, AcceptReset, HandOver};
@@ -50,7 +50,7 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
     publish.push(format!("$JS.FC.{stream}.>"));
     let inbox = settings.inbox_prefix.as_deref().unwrap_or("_INBOX");
     let mut subscribe = vec![format!("{inbox}.>")];
-    let (calls, answers) = (candidates::calls(&bucket), candidates::answers(&bucket));
+    let (calls, answers) = (subjects::calls(&bucket), subjects::answers(&bucket));
     // An observer requests the list of candidates, and the candidates answer.
     let (says, hears) = if role == Role::Candidate { (answers, calls) } else { (calls, answers) };
     publish.push(says);

@@ -1,6 +1,6 @@
 //! The check of a bucket's settings for safe elections.
 
-use crate::wire::api::Bucket;
+use crate::wire::bucket::Bucket;
 use crate::wire::stream::{Config, LEVEL_2_12};
 use incumbent_core::text::Text;
 use incumbent_store::{Error, ErrorKind, Result};

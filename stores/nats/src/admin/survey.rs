@@ -5,12 +5,11 @@ use std::time::{Duration, SystemTime};
 use incumbent_core::store::{Capabilities, StoreInfo};
 
 use super::safety::{self, Flaw};
-use crate::OPENING_TIMEOUT;
-use crate::account_level;
-use crate::check_server;
+use crate::adapter::OPENING_TIMEOUT;
 use crate::config::settings::NatsSettings;
 use crate::connection::Connection;
-use crate::wire::api::{Api, Bucket};
+use crate::wire::api::{Api, Failure};
+use crate::wire::bucket::Bucket;
 use crate::wire::stream::StreamInfo;
 use incumbent_store::clock::Clock;
 use incumbent_store::{Error, ErrorKind, Result};
@@ -100,9 +99,9 @@ pub async fn survey(settings: &NatsSettings, clock: &Clock) -> Result<Survey> {
 }
 
 async fn survey_bucket(api: &Api, clock: &Clock) -> Result<Survey> {
-    check_server(api)?;
-    let failed = |failure: crate::Failure| failure.error(&api.bucket);
-    let account_level = account_level(api).await.map_err(failed)?;
+    api.check_server()?;
+    let failed = |failure: Failure| failure.error(&api.bucket);
+    let account_level = api.account_level().await.map_err(failed)?;
     let (asked_at, before) = (clock.now(), SystemTime::now());
     let info: StreamInfo = api.stream_info().await.map_err(failed)?;
     let after = SystemTime::now();

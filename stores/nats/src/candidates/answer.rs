@@ -11,8 +11,9 @@ use incumbent_core::Incarnation;
 use incumbent_core::store::{Fault, FaultKind};
 use tokio::task::JoinHandle;
 
-use super::{calls, takes_answers, wire};
-use crate::wire::api::Bucket;
+use super::subjects::{calls, takes_answers};
+use super::wire;
+use crate::wire::bucket::Bucket;
 use incumbent_store::Registry;
 
 /// Shorter than the servers' default limit of 1 MiB, because renewals share the connection.
@@ -21,11 +22,11 @@ const LONGEST_ANSWER: usize = 64 * 1024;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A task that answers until this is dropped. The client renews the subscription on every new connection.
-pub(in super::super) struct Answering(JoinHandle<()>);
+pub(crate) struct Answering(JoinHandle<()>);
 
 impl Answering {
     /// Begins to answer calls from the registry, if they concern the current incarnation of the bucket.
-    pub(in super::super) async fn begin(
+    pub(crate) async fn begin(
         client: &Client,
         bucket: &Bucket,
         incarnation: &Arc<AtomicU64>,

@@ -7,7 +7,8 @@ use futures_util::StreamExt;
 use incumbent_core::store::{Fault, FaultKind};
 use tokio::time::{Instant, timeout_at};
 
-use super::{answers_to, calls, wire};
+use super::subjects::{answers_to, calls};
+use super::wire;
 use crate::connection::NoAnswer;
 use crate::wire::api::{Api, no_answer_fault};
 use crate::wire::stream::StreamInfo;
@@ -25,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 const MOST: usize = 16 * 1024 * 1024;
 
 /// The candidates that answer for the present incarnation of the bucket; `None` without permission to ask.
-pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo>>, Fault> {
+pub(crate) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo>>, Fault> {
     let began = Instant::now();
     let info: StreamInfo = api.stream_info().await.map_err(|failure| failure.fault(&api.bucket))?;
     let quiet = QUIET.max(began.elapsed() * QUIET_TRIPS);

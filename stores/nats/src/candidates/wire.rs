@@ -56,7 +56,7 @@ pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
 }
 
 /// The answers for all candidates, none longer than `limit` bytes unless a single candidate is.
-pub(in super::super) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
+pub(crate) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
     let mut answers = Vec::new();
     let mut page = OPENING.to_vec();
     for one in present {
@@ -80,7 +80,7 @@ pub(in super::super) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<
 }
 
 /// The candidates of an answer. Unreadable and invalid ones are skipped.
-pub(in super::super) fn read(answer: &[u8]) -> impl Iterator<Item = CandidateInfo> + use<> {
+pub(crate) fn read(answer: &[u8]) -> impl Iterator<Item = CandidateInfo> + use<> {
     let answer = serde_json::from_slice(answer).unwrap_or(Answer { candidates: Vec::new() });
     answer.candidates.into_iter().filter_map(|line| serde_json::from_value::<Line>(line).ok()?.read())
 }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use async_nats::ServerAddr;
 
+use super::authority::Authority;
 use super::context::{Context, Environment};
 use super::credentials::Credentials;
 use super::names;
-use super::url::{self, Authority};
 use crate::connection::event::{ConnectionEvent, Listener};
-use incumbent_store::credentials::{Secret, check_certificates, check_private_key};
+use incumbent_store::credentials::{Secret, TlsFiles};
 use incumbent_store::refusals::zero;
-use incumbent_store::selectors::{self, Selector, named};
-use incumbent_store::{Error, ErrorKind, Result};
+use incumbent_store::selectors::{self, named};
+use incumbent_store::{Error, ErrorKind, Result, Settings as _};
 
 /// The time limit for connecting to a server; 2 s.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,13 +38,39 @@ const LONGEST_PING: Duration = Duration::from_secs(20);
 ///     .connect_timeout(Duration::from_secs(5));
 /// # Ok::<(), incumbent::Error>(())
 /// ```
+///
+/// A bucket by URL: `nats://host:4222/BUCKET?creds=FILE`. The schemes are `nats`, `tls`, `ws` and
+/// `wss`; several hosts are separated by commas; `user:password@` and `token@` are
+/// percent-decoded. The parameters:
+///
+/// <!-- generated: parameters -->
+/// | setting | meaning | by default |
+/// |---|---|---|
+/// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
+/// | `tls_cert=FILE` | A file with the client's certificate |  |
+/// | `tls_key=FILE` | A file with the client's key |  |
+/// | `connect_timeout=5s` | The time limit for connecting | 2 s |
+/// | `context=NAME` | A context of the `nats` tool, for settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context |
+/// | `creds=FILE` | A file with credentials |  |
+/// | `nkey=FILE` | A file with an nkey seed |  |
+/// | `token=TOKEN` | A token |  |
+/// | `tls_first=true` | Whether TLS starts before the server's greeting |  |
+/// | `inbox_prefix=PREFIX` | The subject prefix for answers, if permissions require one | `_INBOX` |
+/// | `domain=NAME` | The JetStream domain |  |
+/// | `api_prefix=PREFIX` | The subject prefix of the JetStream API | `$JS.API` |
+/// | `discover=false` | Whether to also use other servers of the cluster, as reported by the connected one. `false` if they advertise addresses that cannot be reached from here | true; false over websockets |
+/// | `ping_interval=3s` | The interval at which the connection is checked | a tenth of the lease, from 100 ms to 20 s |
+/// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
+/// <!-- end of parameters -->
+///
+/// A URL without a host, `nats:///BUCKET`, uses the context that `context` names, or `$NATS_CONTEXT`, or the
+/// context that `nats context select` selected.
 #[derive(Clone, Debug)]
 pub struct NatsSettings {
     pub(crate) bucket: String,
     pub(crate) servers: Vec<ServerAddr>,
     pub(crate) credentials: Credentials,
-    pub(crate) ca: Option<PathBuf>,
-    pub(crate) certificate: Option<(PathBuf, PathBuf)>,
+    pub(crate) files: TlsFiles,
     pub(crate) tls_first: bool,
     pub(crate) inbox_prefix: Option<String>,
     pub(crate) api_prefix: Option<String>,
@@ -68,40 +94,6 @@ impl NatsSettings {
         let mut settings = Self::bare(authority.servers, bucket)?;
         settings.credentials = authority.credentials.unwrap_or_default();
         Ok(settings)
-    }
-
-    /// A bucket by URL: `nats://host:4222/BUCKET?creds=FILE`. The schemes are `nats`, `tls`, `ws` and
-    /// `wss`; several hosts are separated by commas; `user:password@` and `token@` are
-    /// percent-decoded. The parameters:
-    ///
-    /// <!-- generated: parameters -->
-    /// | setting | meaning | by default |
-    /// |---|---|---|
-    /// | `tls_ca=FILE` | A file with the certificates to trust | the system's |
-    /// | `tls_cert=FILE` | A file with the client's certificate |  |
-    /// | `tls_key=FILE` | A file with the client's key |  |
-    /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
-    /// | `context=NAME` | A context of the `nats` tool, for settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context |
-    /// | `creds=FILE` | A file with credentials |  |
-    /// | `nkey=FILE` | A file with an nkey seed |  |
-    /// | `token=TOKEN` | A token |  |
-    /// | `tls_first=true` | Whether TLS starts before the server's greeting |  |
-    /// | `inbox_prefix=PREFIX` | The subject prefix for answers, if permissions require one | `_INBOX` |
-    /// | `domain=NAME` | The JetStream domain |  |
-    /// | `api_prefix=PREFIX` | The subject prefix of the JetStream API | `$JS.API` |
-    /// | `discover=false` | Whether to also use other servers of the cluster, as reported by the connected one. `false` if they advertise addresses that cannot be reached from here | true; false over websockets |
-    /// | `ping_interval=3s` | The interval at which the connection is checked | a tenth of the lease, from 100 ms to 20 s |
-    /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
-    /// <!-- end of parameters -->
-    ///
-    /// A URL without a host, `nats:///BUCKET`, uses the context that `context` names, or `$NATS_CONTEXT`, or the
-    /// context that `nats context select` selected.
-    ///
-    /// # Errors
-    /// `InvalidUrl` for an unreadable part, `InvalidName` for an invalid bucket, `Authentication` for an unusable
-    /// context.
-    pub fn from_url(text: &str) -> Result<Self> {
-        url::read(text, &Environment::of_process())
     }
 
     /// A bucket in a context of the `nats` tool: the named one, or `$NATS_CONTEXT`, or the context that `nats context
@@ -130,8 +122,8 @@ impl NatsSettings {
         let authority = Authority::parse(None, context.url.as_deref().unwrap_or("nats://127.0.0.1:4222"))?;
         let mut settings = Self::bare(authority.servers, bucket)?;
         settings.credentials = context.credentials.or(authority.credentials).unwrap_or_default();
-        settings.ca = context.ca;
-        settings.certificate = match (context.certificate, context.key) {
+        settings.files.ca = context.ca;
+        settings.files.certificate = match (context.certificate, context.key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
             _ => {
@@ -160,8 +152,7 @@ impl NatsSettings {
             bucket: bucket.to_string(),
             servers,
             credentials: Credentials::Nothing,
-            ca: None,
-            certificate: None,
+            files: TlsFiles::default(),
             tls_first: false,
             inbox_prefix: None,
             api_prefix: None,
@@ -173,14 +164,6 @@ impl NatsSettings {
             ping_interval: None,
             expected_lease: USUAL_LEASE,
         })
-    }
-
-    /// The texts that select this store's elections.
-    pub fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
-        let prefix = self.api_prefix.as_deref().unwrap_or_default();
-        let domain = prefix.strip_prefix("$JS.").and_then(|rest| rest.strip_suffix(".API"));
-        let subjects = domain.map_or(("api_prefix", prefix), |domain| ("domain", domain));
-        named("bucket", &self.bucket).chain(named(subjects.0, subjects.1))
     }
 
     /// The bucket's name.
@@ -219,7 +202,7 @@ impl NatsSettings {
     /// Uses TLS, and trusts the certificates in this PEM file instead of the system's.
     #[must_use]
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
-        self.ca = Some(path.into());
+        self.files.ca = Some(path.into());
         self
     }
 
@@ -230,7 +213,7 @@ impl NatsSettings {
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
     ) -> Self {
-        self.certificate = Some((certificate.into(), key.into()));
+        self.files.certificate = Some((certificate.into(), key.into()));
         self
     }
 
@@ -328,10 +311,7 @@ impl NatsSettings {
 
     /// Returns true if every connection must be encrypted.
     pub(crate) fn wants_tls(&self) -> bool {
-        self.ca.is_some()
-            || self.certificate.is_some()
-            || self.tls_first
-            || self.servers.iter().any(ServerAddr::tls_required)
+        !self.files.is_empty() || self.tls_first || self.servers.iter().any(ServerAddr::tls_required)
     }
 
     /// The servers for display, without credentials.
@@ -349,14 +329,7 @@ impl NatsSettings {
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         self.credentials.check()?;
-        if let Some(ca) = &self.ca {
-            check_certificates(ca, "tls_ca")?;
-        }
-        if let Some((certificate, key)) = &self.certificate {
-            check_certificates(certificate, "tls_cert")?;
-            check_private_key(key, "tls_key")?;
-        }
-        Ok(())
+        self.files.check()
     }
 }
 

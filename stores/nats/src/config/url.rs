@@ -1,21 +1,16 @@
 //! Parses a `nats://` URL.
 //!
-//! The `url` crate cannot parse a list of hosts, so the URL is split here and each host is left to
-//! that crate. No message quotes a part that may hold a password.
+//! No message quotes a part that may hold a password.
 
-use async_nats::ServerAddr;
-
+use super::authority::{Authority, check_scheme, invalid};
 use super::context::Environment;
 use super::credentials::Credentials;
 use super::settings::NatsSettings;
 use crate::refusals;
 use incumbent_store::credentials::Secret;
-use incumbent_store::query::{Query, decode, is_word, unfit};
-use incumbent_store::refusals as shared;
+use incumbent_store::query::{Query, unfit};
 use incumbent_store::selectors;
-use incumbent_store::{Error, ErrorKind, Result};
-
-const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
+use incumbent_store::{ErrorKind, Result, Settings as _};
 
 pub(crate) fn read(text: &str, environment: &Environment) -> Result<NatsSettings> {
     selectors::check_url(text)?;
@@ -51,15 +46,7 @@ pub(crate) fn read(text: &str, environment: &Environment) -> Result<NatsSettings
     if let Some(credentials) = credentials(&mut query, from_authority)? {
         settings.credentials = credentials;
     }
-    if let Some(path) = query.text("tls_ca")? {
-        settings = settings.tls_ca(path);
-    }
-    settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
-        (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
-        (None, None) => settings,
-        (Some(_), None) => return Err(unfit(shared::certificate_alone())),
-        (None, Some(_)) => return Err(unfit(shared::key_alone())),
-    };
+    settings.files.take(&mut query)?;
     if let Some(first) = query.flag("tls_first")? {
         settings = settings.tls_first(first);
     }
@@ -114,81 +101,6 @@ fn credentials(query: &mut Query, from_authority: Option<Credentials>) -> Result
         return Err(unfit(refusals::two_identities()));
     }
     Ok(first)
-}
-
-/// A list of servers, and the credentials written before the first of them.
-#[derive(Debug)]
-pub(crate) struct Authority {
-    /// Without credentials, because the client logs addresses.
-    pub(crate) servers: Vec<ServerAddr>,
-    pub(crate) credentials: Option<Credentials>,
-}
-
-impl Authority {
-    /// Parses `[user:password@]host[:port],…`; `scheme` applies to the items without a scheme.
-    pub(crate) fn parse(scheme: Option<&str>, list: &str) -> Result<Self> {
-        let mut servers = Vec::new();
-        let mut credentials = None;
-        for (index, item) in list.split(',').map(str::trim).enumerate() {
-            let (scheme, rest) = item.split_once("://").unwrap_or((scheme.unwrap_or("nats"), item));
-            check_scheme(scheme)?;
-            let (user, host) = match rest.rsplit_once('@') {
-                Some((user, host)) => (Some(user), host),
-                None => (None, rest),
-            };
-            // A trailing slash is usual in the contexts of the `nats` tool.
-            let host = host.strip_suffix('/').unwrap_or(host);
-            let position = index + 1;
-            let broken = || invalid(format!("server {position} of the list is not of the form HOST:PORT"));
-            if host.is_empty() || host.contains(['/', '?', '#']) {
-                return Err(broken());
-            }
-            let server: ServerAddr = format!("{scheme}://{host}").parse().map_err(|_| broken())?;
-            if server.host().is_empty() {
-                return Err(broken());
-            }
-            servers.push(server);
-            if let Some(user) = user {
-                let given = user_info(user)?;
-                if credentials.as_ref().is_some_and(|known| *known != given) {
-                    return Err(invalid("the listed servers have different credentials; give one set"));
-                }
-                credentials = Some(given);
-            }
-        }
-        if servers.iter().any(ServerAddr::is_websocket) && !servers.iter().all(ServerAddr::is_websocket) {
-            return Err(invalid("servers with ws:// or wss:// cannot be listed with others"));
-        }
-        Ok(Self { servers, credentials })
-    }
-}
-
-/// `name:password`, or a lone token, as every NATS client reads it.
-fn user_info(text: &str) -> Result<Credentials> {
-    match text.split_once(':') {
-        Some((name, password)) => Ok(Credentials::User {
-            name: decode("nats", name)?,
-            password: Secret::new(decode("nats", password)?),
-        }),
-        None => Ok(Credentials::Token(Secret::new(decode("nats", text)?))),
-    }
-}
-
-fn check_scheme(scheme: &str) -> Result<()> {
-    if SCHEMES.contains(&scheme) {
-        return Ok(());
-    }
-    let schemes = SCHEMES.join(", ");
-    if !is_word(scheme) {
-        return Err(invalid(format!(
-            "the part before \"://\" is not a scheme of NATS; use one of {schemes}, and write : as %3A in a password"
-        )));
-    }
-    Err(invalid(format!("{scheme:?} is not a scheme of NATS; use one of {schemes}")))
-}
-
-fn invalid(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidUrl, message)
 }
 
 #[cfg(test)]
@@ -247,8 +159,8 @@ mod tests {
              &api_prefix=JS.x&connect_timeout=1500ms&discover=false&ping_interval=2s&fail_fast=true&creds=/a.creds",
         )
         .unwrap();
-        assert_eq!(settings.ca, Some("/ca dir/ca.pem".into()));
-        assert_eq!(settings.certificate, Some(("c".into(), "k".into())));
+        assert_eq!(settings.files.ca, Some("/ca dir/ca.pem".into()));
+        assert_eq!(settings.files.certificate, Some(("c".into(), "k".into())));
         assert!(settings.tls_first && settings.fail_fast && !settings.discover);
         assert_eq!(settings.inbox_prefix.as_deref(), Some("_I"));
         assert_eq!(settings.api_prefix.as_deref(), Some("JS.x"));

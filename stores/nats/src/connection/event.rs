@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_nats::{ClientError, Event, ServerError};
 
-use crate::candidates;
+use crate::candidates::subjects::is_request_for_candidates;
 
 /// A change of the connection, reported as it happens.
 ///
@@ -104,9 +104,7 @@ impl ConnectionEvent {
     /// candidates see each other across connections.
     pub(crate) fn of_a_request_for_candidates(&self) -> Option<&str> {
         match self {
-            Self::NotPermitted { subject, .. } => {
-                Some(&**subject).filter(|on| candidates::is_request_for_candidates(on))
-            }
+            Self::NotPermitted { subject, .. } => Some(&**subject).filter(|on| is_request_for_candidates(on)),
             _ => None,
         }
     }

@@ -88,7 +88,7 @@ impl Connection {
             if error.kind() != ErrorKind::StoreUnavailable || (settings.fail_fast && all_tried) {
                 return Err(error);
             }
-            settings.listener.notify(ConnectionEvent::Failed { detail: error.message().to_string() });
+            settings.listener.notify(ConnectionEvent::Failed { detail: error.text().spelled(Names::CommandLine) });
             // Does not pause until each server was tried once.
             tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
@@ -292,10 +292,10 @@ fn options(settings: &NatsSettings) -> ConnectOptions {
     if settings.tls_first {
         options = options.tls_first();
     }
-    if let Some(ca) = &settings.ca {
+    if let Some(ca) = &settings.files.ca {
         options = options.add_root_certificates(ca.clone());
     }
-    if let Some((certificate, key)) = &settings.certificate {
+    if let Some((certificate, key)) = &settings.files.certificate {
         options = options.add_client_certificate(certificate.clone(), key.clone());
     }
     if let Some(prefix) = &settings.inbox_prefix {

@@ -10,6 +10,8 @@ use incumbent_core::text::Text;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::bucket::Bucket;
+use super::stream::AccountInfo;
 use crate::connection::{Connection, NoAnswer};
 use incumbent_store::{Error, ErrorKind};
 
@@ -18,50 +20,6 @@ pub(crate) struct Api {
     pub(crate) connection: Connection,
     pub(crate) bucket: Bucket,
 }
-
-/// The names that belong to a bucket.
-#[derive(Clone, Debug)]
-pub(crate) struct Bucket {
-    pub(crate) name: String,
-    /// The stream that stores it.
-    pub(crate) stream: String,
-    /// The prefix of its subjects.
-    pub(crate) prefix: String,
-    api_prefix: String,
-}
-
-impl Bucket {
-    pub(crate) fn new(name: &str, api_prefix: Option<&str>) -> Self {
-        Self {
-            name: name.to_string(),
-            stream: format!("KV_{name}"),
-            prefix: format!("$KV.{name}."),
-            api_prefix: api_prefix.unwrap_or(DEFAULT_API_PREFIX).to_string(),
-        }
-    }
-
-    /// The subject a key is stored under.
-    pub(crate) fn subject(&self, key: &str) -> String {
-        // The string has its exact length: the client takes it over, and would copy a longer buffer.
-        [&*self.prefix, key].concat()
-    }
-
-    /// The subject a key is written to: with a domain or an import, the API's prefix comes before it.
-    pub(crate) fn write_subject(&self, key: &str) -> String {
-        if self.api_prefix == DEFAULT_API_PREFIX {
-            self.subject(key)
-        } else {
-            format!("{}.{}{key}", self.api_prefix, self.prefix)
-        }
-    }
-
-    /// The subject of a request to the API.
-    pub(crate) fn api_subject(&self, request: &str) -> String {
-        format!("{}.{request}", self.api_prefix)
-    }
-}
-
-const DEFAULT_API_PREFIX: &str = "$JS.API";
 
 /// The failure of an API request.
 #[derive(Debug)]
@@ -126,6 +84,30 @@ impl Api {
     /// Requests the description of the bucket's stream.
     pub(crate) async fn stream_info<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         self.ask(&format!("STREAM.INFO.{}", self.bucket.stream), &serde_json::json!({})).await
+    }
+
+    /// The API level of the account's servers; `None` without permission to ask.
+    pub(crate) async fn account_level(&self) -> Result<Option<u32>, Failure> {
+        match self.ask::<AccountInfo>("INFO", &serde_json::json!({})).await {
+            Ok(account) => Ok(Some(account.level())),
+            Err(Failure::NoAnswer(NoAnswer::PublishDenied { .. })) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Refuses a server that is too old for any election.
+    pub(crate) fn check_server(&self) -> Result<(), Error> {
+        let client = self.connection.client();
+        if client.is_server_compatible(2, 10, 0) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "nats-server is {:?}; elections need 2.10 or newer: upgrade",
+                client.server_info().version
+            ),
+        ))
     }
 }
 

@@ -9,7 +9,8 @@ use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 use serde::Deserialize;
 
-use super::api::{self, ApiError, Bucket};
+use super::api::{self, ApiError};
+use super::bucket::Bucket;
 use crate::connection::NoAnswer;
 
 const WRONG_LAST_SEQUENCE: u64 = 10071;

@@ -42,7 +42,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// A bucket whose name was never used before, so that the first leader has no win delay.
     pub(crate) async fn start(lease: Duration) -> Self {
-        Self::with(InitOptions::new(lease).never_used(true), lease).await
+        Self::with(InitOptions::new().lease(lease).never_used(true), lease).await
     }
 
     pub(crate) async fn with(options: InitOptions, lease: Duration) -> Self {

@@ -27,7 +27,7 @@ async fn no_candidate_leads_in_a_new_bucket_before_it_is_a_lease_old() {
 
     bench.jetstream().await.delete_key_value(BUCKET).await.unwrap();
     let made = now();
-    init(&settings(&bench.server.url()), &InitOptions::new(SHORT)).await.unwrap();
+    init(&settings(&bench.server.url()), &InitOptions::new().lease(SHORT)).await.unwrap();
     assert_eq!(a.lost(1).await.reason, Reason::StoreReset);
     let reset = |warning: &Warning| matches!(warning, Warning::StoreReset { barred: false, .. });
     a.warning("the reset", reset).await;
@@ -52,7 +52,7 @@ async fn without_a_bucket_no_candidate_leads_and_each_is_warned() {
     a.warning("the missing bucket", names_it).await;
     let lost = a.lost(1).await;
     assert!(matches!(lost.reason, Reason::Expired | Reason::StoreReset), "{lost:?}");
-    init(&settings(&bench.server.url()), &InitOptions::new(SHORT)).await.unwrap();
+    init(&settings(&bench.server.url()), &InitOptions::new().lease(SHORT)).await.unwrap();
     let next = a.won(2).await;
     assert!(next.token.incarnation > first.token.incarnation);
     assert!(lost.at < deleted + SHORT + BUSY, "{:?}", lost.at.since(deleted));

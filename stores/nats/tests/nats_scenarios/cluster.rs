@@ -49,7 +49,7 @@ impl Pair {
 
 /// Creates the bucket, as soon as the servers know enough of each other to place it.
 async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
-    let options = InitOptions::new(lease).replicas(3).never_used(true);
+    let options = InitOptions::new().lease(lease).replicas(3).never_used(true);
     let settings = settings(&cluster.addresses());
     wait::until_async("a place for three replicas", ELECTION, || async {
         match init(&settings, &options).await {

@@ -62,7 +62,7 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_is_kept_for_its_lease_when_the_maximum_age_is_raised() {
     let lease = Duration::from_millis(9500);
-    let bench = Bench::with(InitOptions::new(lease).own_leases(true).never_used(true), lease).await;
+    let bench = Bench::with(InitOptions::new().lease(lease).own_leases(true).never_used(true), lease).await;
     let a = bench.join("a").await;
     a.won(1).await;
     let probe = Probe::of(&[&a]);
@@ -98,7 +98,8 @@ async fn the_removal_of_the_maximum_age_is_reported() {
 }
 
 async fn change_max_age(bench: &Bench, to: Duration) {
-    let report = init(&settings(&bench.server.url()), &InitOptions::new(to).update(true)).await.unwrap();
+    let report =
+        init(&settings(&bench.server.url()), &InitOptions::new().lease(to).update(true)).await.unwrap();
     assert!(report.updated);
 }
 

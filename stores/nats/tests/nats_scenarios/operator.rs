@@ -84,7 +84,7 @@ async fn a_leader_learns_of_a_purge_at_its_next_contact() {
 
 /// A bucket of `init` without markers denies purges.
 fn purgeable(lease: Duration) -> InitOptions {
-    InitOptions::new(lease).never_used(true).markers(true)
+    InitOptions::new().lease(lease).never_used(true).markers(true)
 }
 
 async fn purge(bench: &Bench) {

@@ -31,7 +31,7 @@ async fn loses_what_the_server_takes(without: &str, reported: impl Fn(&Warning) 
     let with = users("u", "");
     let mut server = NatsServer::start(Options::new().config(&with));
     let admin = server.url().replace("nats://", "nats://admin:p@");
-    init(&settings(&admin), &InitOptions::new(SHORT).never_used(true)).await.unwrap();
+    init(&settings(&admin), &InitOptions::new().lease(SHORT).never_used(true)).await.unwrap();
     let a = join(&server.url().replace("nats://", "nats://u:p@"), "a", SHORT).await;
     let first = a.won(1).await;
     let probe = Probe::of(&[&a]);

@@ -137,7 +137,7 @@ async fn a_connection_is_sent_nothing_of_elections_that_it_takes_no_part_in() {
 /// The traffic of each phase.
 async fn election() -> [Traffic; BUDGETS.len()] {
     let server = NatsServer::start(Options::new());
-    init(&settings(&server.url()), &InitOptions::new(SHORT).never_used(true)).await.unwrap();
+    init(&settings(&server.url()), &InitOptions::new().lease(SHORT).never_used(true)).await.unwrap();
     wait::until("the bucket's maker to be gone", TIME_LIMIT, || {
         server.monitoring("/connz").is_some_and(|connections| connections["num_connections"] == 0)
     });

@@ -112,7 +112,7 @@ async fn a_call_about_another_incarnation_of_the_bucket_is_not_answered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_made_again_is_named_by_its_new_incarnation() {
     // Short, because the candidate notices only when it renews.
-    let short = InitOptions::new(Duration::from_secs(5));
+    let short = InitOptions::new().lease(Duration::from_secs(5));
     let bench = Bench::with(&short).await;
     let (store, aside) = (connect(&bench.server.url()).await, connect(&bench.server.url()).await);
     let _ada = register(&store, "jobs", "ada").await;
@@ -191,7 +191,7 @@ async fn where_requests_for_candidates_are_not_permitted_campaigns_run_without_w
     );
     let server = NatsServer::start(Options::new().config(config));
     let url = |user: &str| server.url().replace("nats://", &format!("nats://{user}:p@"));
-    init(&settings(&url("admin")), &InitOptions::new(LEASE).never_used(true)).await.unwrap();
+    init(&settings(&url("admin")), &InitOptions::new().lease(LEASE).never_used(true)).await.unwrap();
     let listed = Events::default();
     let listening = StoreSettings::Nats(Box::new(listed.listen(&settings(&url("old")))));
     let old = within(Store::builder().open_settings(listening)).await.unwrap();
@@ -221,7 +221,7 @@ async fn where_requests_for_candidates_are_not_permitted_campaigns_run_without_w
 async fn a_candidate_is_listed_across_servers_and_after_its_own_is_gone() {
     let mut cluster = NatsCluster::start(3);
     wait::until_async("a place for three replicas", TIME_LIMIT, || async {
-        init(&settings(&cluster.addresses()), &InitOptions::new(LEASE).replicas(3)).await.is_ok()
+        init(&settings(&cluster.addresses()), &InitOptions::new().lease(LEASE).replicas(3)).await.is_ok()
     })
     .await;
     let store = connect(&format!("nats://{},{}", cluster[0].address(), cluster[1].address())).await;

@@ -51,7 +51,7 @@ async fn acquired(store: &Nats) -> Revision {
 async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
     let cluster = NatsCluster::start(3);
     let settings = cluster_settings(&cluster);
-    make(&settings, &InitOptions::new(LEASE).replicas(3)).await;
+    make(&settings, &InitOptions::new().lease(LEASE).replicas(3)).await;
     let (store, _) = open(&settings).await;
     assert_eq!(store.capabilities().fail_over, Duration::from_secs(7));
     let mut held = acquired(&store).await;
@@ -81,7 +81,7 @@ async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
 async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     let mut cluster = NatsCluster::start(3);
     let settings = cluster_settings(&cluster);
-    make(&settings, &InitOptions::new(LEASE).replicas(3)).await;
+    make(&settings, &InitOptions::new().lease(LEASE).replicas(3)).await;
     let (store, events) = open(&settings).await;
     let held = acquired(&store).await;
     let before = within(store.inspect()).await.unwrap().incarnation;
@@ -118,7 +118,7 @@ async fn three_replicas_serve_on_2_12() {
     }
     let cluster = NatsCluster::start_with(3, Options::new().version(NatsVersion::V2_12));
     let settings = cluster_settings(&cluster);
-    make(&settings, &InitOptions::new(LEASE).replicas(3).markers(true)).await;
+    make(&settings, &InitOptions::new().lease(LEASE).replicas(3).markers(true)).await;
     let (store, _) = open(&settings).await;
     let held = acquired(&store).await;
     applied(&store, KEY, &release(Expect::Revision(held))).await;

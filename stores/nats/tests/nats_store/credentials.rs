@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use incumbent::ErrorKind;
 use incumbent::incumbent_core::store::Expect;
+use incumbent::store::Settings as _;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::wait;
@@ -17,7 +18,7 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::support::*;
 
 async fn works(settings: &NatsSettings) {
-    init(settings, &InitOptions::new(LEASE)).await.unwrap();
+    init(settings, &InitOptions::new().lease(LEASE)).await.unwrap();
     let (store, _) = open(settings).await;
     applied(&store, KEY, &acquire(Expect::Absent)).await;
 }

@@ -77,7 +77,7 @@ async fn a_reconnection_makes_a_new_connection() {
 /// A bucket whose lease is 6 s, and the addresses of two servers that accept connections and drop all packets.
 #[tokio::test]
 async fn addresses_that_drop_packets_cost_a_sixth_of_the_lease_together() {
-    let bench = Bench::with(&InitOptions::new(Duration::from_secs(6))).await;
+    let bench = Bench::with(&InitOptions::new().lease(Duration::from_secs(6))).await;
     let proxies = [0; 4].map(|_| Proxy::to(&bench.server.address()));
     let urls = proxies.each_ref().map(Proxy::url).join(",");
     let (store, events) = open(&settings(&urls)).await;
@@ -98,7 +98,7 @@ async fn addresses_that_drop_packets_cost_a_sixth_of_the_lease_together() {
 async fn servers_that_the_cluster_names_are_used_where_nothing_else_is_asked() {
     let cluster = NatsCluster::start_with(3, Options::new().advertised());
     let one = settings(&cluster[0].url());
-    init(&one, &InitOptions::new(LEASE)).await.unwrap();
+    init(&one, &InitOptions::new().lease(LEASE)).await.unwrap();
     let connected_to = async |settings: &NatsSettings| {
         let (store, events) = open(settings).await;
         for _ in 0..2 {
@@ -140,7 +140,7 @@ async fn a_reconnection_passes_over_a_server_that_is_cut_off() {
 async fn without_jetstream_a_write_was_not_sent() {
     let mut server = NatsServer::start(Options::new().config(ACCOUNT_ON));
     let url = server.url().replace("nats://", "nats://u:p@");
-    init(&settings(&url), &InitOptions::new(LEASE)).await.unwrap();
+    init(&settings(&url), &InitOptions::new().lease(LEASE)).await.unwrap();
     let (store, _) = open(&settings(&url)).await;
     server.reconfigure(ACCOUNT_OFF);
     wait::until_async("JetStream to be off", GENEROUS, || async {
@@ -166,7 +166,7 @@ fn permissions(deny: &str) -> String {
 async fn restricted(deny: &str) -> (NatsServer, String) {
     let server = NatsServer::start(Options::new().config(permissions(deny)));
     let admin = server.url().replace("nats://", "nats://admin:p@");
-    init(&settings(&admin), &InitOptions::new(LEASE)).await.unwrap();
+    init(&settings(&admin), &InitOptions::new().lease(LEASE)).await.unwrap();
     let url = server.url().replace("nats://", "nats://u:p@");
     (server, url)
 }

@@ -12,11 +12,16 @@ use incumbent_testkit::tools::NatsVersion;
 
 use crate::support::*;
 
-const NOTHING_TO_DO: InitReport = InitReport { created: false, updated: false, differences: Vec::new() };
-
 fn shown(report: &InitReport) -> Vec<(&str, &str, &str)> {
     let differences = report.differences.iter();
     differences.map(|it| (it.setting, it.is.as_str(), it.should.as_str())).collect()
+}
+
+/// Asserts what was done to a bucket that has no differences.
+#[track_caller]
+fn assert_done(report: &InitReport, created: bool, updated: bool, options: &InitOptions) {
+    assert_eq!((report.created, report.updated), (created, updated), "{options:?}");
+    assert_eq!(report.differences, [], "{options:?}");
 }
 
 #[tokio::test]
@@ -24,18 +29,14 @@ async fn a_bucket_is_made_once() {
     let server = NatsServer::start(Options::new());
     let settings = settings(&server.url());
     for options in [
-        InitOptions::new(LEASE),
-        InitOptions::new(LEASE).markers(true),
-        InitOptions::new(LEASE).own_leases(true).never_used(true),
-        InitOptions::new(Duration::from_millis(750)).markers(true).never_used(true),
+        InitOptions::new().lease(LEASE),
+        InitOptions::new().lease(LEASE).markers(true),
+        InitOptions::new().lease(LEASE).own_leases(true).never_used(true),
+        InitOptions::new().lease(Duration::from_millis(750)).markers(true).never_used(true),
     ] {
-        let report = init(&settings, &options).await.unwrap();
-        assert_eq!(report, InitReport { created: true, ..NOTHING_TO_DO }, "{options:?}");
-        assert_eq!(
-            init(&settings, &options.clone().update(true)).await.unwrap(),
-            NOTHING_TO_DO,
-            "{options:?}"
-        );
+        assert_done(&init(&settings, &options).await.unwrap(), true, false, &options);
+        let again = options.clone().update(true);
+        assert_done(&init(&settings, &again).await.unwrap(), false, false, &again);
         open(&settings).await;
         jetstream(&server.url()).await.delete_stream("KV_elections").await.unwrap();
     }
@@ -47,7 +48,7 @@ async fn a_bucket_as_other_clients_make_it_is_shown_and_not_changed() {
     let config = kv::Config { bucket: BUCKET.into(), history: 3, ..Default::default() };
     jetstream(&server.url()).await.create_key_value(config).await.unwrap();
     for _ in 0..2 {
-        let report = init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+        let report = init(&settings(&server.url()), &InitOptions::new().lease(LEASE)).await.unwrap();
         assert!(!report.created && !report.updated);
         assert_eq!(
             shown(&report),
@@ -68,10 +69,10 @@ async fn a_bucket_is_changed_on_request_and_its_records_stay() {
     let config = kv::Config { bucket: BUCKET.into(), description: "ours".into(), ..Default::default() };
     let bucket = jetstream(&server.url()).await.create_key_value(config).await.unwrap();
     bucket.put(KEY, "go-1".into()).await.unwrap();
-    let options = InitOptions::new(LEASE).own_leases(true).update(true);
+    let options = InitOptions::new().lease(LEASE).own_leases(true).update(true);
     let report = init(&settings(&server.url()), &options).await.unwrap();
     assert!(report.updated && !report.created);
-    assert_eq!(init(&settings(&server.url()), &options).await.unwrap(), NOTHING_TO_DO);
+    assert_done(&init(&settings(&server.url()), &options).await.unwrap(), false, false, &options);
 
     let (store, _) = open(&settings(&server.url())).await;
     let held = read(&store, KEY).await.revision().unwrap();
@@ -84,8 +85,8 @@ async fn a_bucket_is_changed_on_request_and_its_records_stay() {
 async fn a_bucket_that_holds_or_held_a_message_is_not_called_new() {
     let server = NatsServer::start(Options::new());
     let settings = settings(&server.url());
-    init(&settings, &InitOptions::new(LEASE)).await.unwrap();
-    let new = InitOptions::new(LEASE).never_used(true);
+    init(&settings, &InitOptions::new().lease(LEASE)).await.unwrap();
+    let new = InitOptions::new().lease(LEASE).never_used(true);
     assert_eq!(
         shown(&init(&settings, &new).await.unwrap()).len(),
         1,
@@ -114,7 +115,8 @@ async fn markers_can_be_switched_on_later() {
     let server = NatsServer::start(Options::new());
     let config = kv::Config { bucket: BUCKET.into(), max_age: LEASE, ..Default::default() };
     jetstream(&server.url()).await.create_key_value(config).await.unwrap();
-    let report = init(&settings(&server.url()), &InitOptions::new(LEASE).markers(true).update(true)).await;
+    let report =
+        init(&settings(&server.url()), &InitOptions::new().lease(LEASE).markers(true).update(true)).await;
     assert_eq!(
         shown(&report.unwrap()),
         [("allow_msg_ttl", "false", "true"), ("subject_delete_marker_ttl", "none", "30s")]
@@ -130,9 +132,10 @@ async fn what_cannot_be_changed_is_refused_with_the_remedy() {
         ..Default::default()
     };
     jetstream(&server.url()).await.create_key_value(config).await.unwrap();
-    let report = init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+    let report = init(&settings(&server.url()), &InitOptions::new().lease(LEASE)).await.unwrap();
     assert!(shown(&report).contains(&("storage", "memory", "file")));
-    let error = init(&settings(&server.url()), &InitOptions::new(LEASE).update(true)).await.unwrap_err();
+    let error =
+        init(&settings(&server.url()), &InitOptions::new().lease(LEASE).update(true)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnsafeStore);
     assert!(error.message().contains("storage is memory and should be file"), "{error}");
     let stream = jetstream(&server.url()).await.get_stream("KV_elections").await.unwrap();
@@ -142,8 +145,9 @@ async fn what_cannot_be_changed_is_refused_with_the_remedy() {
 #[tokio::test]
 async fn a_denial_of_purges_stands_in_the_way_of_markers() {
     let server = NatsServer::start(Options::new());
-    init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
-    let report = init(&settings(&server.url()), &InitOptions::new(LEASE).markers(true)).await.unwrap();
+    init(&settings(&server.url()), &InitOptions::new().lease(LEASE)).await.unwrap();
+    let report =
+        init(&settings(&server.url()), &InitOptions::new().lease(LEASE).markers(true)).await.unwrap();
     let fixed = report.differences.iter().find(|difference| !difference.changeable).unwrap();
     assert_eq!((fixed.setting, fixed.is.as_str()), ("deny_purge", "true"));
 }
@@ -153,7 +157,7 @@ async fn an_unreachable_server_fails_at_once() {
     let mut server = NatsServer::start(Options::new());
     server.kill();
     let patient = settings(&server.url()).fail_fast(false);
-    let error = within(init(&patient, &InitOptions::new(LEASE))).await.unwrap_err();
+    let error = within(init(&patient, &InitOptions::new().lease(LEASE))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
 }
 
@@ -161,7 +165,7 @@ async fn an_unreachable_server_fails_at_once() {
 async fn a_new_bucket_takes_more_processes_than_a_server_allows_where_no_limit_is_set() {
     for version in NatsVersion::tested() {
         let server = NatsServer::start(Options::new().version(version));
-        init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+        init(&settings(&server.url()), &InitOptions::new().lease(LEASE)).await.unwrap();
         let stream = jetstream(&server.url()).await.get_stream("KV_elections").await.unwrap();
         assert_eq!(stream.cached_info().config.max_consumers, 100_000, "{version:?}");
     }
@@ -172,8 +176,8 @@ async fn a_new_bucket_takes_as_many_processes_as_an_account_with_a_limit_allows(
     let config = "accounts { A: { jetstream: { max_consumers: 2 }, users: [ {user: u, password: p} ] } }
                   no_auth_user: u";
     let server = NatsServer::start(Options::new().config(config));
-    let report = init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
-    assert_eq!(report, InitReport { created: true, ..NOTHING_TO_DO });
+    let options = InitOptions::new().lease(LEASE);
+    assert_done(&init(&settings(&server.url()), &options).await.unwrap(), true, false, &options);
     let (store, _) = open(&settings(&server.url())).await;
     applied(&store, KEY, &acquire(Expect::Absent)).await;
 }

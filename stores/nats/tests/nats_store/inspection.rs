@@ -42,7 +42,7 @@ async fn a_bucket_that_is_made_again_has_a_larger_incarnation() {
     let bench = Bench::start().await;
     let before = within(bench.store.inspect()).await.unwrap().incarnation;
     bench.jetstream().await.delete_stream("KV_elections").await.unwrap();
-    init(&settings(&bench.server.url()), &InitOptions::new(LEASE)).await.unwrap();
+    init(&settings(&bench.server.url()), &InitOptions::new().lease(LEASE)).await.unwrap();
     assert!(within(bench.store.inspect()).await.unwrap().incarnation > before);
 }
 
@@ -62,14 +62,14 @@ async fn a_bucket_that_is_made_again_and_unsafe_is_a_fault() {
 #[tokio::test]
 async fn a_maximum_age_that_is_changed_is_reported() {
     let bench = Bench::start().await;
-    let options = InitOptions::new(Duration::from_secs(60)).update(true);
+    let options = InitOptions::new().lease(Duration::from_secs(60)).update(true);
     assert!(init(&settings(&bench.server.url()), &options).await.unwrap().updated);
     assert_eq!(within(bench.store.inspect()).await.unwrap().max_age, Some(Duration::from_secs(60)));
 }
 
 #[tokio::test]
 async fn a_name_stated_to_be_new_is_so_until_the_bucket_is_made_again() {
-    let bench = Bench::with(&InitOptions::new(LEASE).never_used(true)).await;
+    let bench = Bench::with(&InitOptions::new().lease(LEASE).never_used(true)).await;
     assert!(within(bench.store.inspect()).await.unwrap().never_used);
     let jetstream = bench.jetstream().await;
     let config = jetstream.get_stream("KV_elections").await.unwrap().cached_info().config.clone();

@@ -64,7 +64,7 @@ async fn a_list_holds_the_newest_entry_of_every_key() {
 
 #[tokio::test]
 async fn a_record_past_its_time_disappears_without_a_trace_where_there_are_no_markers() {
-    let bench = Bench::with(&InitOptions::new(SHORT)).await;
+    let bench = Bench::with(&InitOptions::new().lease(SHORT)).await;
     assert!(!bench.store.capabilities().expiry_pushed);
     applied(&bench.store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
     wait::until_async("the record to expire", GENEROUS, || async {
@@ -76,7 +76,7 @@ async fn a_record_past_its_time_disappears_without_a_trace_where_there_are_no_ma
 
 #[tokio::test]
 async fn a_record_past_its_time_is_pushed_to_watchers_where_there_are_markers() {
-    let bench = Bench::with(&InitOptions::new(SHORT).markers(true)).await;
+    let bench = Bench::with(&InitOptions::new().lease(SHORT).markers(true)).await;
     assert!(bench.store.capabilities().expiry_pushed);
     let mut watch = within(bench.store.watch()).await.unwrap();
     let held = applied(&bench.store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
@@ -89,7 +89,7 @@ async fn a_record_past_its_time_is_pushed_to_watchers_where_there_are_markers() 
 
 #[tokio::test]
 async fn a_key_can_be_taken_over_its_expiry_marker() {
-    let bench = Bench::with(&InitOptions::new(Duration::from_secs(60)).markers(true)).await;
+    let bench = Bench::with(&InitOptions::new().lease(Duration::from_secs(60)).markers(true)).await;
     let mut watch = within(bench.store.watch()).await.unwrap();
     applied(&bench.store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
     next(&mut watch).await;
@@ -100,7 +100,7 @@ async fn a_key_can_be_taken_over_its_expiry_marker() {
 
 #[tokio::test]
 async fn a_lease_of_its_own_ends_before_the_buckets() {
-    let bench = Bench::with(&InitOptions::new(Duration::from_secs(3600)).own_leases(true)).await;
+    let bench = Bench::with(&InitOptions::new().lease(Duration::from_secs(3600)).own_leases(true)).await;
     let capabilities = bench.store.capabilities();
     assert!(capabilities.own_lease);
     assert_eq!(capabilities.shortest, Duration::from_secs(1));
@@ -113,7 +113,7 @@ async fn a_lease_of_its_own_ends_before_the_buckets() {
 
 #[tokio::test]
 async fn a_purge_of_a_key_leaves_no_trace_even_where_there_are_markers() {
-    let bench = Bench::with(&InitOptions::new(LEASE).markers(true)).await;
+    let bench = Bench::with(&InitOptions::new().lease(LEASE).markers(true)).await;
     applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
     let stream = bench.jetstream().await.get_stream("KV_elections").await.unwrap();
     stream.purge().filter("$KV.elections.jobs.nightly").await.unwrap();
@@ -135,7 +135,7 @@ async fn a_purge_is_denied_where_there_are_no_markers() {
 #[tokio::test]
 async fn megabytes_under_a_key_are_reported_by_their_length_and_give_way_to_a_deletion() {
     let server = NatsServer::start(Options::new().config("max_payload: 8MB"));
-    init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+    init(&settings(&server.url()), &InitOptions::new().lease(LEASE)).await.unwrap();
     let (store, _) = open(&settings(&server.url())).await;
     let mut watch = within(store.watch()).await.unwrap();
     for bytes in [1_000_000, 7_000_000_u64] {

@@ -1,8 +1,8 @@
 //! Other ways to a bucket: websockets, a JetStream domain.
 
 use incumbent::incumbent_core::store::Expect;
-use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent::store::{Adapter, Settings as _};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::port::Port;
 use incumbent_testkit::wait::{self, GENEROUS};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::support::*;
 
 async fn works(settings: &NatsSettings) {
-    init(settings, &InitOptions::new(LEASE)).await.unwrap();
+    init(settings, &InitOptions::new().lease(LEASE)).await.unwrap();
     let (store, _) = open(settings).await;
     let mut watch = within(store.watch()).await.unwrap();
     let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
@@ -46,7 +46,7 @@ async fn a_bucket_in_the_domain_of_another_server() {
     // Interest in the hub's API travels to the edge a moment later.
     let through_the_edge = settings(&edge.url()).domain("hub");
     wait::until_async("the hub's JetStream to be reachable at the edge", GENEROUS, || async {
-        init(&through_the_edge, &InitOptions::new(LEASE)).await.is_ok()
+        init(&through_the_edge, &InitOptions::new().lease(LEASE)).await.is_ok()
     })
     .await;
     works(&through_the_edge).await;

@@ -29,7 +29,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn start() -> Self {
-        Self::with(&InitOptions::new(LEASE)).await
+        Self::with(&InitOptions::new().lease(LEASE)).await
     }
 
     pub(crate) async fn with(options: &InitOptions) -> Self {

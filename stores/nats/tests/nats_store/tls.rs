@@ -21,7 +21,7 @@ fn tls(server: &NatsServer, ca: &Path) -> NatsSettings {
 }
 
 async fn works(settings: &NatsSettings) {
-    init(settings, &InitOptions::new(LEASE)).await.unwrap();
+    init(settings, &InitOptions::new().lease(LEASE)).await.unwrap();
     let (store, _) = open(settings).await;
     applied(&store, KEY, &acquire(Expect::Absent)).await;
 }

@@ -18,7 +18,7 @@ const SHORT: Duration = Duration::from_millis(600);
 async fn on_each(version: NatsVersion) {
     let mut server = NatsServer::start(Options::new().version(version));
     let settings = settings(&server.url());
-    init(&settings, &InitOptions::new(LEASE).never_used(true)).await.unwrap();
+    init(&settings, &InitOptions::new().lease(LEASE).never_used(true)).await.unwrap();
     let (store, _) = open(&settings).await;
     let info = within(store.inspect()).await.unwrap();
     assert!(info.never_used && info.age.is_some(), "{version:?}: {info:?}");
@@ -49,7 +49,7 @@ async fn an_election_has_what_it_needs_on_every_version() {
 async fn records_expire_on_every_version() {
     for version in NatsVersion::tested() {
         let server = NatsServer::start(Options::new().version(version));
-        init(&settings(&server.url()), &InitOptions::new(SHORT)).await.unwrap();
+        init(&settings(&server.url()), &InitOptions::new().lease(SHORT)).await.unwrap();
         let (store, _) = open(&settings(&server.url())).await;
         applied(&store, KEY, &acquire_for(Expect::Absent, SHORT)).await;
         wait::until_async("the record to expire", GENEROUS, || async {
@@ -65,12 +65,14 @@ async fn markers_and_leases_per_record_are_refused_where_the_server_knows_none()
         return;
     }
     let server = NatsServer::start(Options::new().version(NatsVersion::V2_10));
-    for options in [InitOptions::new(LEASE).markers(true), InitOptions::new(LEASE).own_leases(true)] {
+    for options in
+        [InitOptions::new().lease(LEASE).markers(true), InitOptions::new().lease(LEASE).own_leases(true)]
+    {
         let error = init(&settings(&server.url()), &options).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.message().contains("2.11"), "{error}");
     }
-    init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+    init(&settings(&server.url()), &InitOptions::new().lease(LEASE)).await.unwrap();
     let (store, _) = open(&settings(&server.url())).await;
     let capabilities = store.capabilities();
     assert!(!capabilities.own_lease && !capabilities.expiry_pushed);

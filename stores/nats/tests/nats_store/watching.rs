@@ -58,7 +58,7 @@ fn these(keys: &[&str]) -> Scope {
 async fn a_watch_of_few_keys_shows_these_and_the_requests_about_them_on_every_version() {
     for version in NatsVersion::tested() {
         let server = NatsServer::start(Options::new().version(version));
-        init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+        init(&settings(&server.url()), &InitOptions::new().lease(LEASE)).await.unwrap();
         let (store, _) = open(&settings(&server.url())).await;
         for key in ["a", "a.b", "b", "c"] {
             applied(&store, key, &acquire(Expect::Absent)).await;
@@ -266,7 +266,7 @@ async fn a_watch_that_is_dropped_leaves_no_consumer_behind() {
 
 #[tokio::test]
 async fn a_listing_ends_though_entries_that_it_counted_expire_before_they_are_sent() {
-    let bench = Bench::with(&InitOptions::new(Duration::from_secs(2))).await;
+    let bench = Bench::with(&InitOptions::new().lease(Duration::from_secs(2))).await;
     let jetstream = bench.jetstream().await;
     // Lists one after the other, so that most listings meet expiring records.
     for number in 0..200 {

@@ -93,7 +93,7 @@ async fn a_record_the_bucket_finds_too_large_is_broken() {
 
 #[tokio::test]
 async fn a_lease_of_its_own_goes_with_the_record() {
-    let bench = Bench::with(&InitOptions::new(Duration::from_secs(3600)).own_leases(true)).await;
+    let bench = Bench::with(&InitOptions::new().lease(Duration::from_secs(3600)).own_leases(true)).await;
     applied(&bench.store, KEY, &acquire_for(Expect::Absent, Duration::from_millis(2500))).await;
     let stream = bench.jetstream().await.get_stream("KV_elections").await.unwrap();
     let message = stream.get_last_raw_message_by_subject("$KV.elections.jobs.nightly").await.unwrap();
@@ -102,7 +102,7 @@ async fn a_lease_of_its_own_goes_with_the_record() {
 
 #[tokio::test]
 async fn a_bucket_that_takes_lease_times_no_more_is_broken() {
-    let bench = Bench::with(&InitOptions::new(Duration::from_secs(3600)).own_leases(true)).await;
+    let bench = Bench::with(&InitOptions::new().lease(Duration::from_secs(3600)).own_leases(true)).await;
     let jetstream = bench.jetstream().await;
     let mut config = jetstream.get_stream("KV_elections").await.unwrap().cached_info().config.clone();
     jetstream.delete_stream("KV_elections").await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::ForkGuard;
+use super::guard::ForkGuard;
 
 /// A value behind a lock. A forked child does not inherit it, but begins with a new one.
 ///
