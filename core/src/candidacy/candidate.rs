@@ -121,12 +121,13 @@ impl<R: Rule> Candidacy<R> {
 
     /// Handles what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
-    /// A call that brings nothing new does nothing. If `now` is before the time of an earlier call, that earlier time counts.
+    /// A call that brings nothing new does nothing. If `now` is before the time of an earlier call, that earlier time
+    /// counts.
     ///
     /// # Errors
     ///
-    /// Returns an error, and changes nothing, for an answer to a question that was never asked, or for a successor whose name
-    /// is not a valid candidate name.
+    /// Returns an error, and changes nothing, for an answer to a question that was never asked, or for a successor whose
+    /// name is not a valid candidate name.
     pub fn handle(&mut self, now: Instant, input: Input<R::Answer, R::Shown, R::Told>) -> Result<(), Misuse> {
         match &input {
             Input::Answered(answer) => R::check(self, answer)?,

@@ -5,21 +5,21 @@
 //! lost link to one server, could hold its claim forever, and no candidate would lead. Hence:
 //!
 //! 1. **It gives way after a lease.** The lease counts only from steps that were *sent* and then failed or were not
-//!    answered in time, and only while what keeps the claim was answered. Time in our own queue does not count, nor does
-//!    time in which the process did not run. A store that as a whole cannot answer does not count either: the rule does
-//!    not report such failures here, and without answers that keep the claim nothing counts anyway. A candidate that
-//!    repeatedly fails for less than a lease loses its term each time and recovers just in time to keep its claim. So if
-//!    a win is due and cannot be reported, the time that counted until the win is owed. A term pays off a tenth of the
-//!    time that it leads, and what is still owed counts when the next claim cannot be proved.
+//!    answered in time, and only while what keeps the claim was answered. Time in our own queue does not count, nor
+//!    does time in which the process did not run. A store that as a whole cannot answer does not count either: the rule
+//!    does not report such failures here, and without answers that keep the claim nothing counts anyway. A candidate
+//!    that repeatedly fails for less than a lease loses its term each time and recovers just in time to keep its claim.
+//!    So if a win is due and cannot be reported, the time that counted until the win is owed. A term pays off a tenth
+//!    of the time that it leads, and what is still owed counts when the next claim cannot be proved.
 //! 2. **It rests** ten times as long as its claim blocked the election, removal included. Each further rest in a row is
-//!    twice as long as the one before, up to ten minutes, or up to ten times the last blocking if that is longer. A term
-//!    that lasts as long as the rest before it ends the row. So a faulty candidate costs its election at most a tenth of
-//!    the time, and less each time.
+//!    twice as long as the one before, up to ten minutes, or up to ten times the last blocking if that is longer. A
+//!    term that lasts as long as the rest before it ends the row. So a faulty candidate costs its election at most a
+//!    tenth of the time, and less each time.
 //! 3. **It probes** each step that failed, every third of a lease. When all of them succeed, the rest ends early, but
 //!    only once in a row of rests. A step that only a member can do cannot be probed.
 //! 4. **Alone, it blocks no one.** If no other candidate was observed to claim the election for the worst fail-over,
-//!    the rest ends and does not count in the row. Twice as much time must then be owed before the candidate rests again
-//!    for what it owes.
+//!    the rest ends and does not count in the row. Twice as much time must then be owed before the candidate rests
+//!    again for what it owes.
 //!
 //! This module sends nothing and reads no clock: its rule reports what happened and when, and asks whether to give way.
 

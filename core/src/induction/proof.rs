@@ -1,7 +1,7 @@
 //! The proof: an appended record, followed by an acknowledged offset commit.
 //!
-//! A late acknowledgement counts for the record that it committed, from when that record was sent. So every record
-//! published under this ownership is kept until a newer one is proved.
+//! A late acknowledgement counts for the record that it committed, from the time when that record was sent. So every
+//! record published under this ownership is kept until a newer one is proved.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -20,20 +20,20 @@ use crate::token::{Revision, Token};
 /// The number of records that are remembered until a commit proves a newer one.
 const REMEMBERED: usize = 256;
 
-/// A lease has at least this many renewals, so more than one may fail.
+/// The number of renewals in a lease, so that more than one may fail.
 const RENEWALS: u32 = 5;
 
 /// The records published under the present ownership.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Proof {
-    /// Records that no commit has proved yet, and the newest one appended.
+    /// The records that no commit has proved yet, and the newest record appended.
     sent: VecDeque<Sent>,
     awaited: Option<Awaited>,
     /// When the awaited step was requested.
     asked_at: Instant,
     /// The newest record that a commit proved.
     proven: Option<Sent>,
-    /// The last record handed over and appended, renewal or not, and its offset.
+    /// The newest record that was passed to the producer and appended, renewal or not, and its offset.
     appended: Option<(Attempt, Revision)>,
     /// The last record of the previous ownership.
     former: Attempt,
@@ -42,10 +42,10 @@ pub(super) struct Proof {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Sent {
     attempt: Attempt,
-    /// `h`: the clock before the record was passed to the producer.
+    /// `h`: the clock's reading before the record was passed to the producer.
     at: Instant,
     offset: Option<Revision>,
-    /// The token that its first commit stated.
+    /// The token that the record's first commit stated.
     stated: Option<Token>,
 }
 
@@ -80,8 +80,8 @@ impl Proof {
         self.sent.iter().any(|sent| sent.attempt == attempt)
     }
 
-    /// Whether the record's offset is below the offset of a record that was passed to the producer earlier. Within one
-    /// log that never happens.
+    /// Whether the record's offset is below the offset of a record that was passed to the producer earlier, which never
+    /// happens within one log.
     fn is_in_another_log(&mut self, attempt: Attempt, offset: Revision) -> bool {
         if attempt <= self.former {
             return false;
@@ -95,8 +95,8 @@ impl Proof {
 }
 
 impl Candidacy<Induction> {
-    /// Publishes a record of this candidate for the log of `topic`. A producer may append it to whatever topic has the
-    /// name by then.
+    /// Publishes a record of this candidate for the log of `topic`. A producer may append the record to whatever topic
+    /// has that name by then.
     pub(super) fn publish_record(
         &mut self,
         kind: Kind,
@@ -116,11 +116,12 @@ impl Candidacy<Induction> {
     pub(super) fn publish(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
         let (attempt, now) = (self.publish_record(kind, self.own.topic.id, term_info), self.now);
         let (lease, newest) = (self.lease, self.own.proof.newest_appended().map(|(sent, _)| sent.attempt));
-        // Records older than a lease give no deadline, but the newest appended one can still be committed.
+        // Records older than a lease give no deadline. The newest appended one is kept, because it can still be
+        // committed.
         let sent = &mut self.own.proof.sent;
         sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
-        // If very many records of a long lease are not appended yet, the oldest is dropped: a late append of it no
-        // longer counts.
+        // If very many records of a long lease have not been appended yet, the oldest is dropped. If it is appended
+        // later, that no longer counts.
         let oldest = sent.iter().position(|sent| Some(sent.attempt) != newest);
         if let Some(oldest) = oldest.filter(|_| sent.len() >= REMEMBERED) {
             sent.remove(oldest);
@@ -152,7 +153,7 @@ impl Candidacy<Induction> {
         self.ask(Request::Commit { attempt, offset, metadata: committed::metadata(token) });
     }
 
-    /// Commits the newest appended record, if it is newer than the proved one.
+    /// Commits the newest appended record if it is newer than the proved one. Returns whether it was.
     fn commit_newest(&mut self) -> bool {
         let newer = |sent: &Sent| self.own.proof.proven.is_none_or(|proven| sent.at > proven.at);
         let found = self.own.proof.newest_appended().filter(|(sent, _)| newer(sent));
@@ -175,7 +176,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// What a heartbeat states about the term or the claim.
+    /// The term or the claim that a heartbeat states.
     fn statement(&self) -> Option<TermInfo> {
         match self.term {
             Some(term) => Some(TermInfo { token: term.token, led_for: Some(self.now.since(term.started)) }),
@@ -189,7 +190,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// A heartbeat in addition to the renewals, for members that use goNELI.
+    /// Publishes a heartbeat in addition to the renewals, for members that use goNELI.
     pub(super) fn heartbeat(&mut self) {
         let Some(every) = self.rules.own.heartbeat.filter(|_| self.term.is_some()) else { return };
         if let Some(term_info) = self.statement() {
@@ -230,7 +231,7 @@ impl Candidacy<Induction> {
         let awaited = self.own.proof.awaited == Some(Awaited::Commit(attempt));
         match result {
             Ok(membership) if self.is_still_member(&membership) => self.proven(sent),
-            // The commit was resent from an earlier membership, or accepted by an empty group.
+            // The client resent the commit from an earlier membership, or an empty group accepted it.
             Ok(_) if awaited => self.failed(&Failure::Refused),
             Err(Failure::GroupLost(loss)) => self.group_lost(loss),
             Err(failure) if awaited => self.failed(&failure),
@@ -243,14 +244,14 @@ impl Candidacy<Induction> {
         membership.member == owner.member && membership.generation >= 0 && membership.owns
     }
 
-    /// The candidate was a member after this record was appended.
+    /// Notes that the candidate was a member after this record was appended.
     fn proven(&mut self, sent: Sent) {
         let (now, lease, margin) = (self.now, self.lease, self.margin());
         let deadline = (sent.at + lease).before(margin);
         let Stage::Racing(Race::Owner(owner)) = &mut self.stage else { return };
         if deadline > now {
             owner.deadline = owner.deadline.max(Some(deadline));
-            // A candidate without a lease repeats an old commit, so failures since then remain counted.
+            // Only a commit that gives a lease clears the failures: a candidate without a lease repeats an old commit.
             self.own.failures = 0;
             self.reports.is_well();
         }
@@ -261,7 +262,7 @@ impl Candidacy<Induction> {
             // This candidate is still the owner, but the term or the log of its last claim is over.
             None => self.claim(),
             Some(Some(attempt)) if self.is_under_way(attempt) => self.wait_for(Awaited::Append(attempt)),
-            // The claim may never be appended.
+            // The append of this claim may never happen.
             Some(Some(_)) => self.claim(),
             Some(None) if is_over => self.publish_heartbeat(),
             Some(None) => {
@@ -308,7 +309,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// An append or a commit proved nothing. It is repeated, and the deadline remains.
+    /// Handles an append or a commit that proved nothing. It is repeated, and the deadline remains.
     pub(super) fn failed(&mut self, failure: &Failure) {
         let (awaited, asked_at) = (self.own.proof.awaited, self.own.proof.asked_at);
         self.stop_waiting();
@@ -327,7 +328,7 @@ impl Candidacy<Induction> {
     }
 }
 
-/// The time from sending a proved record to the next renewal.
+/// The time from the sending of a proved record to the next renewal.
 pub(super) fn renew_every(lease: Duration) -> Duration {
     lease / RENEWALS
 }
