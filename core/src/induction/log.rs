@@ -142,8 +142,9 @@ impl Log {
         let released = self.newest.is_some_and(|newest| {
             newest.released.is_some_and(|(term, proven)| {
                 let read = self.whole_from.is_some_and(|from| from.0 <= proven.0.saturating_add(1));
-                // If its author has a later term, that term's claim lies above the records that this term proved.
-                // Producers can be replaced, so a release may land above it. A claim by another campaign at or below it
+                // The newest claim must lie at or below the last record that the released term proved. If the release's
+                // author has a later term, that term's claim lies above that record; the release may land above that
+                // claim too, because producers can be replaced. A claim of another campaign at or below that record
                 // comes from a former owner, which will claim again.
                 let is_newest = self.claim.is_none_or(|(author, claim)| {
                     claim <= proven && (claim == term.sequence || author != newest.author)

@@ -164,8 +164,8 @@ pub(super) fn headers(
     headers
 }
 
-/// Whether a candidate of a consumer group can have this name. The rules of every store apply, and `%` is refused, because
-/// it ends the time in a record's value.
+/// Whether a candidate of a consumer group can have this name. The rules of every store apply, and `%` is refused,
+/// because it ends the time in a record's value.
 ///
 /// # Errors
 /// Returns the problem, and a remedy.
