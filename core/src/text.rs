@@ -1,4 +1,4 @@
-//! Texts that name settings. Each language spells these names differently, so they are kept apart from the words.
+//! Texts that name settings. Each language spells these names differently, so the names are kept apart from the words.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -12,7 +12,7 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Text {
     words: String,
-    /// The names of settings, each with its position in the words. Boxed to keep errors small.
+    /// The names of settings, each with its position in the words. They are boxed to keep errors small.
     names: Box<[(usize, &'static str)]>,
 }
 
@@ -58,7 +58,7 @@ impl Text {
     /// The text, with the names of settings in the spelling of a language.
     pub fn spelled(&self, names: Names) -> String {
         let mut text = self.words.clone();
-        // Starts from the last, so that earlier positions stay valid.
+        // The names are inserted from the last one, so that earlier positions stay valid.
         for &(place, name) in self.names.iter().rev() {
             text.insert_str(place, &names.spell(name));
         }
@@ -87,7 +87,7 @@ impl fmt::Display for Text {
 /// The form in which a language spells the names of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// `win_delay`, as the schema does: Rust, Python and the URL of a store.
+    /// `win_delay`, as in the schema: Rust, Python and the URL of a store.
     Schema,
     /// `winDelay`: Node.
     Camel,

@@ -109,8 +109,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Extends the wait for a holder of which only a tombstone is left: it may have learned of a raised maximum age
-    /// before this candidate did, and may have a lease of that length.
+    /// Extends the wait for a holder that left only a tombstone: it may have learned of a raised maximum age before
+    /// this candidate did, and may have a lease of that length.
     fn wait_for_raised_age(&mut self, age: Duration) {
         self.own.key.wait_for_raised_age(age);
         let leads = self.term.is_some();

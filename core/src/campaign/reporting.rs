@@ -1,4 +1,4 @@
-//! The reports to the user, none of which is repeated.
+//! The reports to the user. No report is repeated.
 
 use alloc::boxed::Box;
 

@@ -209,7 +209,7 @@ fn busy_is_waited_out_and_ends_a_term_only_at_its_deadline() {
     bench.inspected();
     let mut attempt = 2;
     loop {
-        // Several in a row may be the server's fault, so another server is asked.
+        // Several such answers in a row may be the server's fault, so another server is asked.
         let reported = bench.wrote(attempt, Outcome::Busy);
         assert!(reported == NOTHING || (reported == ["reconnect"] && attempt >= 4), "{reported:?}");
         bench.inspected();

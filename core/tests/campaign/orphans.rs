@@ -20,7 +20,7 @@ fn an_orphan_is_retaken_with_the_wait_of_the_attempt_that_wrote_it() {
     assert_eq!(won_at(&mut bench, wait_ends, 3, 12), "won 11");
 }
 
-/// Renews until a win is reported. Returns the win, and how long before or after `at` it was reported.
+/// Renews until a win is reported. Checks that this is at the instant `at`, and returns the win.
 fn won_at(bench: &mut Bench, at: Instant, mut attempt: u64, mut revision: u64) -> String {
     for _ in 0..1000 {
         let mut outputs = bench.next();
@@ -249,7 +249,7 @@ fn an_acquire_that_was_long_under_way_waits_for_a_holder_observed_meanwhile() {
     bench.watched(theirs(5));
     let seen = bench.now;
     bench.pass(secs(1));
-    // The other candidate's record was purged, then our acquire arrived.
+    // The other candidate's record was purged before our acquire arrived.
     let outputs = bench.applied(1, 6);
     assert!(!outputs.iter().any(|output| output.starts_with("won")), "{outputs:?}");
     let mut attempt = 2;
@@ -295,8 +295,8 @@ fn an_unknown_record_of_ours_is_waited_for_also_when_it_vanishes() {
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.begin(deleted(5));
     bench.applied(1, 6);
-    // The acquire was applied in another incarnation, over another candidate's record, and then the server's marker
-    // erases it.
+    // The acquire was applied in another incarnation, over another candidate's record. Then the server's marker erases
+    // it.
     bench.inspected_as(elsewhere);
     bench.read(2, mine(6, 1));
     let seen = bench.now;

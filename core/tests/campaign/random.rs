@@ -1,6 +1,6 @@
 //! One candidate with random inputs: answers that are repeated, late, out of order or invented, any act of an operator,
-//! and a clock that jumps. The invariants are checked after every step. The run and its oracle are shared with the fuzz
-//! target, which reads bytes instead of drawing random numbers.
+//! and a clock that jumps. The invariants are checked after every step. The fuzz target uses the same run and oracle,
+//! but reads bytes instead of drawing random numbers.
 
 use incumbent_fuzz::campaign::{Plan, Run};
 use incumbent_fuzz::choices::Choices;

@@ -7,8 +7,8 @@ use incumbent_core::store::{FaultKind, Outcome, StoreInfo};
 
 use crate::harness::*;
 
-/// Gives every question a stale answer for `span`, over one new connection after another. Lists the outputs except the
-/// questions.
+/// Answers every question with a stale answer for `span`, over one new connection after another. Lists the outputs
+/// except the questions.
 fn all_stale(bench: &mut Bench, span: std::time::Duration, stale: &Entry) -> Vec<String> {
     let end = bench.now + span;
     let mut said = Vec::new();
@@ -335,8 +335,8 @@ fn refused_renewals_that_say_that_nothing_is_there_end_the_term_over_a_second_co
     assert_eq!(outputs[0], "lost 10 DELETED", "{outputs:?}");
 }
 
-/// A candidate that knows revision 35 and then finds the key absent. Its first acquires are not answered, and the last
-/// of `count` is acknowledged at 39.
+/// Creates a candidate that knows revision 35 and then finds the key absent. Its first acquires are not answered, and
+/// the last of `count` acquires is acknowledged at revision 39.
 fn leader_with_unanswered_acquires(count: u64) -> Bench {
     let mut bench = Bench::candidate(theirs(35));
     bench.sleep(T * 2);
@@ -377,7 +377,7 @@ fn a_late_acknowledgement_below_what_became_known_since_changes_nothing() {
     assert_eq!(bench.applied(1, 36), NOTHING);
     assert_eq!(bench.remaining(), remaining);
 
-    // The late acknowledgement does not show what happened to the newest record either.
+    // The late acknowledgement does not show either whether the newest record still exists.
     let mut bench = leader_with_unanswered_acquires(4);
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);

@@ -1,4 +1,4 @@
-//! Warnings: reported once when they begin.
+//! Warnings, each of them reported a single time when its problem begins.
 
 use incumbent_core::campaign::{Answer, Event, Input, Output, Preset, ReadId, Settings, Timer, Warning};
 use incumbent_core::candidacy::{Step, Steps};

@@ -1,4 +1,4 @@
-//! The watch: it accelerates, and never decides a win.
+//! The watch: it makes elections faster, and never decides a win.
 
 use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Input, Timer};
@@ -44,7 +44,7 @@ fn where_the_watch_dies_silently_the_poll_still_elects() {
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
 }
 
-/// A candidate whose watch has been ready since then, and shows the first record, at revision 10.
+/// Creates a candidate whose watch has been ready for `since`, and shows the first record, at revision 10.
 fn watching_since(since: std::time::Duration) -> Bench {
     let mut bench = Bench::new();
     bench.give(Input::Watching { since: bench.now.before(since) });

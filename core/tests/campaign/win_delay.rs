@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// Holds and renews until the win is reported. Returns the time since `since`, and the token's sequence.
+/// Keeps the lease by renewals until the win is reported. Returns the time from `since` to the win, and the token's
+/// sequence.
 fn reported_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
     reported_after_from(bench, since, 1)
 }
 
-/// The time until the win is reported, if the acquire has the number `attempt`.
+/// Like [`reported_after`], for an acquire with the number `attempt`.
 fn reported_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Duration, String) {
     let mut revision = 9 + attempt;
     loop {
@@ -65,7 +66,7 @@ fn cautious_adds_nothing_where_a_record_was_observed() {
     assert!(reported_after(&mut bench, start).0 <= SOON);
 }
 
-/// Until the store applies the acquire, it may hold the record of a leader that this candidate never observed.
+/// Until the store applies the acquire, the key may hold the record of a leader that this candidate never observed.
 #[test]
 fn a_delay_of_the_settings_counts_from_when_the_acquire_was_acknowledged() {
     for (win_delay, delay) in [(WinDelay::Fixed(T * 3 / 4), T * 3 / 4), (WinDelay::Cautious, T)] {
@@ -367,7 +368,7 @@ fn no_win_is_reported_whose_lease_would_be_over_already() {
     assert!(bench.leads());
 }
 
-/// The lifetime of the record written after this observation; it equals its holder's wait.
+/// The time for which the store keeps the record that follows this input. It equals the wait of the record's holder.
 fn lives_over(bench: &mut Bench, input: Input) -> Option<Duration> {
     bench.give_in_full(input).iter().find_map(|output| match output {
         Output::Ask(Request::Write(Write { action: Action::Acquire(put), .. })) => Some(put.lease),

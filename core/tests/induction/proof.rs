@@ -1,4 +1,4 @@
-//! The proof: what moves the deadline and what does not.
+//! The proof: which events move the deadline and which do not.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Settings;
@@ -232,7 +232,7 @@ fn a_claim_that_is_on_its_way_is_not_published_twice() {
 #[test]
 fn a_proof_of_a_record_below_the_claim_wins_nothing() {
     let mut bench = Bench::leader();
-    // A heartbeat is appended only after the lease has run out: its commit extends nothing, but that of the next
+    // A heartbeat is appended only after the lease has run out. Its commit extends nothing; the commit of the next
     // heartbeat does.
     bench.until(Timer::Renew);
     bench.appended(3);
@@ -242,7 +242,7 @@ fn a_proof_of_a_record_below_the_claim_wins_nothing() {
     bench.appended(4);
     bench.sleep(ms(1_500));
     assert_eq!(bench.committed(3)[..2], ["lost 10 EXPIRED", "claim 5"]);
-    // The client reports the previous term's heartbeat, whose lease would still last.
+    // The client reports the commit of the previous term's heartbeat, whose lease would still last.
     bench.committed(4);
     bench.read_back_at(3, Kind::Heartbeat, 12);
     bench.read_back_at(4, Kind::Heartbeat, 13);

@@ -9,12 +9,12 @@ use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
 
-/// A third lease of the connection.
+/// The third lease of the connection's companions.
 const D: LeaseId = LeaseId::of_companions(TERM, 0xd);
 
 const DENIED: fn() -> Failure = || fault(FaultKind::Denied);
 
-/// A candidate that gave way and cannot delete its companion.
+/// Creates a candidate that gave way and cannot delete its companion.
 fn stranded() -> Bench {
     let mut bench = Bench::waiting();
     bench.next();
@@ -31,7 +31,7 @@ fn stranded() -> Bench {
     bench
 }
 
-/// Tries to delete the companion again until another output follows. Lists that output, and how long it took.
+/// Tries to delete the companion until another output follows. Returns that output, and how long it took.
 fn until_something_follows(bench: &mut Bench) -> (Vec<String>, Duration) {
     let began = bench.now;
     loop {
@@ -45,7 +45,7 @@ fn until_something_follows(bench: &mut Bench) -> (Vec<String>, Duration) {
     }
 }
 
-/// A leader that has to move its companion from B to C, and has begun the round for it.
+/// Creates a leader that has to move its companion from B to C, and has begun the round for the move.
 fn moving() -> Bench {
     let mut bench = Bench::leader();
     bench.sleep(secs(1));
@@ -103,7 +103,7 @@ fn where_no_other_candidate_is_on_its_lease_a_companion_runs_out_at_once() {
     assert_eq!(outputs, ["read A1"]);
     let certain = T + ms(500) + secs(2);
     assert!((certain..certain + secs(3)).contains(&took), "{took:?}");
-    // Another leader of the store has extended the lease.
+    // A new leader of the store has extended the lease.
     let snapshot = bench.snapshot();
     assert_eq!(bench.read(snapshot), NOTHING);
     assert_eq!(until_something_follows(&mut bench).0, ["read A1"]);
@@ -137,12 +137,12 @@ fn a_companion_runs_out_a_lease_after_the_first_answer_that_follows_a_time_witho
 fn a_companion_that_can_be_deleted_after_all_needs_no_other_lease() {
     let mut bench = stranded();
     assert_eq!(bench.next(), ["leave 4 A1 companion"]);
-    // Someone else may have written the place, which then would not disappear with its lease.
+    // Another party may have written the place, which then would not disappear with its lease.
     assert_eq!(bench.removed(4), ["leave 5 A1"]);
     assert_eq!(bench.removed(5), ["warning GAVE_WAY", "state WAITING"]);
 }
 
-/// A closed candidate whose deletions were not answered for a lease reads what is left.
+/// Creates a closed candidate that reads what is left, because its deletions were not answered for a lease.
 fn unanswered() -> Bench {
     let mut bench = Bench::entering();
     bench.failed(1, Failure::Unknown);
@@ -313,7 +313,7 @@ fn while_a_put_may_be_applied_nothing_is_proved_without_the_lease_that_it_names(
     let snapshot = bench.snapshot();
     assert_eq!(bench.read(snapshot), ["move 3 A1@10 C"]);
     assert_eq!(bench.remaining(), Some(T - M - secs(1)));
-    // A put that names a missing lease is refused as a whole, and so is every earlier put.
+    // The store refuses this put as a whole, because it names a missing lease. Every earlier put is refused too.
     assert_eq!(bench.failed(3, Failure::LeaseGone), ["share, not C", "keep alive A1 B"]);
     bench.prove(|snapshot| snapshot);
     assert_eq!(bench.remaining(), Some(T - M));
@@ -447,7 +447,7 @@ fn others_that_move_are_no_change_of_ones_own() {
 /// A lease of the next raft term after the bench's.
 const NEW: LeaseId = LeaseId::of_companions(TERM + 1, 0xe);
 
-/// Answers the keep-alives of these leases and the read after them, in the next raft term after the bench's.
+/// Answers the keep-alives of these leases and the read that follows, in the next raft term after the bench's.
 fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> {
     for lease in [bench.lease(1)].iter().chain(leases) {
         bench.kept_alive(*lease, T, TERM + 1);
@@ -457,7 +457,8 @@ fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> 
     bench.read(snapshot)
 }
 
-/// A leader whose companion is on a lease of the former raft term, while its connection has a lease of the next.
+/// Creates a leader whose companion is on a lease of the former raft term, while its connection has a lease of the next
+/// term.
 fn renewing() -> Bench {
     let mut bench = Bench::leader();
     bench.next();
@@ -521,7 +522,7 @@ fn a_companion_moves_from_a_lease_of_a_term_to_come_that_the_store_had_before_it
     bench.companion_is_on(NEW, 120);
     round_in_the_next_term(&mut bench, &[B, NEW]);
     bench.next();
-    // The read of an earlier term, with that term's keep-alives.
+    // The next read is of an earlier term, and so are its keep-alives.
     bench.kept_alive(bench.lease(1), T, TERM);
     bench.kept_alive(NEW, T, TERM);
     let snapshot = bench.snapshot();
@@ -530,7 +531,7 @@ fn a_companion_moves_from_a_lease_of_a_term_to_come_that_the_store_had_before_it
     assert_eq!(bench.next(), ["keep alive A1 E D"]);
 }
 
-/// The first companion is on this lease.
+/// Shows the first companion on this lease.
 fn on(mut snapshot: Snapshot, lease: LeaseId) -> Snapshot {
     snapshot.companions[0].lease = Some(lease);
     snapshot

@@ -32,7 +32,8 @@ fn a_store_with_another_birth_record_ends_the_term_once_a_second_connection_says
     );
     bench.removed(2);
     bench.revoked(1);
-    // The store may hold companions of ended terms again, on the lease shared before, which is left to run out.
+    // The store may hold companions of ended terms again. They are on the lease that was shared before, which is left
+    // to run out.
     assert_eq!(bench.granted(2), ["share, not B"]);
     assert_eq!(bench.shared(LeaseId::of_companions(TERM, 0xb2)), ["enter 3 A2 B2"]);
     bench.applied(3, 300);
@@ -88,7 +89,7 @@ fn a_revision_that_the_store_has_not_reached_is_no_end_of_a_term() {
     assert!(bench.leads());
 }
 
-/// A leader with token 10 whose store went back to revision 5.
+/// Creates a leader with token 10 whose store went back to revision 5.
 fn back() -> Bench {
     let mut bench = Bench::leader();
     bench.next();

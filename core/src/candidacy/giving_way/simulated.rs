@@ -1,5 +1,5 @@
-//! Simulates three candidates for 6,000 s with a lease of 5 s, some of which cannot prove their claim, and measures the
-//! share of time with a leader.
+//! Simulates three candidates for 6,000 s with a lease of 5 s, and measures the share of time with a leader. Some of
+//! the candidates cannot prove their claim.
 //!
 //! Candidates claim as in Kafka, where the smallest id owns the partition, or as in etcd, where the first to arrive
 //! leads. Time passes in whole tenths of a second, so each figure is exact.
