@@ -466,7 +466,7 @@ mod tests {
         assert_eq!(store.mark(), Revision(0));
         store.observe_revision(Revision(3));
         inspect(&mut store, &store_info(1, 102, None));
-        assert_eq!(store.mark(), Revision(50), "an incarnation that comes back is remembered");
+        assert_eq!(store.mark(), Revision(50), "the mark of an incarnation that comes back is remembered");
     }
 
     #[test]
@@ -529,7 +529,7 @@ mod tests {
         store.observe_token(token(1, 50));
         assert_eq!((store.next_token(), store.missing_revisions()), (token(1, 1), Some(50)));
         store.observe_revision(Revision(50));
-        assert_eq!(store.missing_revisions(), Some(0), "the next is 51 at least");
+        assert_eq!(store.missing_revisions(), Some(0), "the next revision is at least 51");
         store.regress(Revision(9), LEASE, at(300));
         assert_eq!((store.next_token(), store.missing_revisions()), (token(1, 10), Some(41)));
         inspect(&mut store, &StoreInfo { newest: Some(Revision(50)), ..store_info(1, 301, None) });

@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_release_whose_range_was_not_read_is_not() {
-        assert!(!log(&[(1, release(8))]).below(None).released, "offset 9 is older than the reading");
+        assert!(!log(&[(1, release(8))]).below(None).released, "offset 9 was not read");
         assert!(log(&[(1, release(9))]).below(None).released);
         let mut jumped = log(&[(1, Kind::Heartbeat)]);
         jumped.read(&record(12, 1, release(10)), false, TOPIC, at(9));

@@ -192,7 +192,7 @@ impl Bench {
                 return;
             }
             Output::Entered(_) | Output::Campaigning(..) | Output::Closed(_) => return,
-            output => panic!("a store that answers causes no {output:?}"),
+            output => panic!("a session on a store that answers does not emit {output:?}"),
         };
         self.inputs.push_back(input);
     }

@@ -90,7 +90,7 @@ fn a_gap_of_one_is_used_up_and_the_next_term_has_a_larger_token() {
     assert_eq!(
         (reported.since(went_back), won.as_str()),
         (T, "won 14"),
-        "a lease after the store went back, no later"
+        "the win comes exactly a lease after the store went back"
     );
 }
 
@@ -211,7 +211,11 @@ fn a_store_that_goes_back_again_and_again_is_not_written_to_without_end() {
 fn a_claim_above_its_own_record_is_no_token() {
     let mut bench = Bench::candidate(of_term(20, 5_000));
     bench.watched(Entry::Vacant);
-    assert_eq!(bench.applied(1, 20)[0], "warning StoreReset", "it is no more than its own revision");
+    assert_eq!(
+        bench.applied(1, 20)[0],
+        "warning StoreReset",
+        "a stated token counts only up to its record's revision"
+    );
 }
 
 #[test]
@@ -226,7 +230,11 @@ fn a_reset_is_accepted_only_by_a_candidate_that_it_keeps_out() {
     let mut bench = Bench::leader_far_on();
     assert_eq!(bench.give(Input::Accept), NOTHING);
     bench.pass(secs(10));
-    assert_eq!(bench.applied(2, 6)[1], "warning StoreReset, barred", "what came too early accepts nothing");
+    assert_eq!(
+        bench.applied(2, 6)[1],
+        "warning StoreReset, barred",
+        "an acceptance that came too early has no effect"
+    );
     bench.applied(3, 7);
     bench.give(Input::Accept);
     assert_eq!(bench.next(), ["acquire 4 over 7", "state ACQUIRING"]);

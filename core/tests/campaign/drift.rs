@@ -82,7 +82,7 @@ fn a_record_that_a_fast_server_expires_is_gone_after_its_leader_stopped() {
         let there = lease.as_nanos() * MILLION / (MILLION + drift);
         assert!(
             leads <= there,
-            "with a lease of {lease:?} it leads for {leads} ns, and its record is there {there}"
+            "with a lease of {lease:?} it leads for {leads} ns, and its record exists for {there} ns"
         );
     }
 }

@@ -277,7 +277,11 @@ fn a_release_continues_when_what_was_read_is_out_of_date_by_then() {
     bench.give(Input::Resign);
     bench.give(Input::Drained);
     assert_eq!(bench.refused(3, 11), ["read 2"]);
-    assert_eq!(bench.refused(2, 12), NOTHING, "something newer than the read will find");
+    assert_eq!(
+        bench.refused(2, 12),
+        NOTHING,
+        "the refusal shows a newer revision than the read in flight will find"
+    );
     assert_eq!(bench.read(2, mine(11, 2)), ["release 4 over 10 owing 0ms"]);
     assert_eq!(bench.refused(4, 12), ["read 3"]);
     assert_eq!(bench.read(3, theirs(12)), ["leader other", "state WAITING"]);

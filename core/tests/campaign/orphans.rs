@@ -76,7 +76,10 @@ fn with_markers_an_orphan_is_retaken_before_its_own_deadline_only() {
     bench.sleep(ms(1));
     let outputs = bench.pass(secs(60));
     assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
-    assert!(outputs.iter().any(|output| output.starts_with("read")), "it waits for the marker: {outputs:?}");
+    assert!(
+        outputs.iter().any(|output| output.starts_with("read")),
+        "it reads the key to find the marker: {outputs:?}"
+    );
     assert_eq!(bench.watched(expired(11)).first().map(String::as_str), Some("acquire 2 over 11"));
 }
 
@@ -110,7 +113,7 @@ fn with_markers_a_retaking_acknowledged_too_late_is_not_itself_retaken() {
     assert_eq!(
         bench.applied(2, 11),
         ["state WAITING"],
-        "the marker for 10 may be on its way, and would erase what was written over it"
+        "the marker for revision 10 may be on its way, and would erase the retake"
     );
     let outputs = bench.pass(secs(20));
     assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
@@ -172,7 +175,11 @@ fn stopped_after_an_acquire_of_unknown_outcome_the_key_is_looked_at() {
 
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.wrote(1, Outcome::NotSent);
-    assert_eq!(bench.give(Input::Close), ["state CLOSED"], "it is certain that nothing is there");
+    assert_eq!(
+        bench.give(Input::Close),
+        ["state CLOSED"],
+        "a write that was not sent certainly left no record"
+    );
 }
 
 #[test]

@@ -150,5 +150,9 @@ fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_is_kept() {
     bench.watched(deleted(11));
     bench.applied(1, 12);
     bench.sleep(T - M);
-    assert_eq!(bench.tick(), ["inspect", "acquire 2 over 12", "state ACQUIRING"], "it holds no more");
+    assert_eq!(
+        bench.tick(),
+        ["inspect", "acquire 2 over 12", "state ACQUIRING"],
+        "it no longer holds the lease"
+    );
 }

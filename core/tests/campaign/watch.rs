@@ -145,7 +145,7 @@ fn an_operators_overwriting_ends_the_term_and_the_key_is_contested_when_it_expir
     assert_eq!(
         bench.read(2, Entry::Vacant),
         ["acquire 2 over absent", "leader vacant", "state ACQUIRING"],
-        "no later than the lease and the store's granularity"
+        "the acquire comes after the lease and the store's granularity, no later"
     );
 }
 
@@ -190,7 +190,7 @@ fn an_absence_is_asked_once_more_on_a_new_connection_and_then_ends_the_term() {
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"], "the watch may be behind");
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
     assert!(bench.leads());
-    assert_eq!(bench.reconnected(), ["inspect"], "a store that was replaced is another matter");
+    assert_eq!(bench.reconnected(), ["inspect"], "an inspection first shows whether the store was replaced");
     assert_eq!(bench.inspected(), ["read 3"]);
     assert_eq!(
         bench.read(3, Entry::Vacant),
@@ -238,7 +238,7 @@ fn an_absence_is_read_again_over_the_old_connection_where_no_new_one_comes() {
     bench.watched(Entry::Vacant);
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
     assert_eq!(bench.pass(secs(2)), ["read 3"]);
-    assert_eq!(bench.read(3, Entry::Vacant), NOTHING, "it does not count");
+    assert_eq!(bench.read(3, Entry::Vacant), NOTHING, "this absence does not count");
     assert!(bench.leads());
 }
 

@@ -258,7 +258,7 @@ fn over_a_foreign_tombstone_no_win_is_reported_without_a_renewal_later_than_the_
     assert_eq!(bench.give(Input::Health(true)), ["acquire 2 over 5", "state ACQUIRING"]);
     bench.applied(2, 10);
     bench.sleep(ms(1));
-    assert_eq!(bench.inspected(), NOTHING, "a lease has passed, and nothing was renewed");
+    assert_eq!(bench.inspected(), NOTHING, "a lease has passed, but no renewal has been acknowledged");
     assert_eq!(bench.next(), ["inspect", "renew 3 over 10"]);
     bench.inspected();
     assert_eq!(bench.applied(3, 11), ["won 10", "state LEADING"]);
@@ -296,7 +296,7 @@ fn a_tombstone_after_an_absence_counts_from_its_own_first_observation() {
     bench.begin(Entry::Vacant);
     bench.wrote(1, Outcome::NotSent);
     bench.pass(secs(15));
-    assert_eq!(bench.watched(deleted(7)), NOTHING, "a leader came, and was deleted unseen");
+    assert_eq!(bench.watched(deleted(7)), NOTHING, "a leader that this candidate never observed was deleted");
     let seen = bench.now;
     bench.pass(secs(5));
     assert_eq!(reported_after_from(&mut bench, seen, 2).0, T);
@@ -364,7 +364,11 @@ fn no_win_is_reported_whose_lease_would_be_over_already() {
     }
     assert!(attempt > 4, "it was renewed");
     assert!(!said.iter().any(|output| output.starts_with("won")), "no inspection was answered: {said:?}");
-    assert_eq!(bench.inspected(), ["won 10", "state LEADING"], "once the store is shown to be the same");
+    assert_eq!(
+        bench.inspected(),
+        ["won 10", "state LEADING"],
+        "the win comes once an inspection shows the same store"
+    );
     assert!(bench.leads());
 }
 

@@ -237,7 +237,7 @@ fn a_probe_that_is_appended_ends_the_rest() {
     refusing.appends = true;
     refusing.run(14);
     assert_eq!(refusing.seen().pop().map(|(_, what)| what), Some("join".into()));
-    assert!(refusing.publishes > publishes, "it tried by a record");
+    assert!(refusing.publishes > publishes, "the probe published a record");
 }
 
 #[test]

@@ -123,7 +123,11 @@ fn a_missing_permission_is_reported_once_and_the_deadline_remains() {
 fn brokers_that_are_silent_twice_are_reported() {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
-    assert_eq!(bench.not_appended(3, Failure::Unknown), ["ask token 2"], "whether the group still holds it");
+    assert_eq!(
+        bench.not_appended(3, Failure::Unknown),
+        ["ask token 2"],
+        "the question shows whether the group still holds the member"
+    );
     bench.until(Timer::Renew);
     assert_eq!(bench.until(Timer::Answer), ["warning Unreachable"]);
 }
@@ -247,7 +251,7 @@ fn a_proof_of_a_record_below_the_claim_wins_nothing() {
     bench.read_back_at(3, Kind::Heartbeat, 12);
     bench.read_back_at(4, Kind::Heartbeat, 13);
     bench.claimed(5);
-    assert!(!bench.leads(), "another may have been assigned between the two");
+    assert!(!bench.leads(), "the partition may have been another member's in between");
     assert_eq!(bench.committed(5)[0], "won 14");
 }
 

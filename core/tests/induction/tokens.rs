@@ -179,7 +179,11 @@ fn tokens_grow_over_a_log_that_forgot_all_and_wall_clocks_ten_minutes_apart() {
     second.claimed(1);
     second.committed(1);
     let assigned_at = second.now;
-    assert_eq!(second.time_to_win(assigned_at), T, "the leader before may be in what was forgotten");
+    assert_eq!(
+        second.time_to_win(assigned_at),
+        T,
+        "the log may have forgotten the records of the previous leader"
+    );
     assert_eq!(second.token(), Some(token(DAY + 605_001, 500)));
     assert!(second.token() > before);
 }
@@ -199,7 +203,7 @@ fn behind_records_that_were_not_read_a_claim_states_a_larger_incarnation() {
     bench.committed(1);
     bench.give(Answer::Revoked);
     bench.assigned();
-    assert_eq!(stated(&bench, 2), Some(DAY + 8), "its own claim is the largest by now");
+    assert_eq!(stated(&bench, 2), Some(DAY + 8), "its own claim now states the largest incarnation");
 }
 
 #[test]
@@ -301,7 +305,7 @@ fn no_term_begins_while_a_commit_with_a_smaller_token_is_open() {
         assert_eq!(bench.until(Timer::Renew), ["commit 1 12"]);
         assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);
         assert_eq!(bench.appended(2), ["commit 2 13"]);
-        assert_eq!(bench.committed(2), NOTHING, "the answer may have been that of the repetition");
+        assert_eq!(bench.committed(2), NOTHING, "the answer may have been for the repetition");
         bench
     };
     let mut bench = open();

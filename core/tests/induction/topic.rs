@@ -104,7 +104,7 @@ fn what_a_record_of_a_former_topic_says_does_not_count_in_the_new_one() {
     bench.assigned();
     bench.claimed(1);
     bench.committed(1);
-    assert_eq!(bench.time_to_win(assigned), T, "it is waited for all the same");
+    assert_eq!(bench.time_to_win(assigned), T, "the win waits for the claim's lease all the same");
     assert_eq!(bench.token(), Some(token(DAY + 10, 11)), "and the incarnation is above the former one");
 }
 
@@ -180,7 +180,7 @@ fn a_record_below_the_readers_position_is_a_gap_and_the_topic_is_inspected() {
     assert_eq!(bench.other(1, released(9)), ["inspect"]);
     bench.assigned();
     bench.claimed(1);
-    assert!(bench.committed(1).contains(&"won 11".into()), "behind the gap, the release alone was read");
+    assert!(bench.committed(1).contains(&"won 11".into()), "after the gap only the release was read");
 }
 
 #[test]

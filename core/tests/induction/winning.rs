@@ -89,7 +89,11 @@ fn over_a_record_of_gonelis_the_win_waits_its_five_seconds() {
     bench.assigned();
     bench.claimed(1);
     bench.committed(1);
-    assert_eq!(bench.time_to_win(assigned), secs(5), "though our own lease is shorter");
+    assert_eq!(
+        bench.time_to_win(assigned),
+        secs(5),
+        "other software's lease is waited for, though our own is shorter"
+    );
 }
 
 #[test]

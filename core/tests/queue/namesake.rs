@@ -10,7 +10,11 @@ const EXPIRED: std::time::Duration = ms(500);
 /// Creates a candidate that observed another candidate of ours with its name, created at revision 5.
 fn observed() -> Bench {
     let mut bench = Bench::placed();
-    assert_eq!(bench.prove(|snapshot| snapshot.ours(5, "me")), ["leader me"], "it may be left over");
+    assert_eq!(
+        bench.prove(|snapshot| snapshot.ours(5, "me")),
+        ["leader me"],
+        "a single place may be left over"
+    );
     bench
 }
 

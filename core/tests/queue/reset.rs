@@ -41,7 +41,7 @@ fn a_store_with_another_birth_record_ends_the_term_once_a_second_connection_says
         (snapshot.birth, snapshot.revision) = (Some(Incarnation(2_000)), Revision(301));
         snapshot
     };
-    assert_eq!(bench.prove(next), ["leader me", "state HOLDING"], "it waits a lease");
+    assert_eq!(bench.prove(next), ["leader me", "state HOLDING"], "the win waits for a lease");
     bench.sleep(T);
     bench.tick();
     assert_eq!(bench.prove(next), ["won 300", "state LEADING"]);
@@ -147,8 +147,16 @@ fn a_companion_of_ours_that_a_backup_brought_back_is_removed() {
         snapshot.companions[0].nonce = Some(ME);
         snapshot
     };
-    assert_eq!(bench.prove(revived), ["leader me", "revoke A2"], "the lease after which it is named");
-    assert_eq!(bench.revoked(2), ["leave 2 A2"], "it is attached to the lease of the connection");
+    assert_eq!(
+        bench.prove(revived),
+        ["leader me", "revoke A2"],
+        "the revived companion is named after lease A2"
+    );
+    assert_eq!(
+        bench.revoked(2),
+        ["leave 2 A2"],
+        "the companion is attached to the connection's lease, so it is deleted"
+    );
     assert_eq!(bench.removed(2), NOTHING);
     bench.next();
     assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);

@@ -68,7 +68,7 @@ fn a_candidate_that_rests_reports_it_if_no_candidate_leads() {
     let Obstacle::Resting { left } = bench.campaign.obstacle() else {
         panic!("{:?}", bench.campaign.obstacle())
     };
-    assert!((10 * T..11 * T).contains(&left), "ten times what it blocked: {left:?}");
+    assert!((10 * T..11 * T).contains(&left), "it rests ten times as long as it blocked: {left:?}");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_candidate_that_no_other_waits_for_rests_no_longer_than_the_worst_fail_over(
     assert_eq!(outputs.last().map(String::as_str), Some("state ACQUIRING"));
     let worst = T + ms(500) + secs(2) + T;
     let rested = bench.now.since(began);
-    assert_eq!(rested, worst + T / 3, "it looks for the first time at the first probe");
+    assert_eq!(rested, worst + T / 3, "the first look at the queue is at the first probe");
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn a_campaign_over_a_consumer_group_wins_and_leaves_on_a_session() {
     bench.answer(Answer::Committed { attempt: Attempt(1), result: Ok(membership) });
     assert!(
         !bench.0.campaign(1).expect("it runs").is_leader(NOW),
-        "an owner waits where it knows nothing of the log"
+        "an owner that knows nothing of the log waits"
     );
 
     assert_eq!(bench.give(Input::Command { id: 1, command: Command::Close }), ["leave"]);

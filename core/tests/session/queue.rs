@@ -236,7 +236,7 @@ fn a_companion_that_cannot_be_deleted_moves_those_of_the_other_campaigns_and_is_
     bench.try_again(certain - T / 2);
     bench.reads_nothing(1);
     assert_eq!(bench.closed, [1]);
-    assert!(leads(&bench), "and the second one leads all along");
+    assert!(leads(&bench), "the second campaign leads all the time");
     assert_eq!(bench.asked.iter().filter(|(id, request)| *id == 2 && is_share(request)).count(), 1);
 }
 
@@ -349,7 +349,7 @@ fn the_rounds_of_many_are_spread_over_a_third_of_the_lease_and_those_of_few_fall
             kept.iter().for_each(|id| bench.round(*id, B, CREATED));
             kept.len()
         };
-        // The first ten of the rounds' seconds are not counted, because the first campaigns entered among few others.
+        // Only the last ten seconds count, because the first campaigns entered when there were few others.
         (0..30).map(second).skip(20).collect::<Vec<_>>()
     };
     assert_eq!(by_the_second(63), [0, 0, 0, 0, 0, 0, 0, 0, 0, 63]);
@@ -411,9 +411,9 @@ fn a_time_limit_alone_asks_for_no_other_connection_where_the_store_answers_other
     bench.sleep(LIMIT - Duration::from_millis(1));
     bench.round(1, B, CREATED);
     bench.sleep(Duration::from_millis(1));
-    assert_eq!(bench.reconnects, 0, "the second one's keep-alives are late");
+    assert_eq!(bench.reconnects, 0, "the second campaign's keep-alives are late");
     (0..20).for_each(|_| bench.sleep(LIMIT / 10));
-    assert_eq!(bench.reconnects, 1, "nothing was answered for a limit");
+    assert_eq!(bench.reconnects, 1, "no request was answered for a time limit");
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn while_other_requests_wait_a_renewal_that_would_be_answered_too_late_does_not_
     assert_eq!(renewing(&bench.give(Input::Tick)), all[..8]);
     bench.now = bench.now + ANSWER;
     let next = bench.give(Input::wrote(1, Attempt(3), Outcome::Busy));
-    assert_eq!(renewing(&next), [12], "the last alone, as nothing else waits: {next:?}");
+    assert_eq!(renewing(&next), [12], "only the last renewal, because no other request waits: {next:?}");
 }
 
 #[test]

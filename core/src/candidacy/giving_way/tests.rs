@@ -168,7 +168,10 @@ fn what_counted_before_a_win_counts_when_the_term_is_lost_soon() {
     // The term of sixteen seconds leaves 6.4 s of the 8 s owed. Since then 4 s have counted.
     assert!(!giving_way.gives_way(LEASE));
     fails(&mut giving_way, [25, 26]);
-    assert!(!giving_way.gives_way(LEASE), "an outage may have begun in the last second");
+    assert!(
+        !giving_way.gives_way(LEASE),
+        "the last second does not count yet: an outage may have begun in it"
+    );
     fails(&mut giving_way, [27]);
     assert!(giving_way.gives_way(LEASE));
     giving_way.withdraws(at(27));
@@ -362,7 +365,7 @@ fn the_rest_ends_when_all_steps_of_one_probe_succeed() {
     giving_way.probed(Step::Inspect, at(16), false, at(16));
     giving_way.probe(LEASE, at(20));
     giving_way.probed(Step::Inspect, at(20), true, at(20));
-    assert!(giving_way.rests(at(20)), "the read succeeded in another probe");
+    assert!(giving_way.rests(at(20)), "the read succeeded, but in another probe");
     giving_way.probed(Step::Read, at(19), true, at(20));
     assert!(giving_way.rests(at(20)), "sent for another probe");
     giving_way.probed(Step::Read, at(20), true, at(21));
