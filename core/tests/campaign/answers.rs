@@ -411,7 +411,11 @@ fn a_write_sent_late_by_the_client_is_harmless() {
     assert_eq!(bench.watched(theirs(12)), ["lost 10 USURPED", "leader other", "state WAITING"]);
     assert_eq!(bench.refused(2, 12), NOTHING);
     assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
-    assert_eq!(bench.applied(2, 11), NOTHING, "it was applied in an incarnation that is over");
+    assert_eq!(
+        bench.applied(2, 11),
+        NOTHING,
+        "the write was applied, but its record has been replaced since"
+    );
     assert_eq!(bench.campaign.leader().map(|leader| leader.revision), Some(Revision(12)));
     assert!(!bench.leads());
 }

@@ -5,7 +5,7 @@ use crate::clock::Tick;
 use crate::world::Fault::{Crash, Fail, Late, Lose, Pause, Rebalance, Recreate, Remove, Replace, Resign};
 use crate::world::{Budget, Fault, World};
 
-/// A part of the rule, taken away by giving the candidates false answers.
+/// A part of the rule, which is disabled by giving the candidates false answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InductionPart {
     /// Every commit is acknowledged, so an appended heartbeat is the proof.
@@ -18,7 +18,7 @@ pub enum InductionPart {
     Claims,
     /// An inspection names the topic that the candidate knows.
     Topic,
-    /// A release names the topic that exists when it is sent.
+    /// A release names the topic that exists when the release is sent.
     Release,
 }
 

@@ -9,7 +9,7 @@ use crate::world::Fault::{
 };
 use crate::world::{Budget, Fault, World};
 
-/// The base of the other settings.
+/// The setting from which the others are derived.
 const PLAIN: Setting = Setting {
     alike: Alike::Not,
     leases: [LEASE; 3],
@@ -51,7 +51,7 @@ fn world<const N: usize>(
     }
 }
 
-/// All worlds of a key, those with fewer states first.
+/// All worlds of a key. Those with fewer states come first.
 pub fn worlds() -> Vec<World<Key>> {
     vec![
         world("quiet", "nothing goes wrong", [], Setting { keeps: true, fail_over: 0, ..PLAIN }),
