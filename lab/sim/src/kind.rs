@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What is promised while a fault of some kind may happen.
+/// The promise that holds while faults of some kind may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Everything.
     Full,
-    /// Everything, if every candidate watched without a gap; otherwise only the order of tokens, for one lease.
+    /// Everything, if every candidate watched without a gap. Otherwise, for one lease, only the order of tokens.
     Watching,
-    /// Fencing tokens still order the terms; two may believe that they lead.
+    /// Fencing tokens still order the terms, but two candidates may believe that they lead.
     Tokens,
     /// Only the rules that each campaign keeps by itself.
     Nothing,
@@ -32,7 +32,7 @@ impl Store {
     /// Every store.
     pub const ALL: [Self; 3] = [Self::Nats, Self::Etcd, Self::Kafka];
 
-    /// The name, as a command line spells it.
+    /// The store's name, as a command line spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nats => "nats",
@@ -74,7 +74,7 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// The name, as a command line spells it.
+            /// The kind's name, as a command line spells it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
             }
@@ -84,7 +84,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $says,)* }
             }
 
-            /// The promise that holds in spite of it.
+            /// The promise that holds in spite of a fault of this kind.
             pub const fn promise(self) -> Promise {
                 match self { $(Self::$kind => Promise::$promise,)* }
             }
@@ -165,21 +165,21 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether candidates of the Go library survive it. They have no defence against deletions, overwritings, or a
-    /// store that loses data.
+    /// Whether candidates of the Go library survive this kind of fault. They have no defence against deletions,
+    /// overwritings, or a store that loses data.
     pub const fn spares_go_peers(self) -> bool {
         matches!(self.promise(), Promise::Full)
             && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate | Self::RaiseAge)
     }
 
-    /// Whether a seed has it only if it is named. It affects one candidate permanently, and would interfere with other
-    /// faults.
+    /// Whether a seed has this kind of fault only if the kind is named. Such a fault affects one candidate permanently,
+    /// and would interfere with other faults.
     pub const fn is_drawn_by_name_alone(self) -> bool {
         matches!(self, Self::NoProof)
     }
 
-    /// Whether an etcd lease may afterwards be, or look, older than the raft term: the store elects a leader, another
-    /// store has its own terms, or a member answers with an older term.
+    /// Whether an etcd lease may be, or look, older than the raft term after such a fault: because the store elects a
+    /// leader, another store has its own terms, or a member answers with an older term.
     pub(crate) const fn ages_leases(self) -> bool {
         matches!(
             self,
@@ -194,7 +194,7 @@ impl Kind {
         )
     }
 
-    /// Whether it affects one candidate, and not the store or the network.
+    /// Whether such a fault affects one candidate, and not the store or the network.
     pub(crate) const fn hits_one(self) -> bool {
         matches!(
             self,
@@ -225,7 +225,7 @@ impl Kind {
         )
     }
 
-    /// Whether it happens in this store.
+    /// Whether such a fault happens in this store.
     pub const fn is_of(self, store: Store) -> bool {
         match self.stores() {
             Stores::All => true,
@@ -236,7 +236,7 @@ impl Kind {
         }
     }
 
-    /// Whether it leaves only the promise of the order of tokens, or of a campaign's own rules.
+    /// Whether such a fault leaves only the order of tokens promised, or only a campaign's own rules.
     pub const fn breaks_an_assumption(self) -> bool {
         matches!(self.promise(), Promise::Tokens | Promise::Nothing)
     }
