@@ -10,7 +10,7 @@ use incumbent_core::store::{Action, Expect};
 use super::Oracle;
 use crate::observation::{Observation, View};
 
-/// Knows from the store which revisions are a candidate's own.
+/// Knows from the store itself which revisions are a candidate's own.
 pub(super) struct Compared {
     nodes: Vec<(Option<Nonce>, HashSet<Revision>)>,
 }

@@ -18,9 +18,10 @@ pub(super) struct FromAProof {
 #[derive(Clone, Default)]
 struct Node {
     nonce: u128,
-    /// By the candidate's clock: when the newest keep-alive that extended each lease was sent.
+    /// When the newest keep-alive that extended each lease was sent, by the candidate's clock.
     kept: BTreeMap<LeaseId, Instant>,
-    /// The proofs, by the revision that created both keys: the latest deadline, and whether any showed the keys first.
+    /// The proofs, by the revision that created both keys. Each is the latest deadline, and whether any proof showed
+    /// the keys in the first place.
     proofs: BTreeMap<u64, (Instant, bool)>,
 }
 
