@@ -84,7 +84,7 @@ impl Property {
             ),
             Self::I4 => ("I4", "Every term's token is larger than the token of every term reported before."),
             Self::I5 => ("I5", "Won and Lost alternate, and each Won gets its own Lost, also on close."),
-            Self::I7 => ("I7", "Every delete carries a revision of the candidate's own."),
+            Self::I7 => ("I7", "Every delete states a revision that the candidate itself wrote."),
             Self::I8 => (
                 "I8",
                 "A candidate that sends its release has reported Lost, no longer leads, and its work has ended; the \
@@ -97,7 +97,7 @@ impl Property {
             ),
             Self::I11 => (
                 "I11",
-                "Only the acknowledgement of an acquire makes a winner; a read or the watch alone never does.",
+                "A candidate wins only by the acknowledgement of an acquire, never by a read or the watch alone.",
             ),
             Self::I12 => (
                 "I12",

@@ -43,20 +43,20 @@ macro_rules! excuses {
 }
 
 excuses! {
-    Clock "clock" "The candidate's clock is beyond its setting, or was within the last lease.",
+    Clock "clock" "The candidate's clock exceeds its setting, or did so within the last lease.",
     OldIncarnation "old-incarnation" "A server answered the candidate from a former incarnation of the bucket.",
     Vanished "vanished" "A record vanished early, and the candidate had not seen it.",
     Newcomer "newcomer" "The candidate began within a lease after a record vanished early.",
-    PassedOn "passed-on" "The candidate wrote after one that was excused.",
+    PassedOn "passed-on" "The candidate wrote after an excused candidate.",
     WentBack "went-back" "The store went back, and reuses revisions that candidates have seen.",
-    BeganBefore "began-before" "The store was made again with an incarnation that is not later than the last one.",
-    ServerClocks "server-clocks" "The servers' clocks disagree beyond the setting, and the store is young.",
+    BeganBefore "began-before" "The store was recreated with an incarnation that is not later than the last one.",
+    ServerClocks "server-clocks" "The servers' clocks differ by more than the setting, and the store is young.",
     OtherLeases "other-leases" "Places vanished early, and candidates have different leases.",
     Restored "restored" "The store was restored from a backup.",
     Foreign "foreign" "A place was removed, and the next foreign candidate does not wait.",
-    Delayed "delayed" "A message or a write was delayed shortly before: orphans are not checked, and a vacancy after the faults may last longer.",
-    Tokens "tokens" "Tokens may start again, because not every candidate knows those that the store undid: only later ones are checked for order.",
-    Regressed "regressed" "The store went back, and candidates may still act on what it undid: causes of losses, orphans and win delays are not checked.",
+    Delayed "delayed" "A message or a write was delayed shortly before, so orphans are not checked, and a vacancy after the faults may last longer.",
+    Tokens "tokens" "Tokens may start again, because not every candidate knows those that the store undid. Only later ones are checked for order.",
+    Regressed "regressed" "The store went back, and candidates may still act on what was undone, so causes of losses, orphans and win delays are not checked.",
 }
 
 #[derive(Debug)]

@@ -28,7 +28,7 @@ fn every_run_that_once_failed_holds_and_says_what_was_wrong() {
                     failed.push(format!("{name}: {violation}\n  {again}"));
                 } else if !PARTS.iter().any(|part| red.was.starts_with(part)) {
                     failed.push(format!(
-                        "{name} holds now: write into `was` what was wrong, after `rule: `, `world: ` or `oracle: `"
+                        "{name} holds now: write the defect into `was`, after `rule: `, `world: ` or `oracle: `"
                     ));
                 }
             }

@@ -254,7 +254,7 @@ impl Store for Group {
             if now >= lease.deadline && !has_lapsed {
                 step.node(place).lapsed = Some(lease.token);
             } else if now < lease.deadline && has_lapsed {
-                let says = "leads again in a term after its deadline had passed";
+                let says = "leads again in a term whose deadline had passed";
                 step.check(place, Property::I3, Err(says.into()));
             }
         }

@@ -88,5 +88,9 @@ pub(super) fn another_incarnation_ends_the_term(node: &Node<Key>, proof: &Proof)
 
 /// Checks that a leader survives faults 17 to 21.
 pub(super) fn keeps_its_term(world: &World<Key>, term: Term, reason: Reason) -> Result<(), String> {
-    if world.keeps { Err(format!("lost {} ({reason}) to so little", term.token)) } else { Ok(()) }
+    if world.keeps {
+        Err(format!("lost {} ({reason}) although so little went wrong", term.token))
+    } else {
+        Ok(())
+    }
 }

@@ -76,13 +76,13 @@ impl fmt::Display for Red {
         let script = Script::of(&self.choice);
         writeln!(
             f,
-            "# Found by `cargo xtask hunt`. The tests replay it (lab/sim/tests/red.rs), and it has to hold."
+            "# Found by `cargo xtask hunt`. The tests replay the run (lab/sim/tests/red.rs), and it must hold."
         )?;
         writeln!(f, "found = {}", quoted(&self.found))?;
         writeln!(f, "command = {}", quoted(&self.choice.command().replacen("incumbent", "cargo", 1)))?;
         writeln!(f, "invariant = {}", quoted(&self.invariant))?;
         writeln!(f, "says = {}", quoted(&self.says))?;
-        writeln!(f, "# What was wrong, once it is mended: rule, world or oracle, a colon, and a sentence.")?;
+        writeln!(f, "# The defect, once it is fixed: rule, world or oracle, a colon, and a sentence.")?;
         writeln!(f, "was = {}", quoted(&self.was))?;
         writeln!(f, "\n# {}", script.world)?;
         script.faults.iter().try_for_each(|fault| writeln!(f, "# {fault}"))

@@ -125,7 +125,7 @@ impl Oracle<induction::Induction> for FromACommit {
                 let proven = node.proven.map(|proven| lease_end(proven.at, lease, Some(Default::default())));
                 if proven.is_none_or(|latest| deadline > latest) {
                     return Err(format!(
-                        "c{place} counts on {deadline:?}, but what was proved allows {proven:?}"
+                        "c{place} has the deadline {deadline:?}, but what was proved allows at most {proven:?}"
                     ));
                 }
                 if node.lapsed == Some(token) {

@@ -123,7 +123,9 @@ impl Node {
         let proven = applied.min(shown.map_or(Instant::ZERO, |(_, at)| *at));
         let latest = lease_end(proven, self.lease, self.skew);
         if deadline > latest {
-            return Err(format!("counts on {deadline:?}, but what was proved allows {latest:?}"));
+            return Err(format!(
+                "has the deadline {deadline:?}, but what was proved allows at most {latest:?}"
+            ));
         }
         if self.lapsed == Some(token) {
             return Err(format!("leads again with {token}, although its deadline had passed"));
@@ -133,7 +135,10 @@ impl Node {
         if let (Some(sent), Some((_, shown))) = (self.acknowledged, shown) {
             let least = lease_end(sent.at.min(shown), own, self.skew);
             if deadline < least {
-                return Err(format!("counts on {deadline:?}, and {:?} allows {least:?}", sent.attempt));
+                return Err(format!(
+                    "has the deadline {deadline:?}, although {:?} allows {least:?}",
+                    sent.attempt
+                ));
             }
         }
         Ok(())

@@ -81,7 +81,7 @@ impl Oracle for ForeignAboveOurs {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
-            "A foreign record, tombstone or marker above ours ends the term at once; Busy, Unknown and NotSent neither win nor lose.",
+            "A foreign record, tombstone or marker above ours ends the term at once. Busy, Unknown and NotSent neither win nor lose.",
         )
     }
 

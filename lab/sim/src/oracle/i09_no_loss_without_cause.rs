@@ -65,7 +65,7 @@ impl Oracle for NoLossWithoutCause {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
-            "Busy, Unknown, NotSent and stale answers neither win nor lose: no term is lost without a cause.",
+            "Busy, Unknown, NotSent and stale answers neither win nor lose, and no term is lost without a cause.",
         )
     }
 

@@ -88,7 +88,10 @@ fn keeps_away(kind: Kind) -> bool {
 
 impl Oracle for OrphansGo {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I10", "Our own orphan never blocks the election for a full lease once the store is reachable.")
+        (
+            "I10",
+            "A candidate's own orphan never blocks the election for a full lease once the store is reachable.",
+        )
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

@@ -113,7 +113,7 @@ impl Oracle for Acknowledged {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I11",
-            "Only the acknowledgement of an acquire makes a winner; a read or the watch alone never does.",
+            "A candidate wins only by the acknowledgement of an acquire, never by a read or the watch alone.",
         )
     }
 
@@ -134,7 +134,9 @@ impl Oracle for Acknowledged {
                 let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
                 let held = std::mem::replace(&mut node.held, holds);
                 if node.late && holds && !held {
-                    return Err(format!("c{place} became the holder by an acknowledgement that is history"));
+                    return Err(format!(
+                        "c{place} became the holder by an acknowledgement that was out of date"
+                    ));
                 }
             }
             Observation::Output { node: place, output, .. } => {

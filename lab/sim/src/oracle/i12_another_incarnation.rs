@@ -93,7 +93,7 @@ impl Oracle for AnotherIncarnation {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I12",
-            "Another incarnation of the store, or a lower acknowledgement, ends the term; no candidate wins in an incarnation younger than a lease.",
+            "Another incarnation of the store, or a lower acknowledgement, ends the term. No candidate wins in an incarnation younger than a lease.",
         )
     }
 
@@ -148,7 +148,7 @@ impl Oracle for AnotherIncarnation {
                 }
                 if node.went_back {
                     return Err(format!(
-                        "c{place} was acknowledged a lower revision but keeps leading: {lease:?}"
+                        "c{place} received the acknowledgement of a lower revision but keeps leading: {lease:?}"
                     ));
                 }
             }

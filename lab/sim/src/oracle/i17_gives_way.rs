@@ -90,7 +90,7 @@ impl<R: Rule> Oracle<R> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I17",
-            "If one candidate cannot prove, another leads within three leases, and at most a tenth of the time is lost.",
+            "If one candidate cannot prove its claim, another leads within three leases, and at most a tenth of the time is lost.",
         )
     }
 
@@ -123,7 +123,7 @@ impl<R: Rule> Oracle<R> for GivesWay {
         let vacancy = view.now.since(self.led);
         if vacancy > most {
             return Err(format!(
-                "no candidate has led for {vacancy:?}, though only one cannot prove; at most {most:?} are allowed"
+                "no candidate has led for {vacancy:?}, although only one cannot prove its claim; at most {most:?} are allowed"
             ));
         }
         let elapsed = view.now.since(faulty);
@@ -136,7 +136,7 @@ impl<R: Rule> Oracle<R> for GivesWay {
             && !(store == Store::Kafka && view.plan.has(Kind::Resign));
         if self.over && is_summed && self.vacant > elapsed / 10 + most {
             return Err(format!(
-                "no candidate led for {:?} of the {elapsed:?} since one cannot prove",
+                "no candidate led for {:?} of the {elapsed:?} since one cannot prove its claim",
                 self.vacant
             ));
         }

@@ -90,7 +90,7 @@ impl Violation {
     pub(crate) fn of_panic(at: Instant, panic: &(dyn Any + Send)) -> Self {
         let text = text_of(panic).unwrap_or("no message");
         let (name, states) = match own_check(panic) {
-            Some(name) => (name, "A machine keeps what it checks of itself."),
+            Some(name) => (name, "A machine keeps the rules that it checks in itself."),
             None => ("panic", "Nothing panics."),
         };
         Self::new((name, states), at, text.into())
@@ -265,7 +265,7 @@ struct Replay {
 impl Replay {
     const STATES: (&'static str, &'static str) = (
         "I13, I14",
-        "A clock reading that goes back changes nothing; the same seed and inputs give the same outputs.",
+        "A reading of the clock that goes back changes nothing, and the same seed and inputs give the same outputs.",
     );
 
     fn new(count: usize) -> Self {

@@ -55,7 +55,7 @@ impl GivesWay {
 
 impl Oracle<queue::Queue> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I17", "A place that is kept alive and cannot be proved for a lease is left to others.")
+        ("I17", "A candidate leaves a place that is kept alive but cannot be proved for a lease.")
     }
 
     fn observe(
@@ -89,7 +89,7 @@ impl Oracle<queue::Queue> for GivesWay {
                         let kept = view.now.since(node.since.unwrap_or(view.now));
                         if kept > Self::most(lease, view.plan.has(Kind::Delay)) {
                             return Err(format!(
-                                "c{place} kept its place alive for {kept:?} but read nothing of it"
+                                "c{place} kept its place alive for {kept:?}, but no read showed it"
                             ));
                         }
                     }

@@ -81,7 +81,7 @@ impl Oracle<queue::Queue> for FromAProof {
                 let latest = proof.map_or(Instant::ZERO, |proof| proof.0);
                 if lease.deadline > latest {
                     return Err(format!(
-                        "c{node} counts on {:?}, but what was proved allows {latest:?}",
+                        "c{node} has the deadline {:?}, but what was proved allows at most {latest:?}",
                         lease.deadline
                     ));
                 }
@@ -90,7 +90,10 @@ impl Oracle<queue::Queue> for FromAProof {
                 if let Some(Event::Won(term)) = output.event() {
                     let proof = self.nodes[*node].proofs.get(&term.token.sequence.0);
                     if !proof.is_some_and(|proof| proof.1) {
-                        return Err(format!("c{node} won with {}, but was never first", term.token));
+                        return Err(format!(
+                            "c{node} won with {}, but its place was never the first",
+                            term.token
+                        ));
                     }
                 }
             }

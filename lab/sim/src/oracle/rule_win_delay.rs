@@ -197,7 +197,7 @@ impl WinDelay {
             && term.started.since(shown) < least
         {
             let waited = term.started.since(shown);
-            return Err(format!("won {} only {waited:?} after its record was first shown to it", term.token));
+            return Err(format!("won {} only {waited:?} after it was first shown its record", term.token));
         }
         if taken.over_tombstone && !taken.renewed {
             return Err(format!("won {} over a deletion without a later renewal", term.token));

@@ -84,7 +84,7 @@ impl Overload {
         match on {
             Kind::Nats => self.run_on::<bucket::Buckets>(seed),
             Kind::Etcd => self.run_on::<queue::Queues>(seed),
-            Kind::Kafka => Err(String::from("on Kafka, elections of one process share no connection")),
+            Kind::Kafka => Err(String::from("on Kafka, the elections of one process share no connection")),
         }
     }
 
