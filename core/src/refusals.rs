@@ -1,4 +1,4 @@
-//! What the rules refuse of settings, and why: from `bindings/schema/refusals.toml`.
+//! The settings that the rules refuse, and why: from `bindings/schema/refusals.toml`.
 
 use alloc::format;
 use core::time::Duration;

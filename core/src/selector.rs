@@ -1,8 +1,8 @@
 //! Texts that select an election: its key, and its place in a store (a path, a prefix, a topic, a domain).
 //!
 //! Candidates with different texts are in different elections, each with its own leader. So two texts that look the
-//! same to a person must not select two elections: a text that differs from another only by invisible characters is
-//! refused, and a pair of quotes, which some tools strip and others keep, draws a warning.
+//! same to a person must not select two elections. A text that differs from another only by invisible characters is
+//! refused. A pair of quotes, which some tools strip and others keep, draws a warning.
 
 use alloc::string::{String, ToString};
 
@@ -23,21 +23,22 @@ pub fn remedy(unseen: char) -> String {
     refusals::unseen_advice(unseen).to_string()
 }
 
-/// The first character that is forbidden in a text that selects an election: a control character or a line separator
-/// anywhere, white space or an invisible character at either end.
+/// The first character that is forbidden in a text that selects an election. Control characters and line separators are
+/// forbidden anywhere, white space and invisible characters at either end.
 pub fn unseen(text: &str) -> Option<char> {
     let at_either_end = [text.chars().next(), text.chars().next_back()];
     let inside = text.chars().find(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'));
     inside.or_else(|| at_either_end.into_iter().flatten().find(|c| is_blank(*c)))
 }
 
-/// The text inside a pair of quotes, if it is enclosed in one.
+/// The text inside a pair of quotes, if the whole text is enclosed in one.
 pub fn unquoted(text: &str) -> Option<&str> {
     let within = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
     within('"', '"').or_else(|| within('\'', '\'')).or_else(|| within('“', '”')).or_else(|| within('‘', '’'))
 }
 
-/// White space, and characters without width: a byte order mark, a soft hyphen, joiners and direction marks.
+/// Whether the character is white space or has no width: a byte order mark, a soft hyphen, a joiner or a direction
+/// mark.
 fn is_blank(c: char) -> bool {
     let has_no_width = matches!(
         c,

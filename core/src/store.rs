@@ -16,7 +16,7 @@ use crate::token::{Incarnation, Revision};
 pub enum Expect {
     /// The key is absent: no record, no tombstone, no marker.
     Absent,
-    /// Exactly this revision is the key's newest.
+    /// The key's newest revision is exactly this one.
     Revision(Revision),
 }
 
@@ -52,30 +52,30 @@ pub struct Put {
     pub value: String,
     /// The record's headers.
     pub headers: Headers,
-    /// The least time for which the store must keep the record: its `Incumbent-Lease`. Sent to stores that can expire
-    /// single records, rounded up to what the store can keep. Keeping a record longer is always safe. If it vanishes
-    /// sooner, its holder becomes unknown.
+    /// The shortest time for which the store must keep the record, which is also the record's `Incumbent-Lease`. It is
+    /// sent to stores that can expire single records, rounded up to a time that the store can keep. Keeping a record
+    /// longer is always safe. If the record vanishes sooner, its holder becomes unknown.
     pub lease: Duration,
 }
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// The entry is written, now, by exactly this attempt.
+    /// Exactly this attempt has just written the entry.
     Applied {
         /// The entry's revision.
         revision: Revision,
         /// The store's incarnation, if the acknowledgement carries it.
         incarnation: Option<Incarnation>,
     },
-    /// The compare failed. The key may hold *our own earlier attempt*.
+    /// The compare failed. The key may hold *an earlier attempt of ours*.
     Refused {
-        /// The key's newest revision as the store reports it; zero if it reports that nothing is there.
+        /// The key's newest revision as the store reports it; zero if it reports that the key has no entry.
         current: Revision,
     },
-    /// The compare failed, and the store does not report what is there. The campaign reads the key.
+    /// The compare failed, and the store does not report the key's entry. The campaign reads the key.
     Conflict,
-    /// Another write to the key is in flight, perhaps ours. Nothing is lost.
+    /// Another write to the key is in flight, perhaps one of ours. Nothing is lost.
     Busy,
     /// The write was certainly not applied, and will not be.
     NotSent,
@@ -101,7 +101,7 @@ pub enum FaultKind {
     Denied,
     /// The store is reachable but cannot serve: it is full, gone, or misconfigured.
     Broken,
-    /// The store does not answer. Reads and inspections fail with it; writes are `Unknown` or `NotSent`.
+    /// The store does not answer. Reads and inspections fail with this kind; writes are `Unknown` or `NotSent`.
     Unreachable,
 }
 
@@ -116,14 +116,14 @@ impl core::error::Error for Fault {}
 /// The result of an inspection of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StoreInfo {
-    /// The caller's clock, read *before* the store was asked.
+    /// The reading of the caller's clock *before* the store was asked.
     pub asked_at: Instant,
     /// The store's incarnation.
     pub incarnation: Incarnation,
     /// The age of this incarnation, by the store's own clock; `None` if unknown.
     pub age: Option<Duration>,
-    /// An operator stated that the store's name was never used before (`incumbent init --new`). A campaign that knew
-    /// another incarnation ignores it.
+    /// Whether an operator stated that the store's name was never used before (`incumbent init --new`). A campaign that
+    /// has known another incarnation ignores this.
     pub never_used: bool,
     /// Records older than this are removed; `None` if the store has no such limit.
     pub max_age: Option<Duration>,
@@ -131,10 +131,10 @@ pub struct StoreInfo {
     pub newest: Option<Revision>,
 }
 
-/// What a campaign needs to know about a store. Capabilities do not change while it is open.
+/// What a campaign needs to know about a store. Capabilities do not change while the store is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// A record can have its own lease time, shorter than the store's maximum age.
+    /// Whether a record can have its own lease time, shorter than the store's maximum age.
     pub own_lease: bool,
     /// The step to which lease times are rounded up (one second for NATS buckets with a TTL per record).
     pub lease_step: Duration,
@@ -144,12 +144,12 @@ pub struct Capabilities {
     pub longest: Duration,
     /// The longest time for which an expired record may still be visible.
     pub granularity: Duration,
-    /// Expiry is pushed to watchers, as a marker.
+    /// Whether watchers receive a marker when a record expires.
     pub expiry_pushed: bool,
-    /// Acknowledgements carry the incarnation, so a campaign does not have to ask for it.
+    /// Whether acknowledgements carry the incarnation, so that a campaign does not have to ask for it.
     pub incarnation_acked: bool,
-    /// A new watch shows every existing entry, then reports that it has shown them all. A candidate that enters at the
-    /// same time waits briefly for that, instead of reading its key.
+    /// Whether a new watch shows every existing entry, and then reports that it has shown them all. A candidate that
+    /// enters at the same time waits briefly for that report, instead of reading its key.
     pub watch_shows_all: bool,
     /// The number of requests that may wait for an answer at once. A session sends fewer if the store is slow.
     pub window: u32,

@@ -14,7 +14,7 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Text {
     words: String,
-    /// The names, each with its position in the words. Boxed to keep errors small.
+    /// The names, each with its position in the words. They are boxed to keep errors small.
     names: Box<[(usize, Name)]>,
 }
 
@@ -77,7 +77,7 @@ impl Text {
     /// The text, with its names in the spelling of a language.
     pub fn spelled(&self, names: Names) -> String {
         let mut text = self.words.clone();
-        // Starts from the last, so that earlier positions stay valid.
+        // The names are inserted from the last one, so that earlier positions stay valid.
         for &(place, name) in self.names.iter().rev() {
             match name {
                 Name::Setting(name) => text.insert_str(place, &names.spell(name)),

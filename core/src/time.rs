@@ -27,7 +27,7 @@ impl Instant {
         self.0
     }
 
-    /// This instant minus `span`, but not before the clock's origin.
+    /// Returns this instant minus `span`, but not before the clock's origin.
     pub fn before(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(span)))
     }
@@ -43,7 +43,7 @@ pub(crate) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// `span` to the nearest millisecond, as people want to read it.
+/// `span` rounded to the nearest millisecond, for people to read.
 pub(crate) fn rounded(span: Duration) -> Duration {
     Duration::from_millis(u64::try_from((span.as_micros() + 500) / 1000).unwrap_or(u64::MAX))
 }

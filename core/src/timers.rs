@@ -9,7 +9,7 @@ pub const TIMERS: usize = 13;
 
 /// The kinds of timers of one rule. If several are due at once, they fire in this order.
 pub trait Kind: Copy + 'static {
-    /// All of them, [`TIMERS`] at most.
+    /// All timers of the rule, at most [`TIMERS`].
     const ALL: &'static [Self];
     /// When the lease can no longer be proven.
     const DEADLINE: Self;
@@ -33,8 +33,8 @@ pub struct Wake<T> {
     pub timer: T,
 }
 
-/// Declares the timers of one rule as `Timer`. If several are due at once, they fire in the order given. Every
-/// candidate has `Deadline`, `Drain`, `Close` and `Splay`.
+/// Declares the timers of one rule as `Timer`. If several are due at once, they fire in the order in which they are
+/// declared. Every candidate has `Deadline`, `Drain`, `Close` and `Splay`.
 #[macro_export]
 macro_rules! timers {
     ($($(#[$meaning:meta])* $timer:ident,)+) => {
@@ -58,7 +58,7 @@ macro_rules! timers {
     };
 }
 
-/// The times of the timers, and one bit for each timer that is set: half the memory of optional times.
+/// The times of the timers, and one bit for each timer that is set. This takes half the memory of optional times.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Timers<T> {
     at: [Instant; TIMERS],
@@ -80,7 +80,7 @@ impl<T: Kind> Timers<T> {
     }
 
     pub(crate) fn stop(&mut self, timer: T) {
-        // Equal tables must be equal in memory.
+        // A stopped timer's time is cleared, because equal tables must be equal in memory.
         self.at[timer.place()] = Instant::ZERO;
         self.set &= !(1 << timer.place());
     }

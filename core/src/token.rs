@@ -4,10 +4,11 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// Identifies one creation of a store. Revisions count within it.
+/// Identifies one creation of a store. Revisions are compared only within one incarnation.
 ///
-/// A store that is deleted and recreated numbers its revisions from the start. Its incarnation tells the two apart, and
-/// later incarnations are larger. On NATS it is the creation time of the bucket's stream, in nanoseconds since 1970.
+/// A store that is deleted and recreated numbers its revisions from the start. The incarnation tells the two stores
+/// apart, and later incarnations are larger. On NATS it is the creation time of the bucket's stream, in nanoseconds
+/// since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Incarnation(pub u64);
 
@@ -21,7 +22,7 @@ pub struct Revision(pub u64);
 /// has seen. Then even a leader that was paused in the middle of a request does no harm (M. Kleppmann, "How to do
 /// distributed locking", 2016).
 ///
-/// As text it is 33 characters, `incarnation-sequence` in hexadecimal, and sorts as the pair does.
+/// As text it is 33 characters long, `incarnation-sequence` in hexadecimal, and sorts as the pair does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// The incarnation of the store in which the term was won.

@@ -10,11 +10,12 @@ use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
 /// The number of attempts that are remembered. If an older attempt turns out to have been applied, its record still
-/// counts as ours, from an unknown attempt: safe, only slower.
+/// counts as ours, but nothing is known about its attempt. That is safe, only slower.
 const REMEMBERED: usize = 128;
-/// The number of answered attempts that are kept after a newer acknowledged write has overtaken them. Their times serve
-/// a watch that lags behind, for up to a lease. None of them is the present record. If the server applies a second copy
-/// of a write that expected no key, after the key was deleted, that record counts as foreign: safe, only slower.
+/// The number of answered attempts that are kept after a newer acknowledged write has overtaken them. A watch that lags
+/// behind, by up to a lease, may still show their records, and needs their times. None of these records is the present
+/// one. If the key is deleted and the server then applies a second copy of a write that expected no key, that record
+/// counts as foreign. That is safe, only slower.
 const OVERTAKEN: usize = 2;
 
 /// The purpose of a write.
@@ -31,18 +32,18 @@ pub(super) struct Sent {
     pub(super) attempt: Attempt,
     pub(super) purpose: Purpose,
     pub(super) expect: Expect,
-    /// `c0`: the clock before the write was handed out.
+    /// The clock's reading `c0` before the write was handed out.
     pub(super) at: Instant,
     /// The win delay owed for a record of this attempt.
     pub(super) wait: Wait,
     /// The time for which other candidates wait after first observing its record. The store keeps the record at least
     /// that long.
     pub(super) stated_lease: Duration,
-    /// The highest revision known when it was sent; an acknowledgement must be above it.
+    /// The highest revision known when the write was sent; an acknowledgement must be above it.
     pub(super) mark: Revision,
-    /// Only an acknowledgement before this instant makes a holder.
+    /// An acknowledgement at or after this instant does not make this candidate a holder.
     pub(super) counts_before: Instant,
-    /// The incarnation it was meant for.
+    /// The incarnation for which the write was meant.
     pub(super) incarnation: Incarnation,
     /// Whether its outcome is still open, even if the campaign no longer waits for the answer.
     pub(super) open: bool,
@@ -51,7 +52,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// The revision that it replaces; zero for an absent key.
+    /// Returns the revision that the write replaces; zero for an absent key.
     pub(super) fn expected(&self) -> Revision {
         match self.expect {
             Expect::Absent => Revision(0),
@@ -63,7 +64,7 @@ impl Sent {
 /// The store's answer to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answered {
-    /// No answer yet shows whether it was applied.
+    /// No answer has shown yet whether the write was applied.
     Open {
         /// After this instant an answer would prove nothing. `NEVER` until a later acknowledged attempt overtakes it.
         until: Instant,
@@ -105,7 +106,8 @@ impl Attempts {
             self.lost = oldest.attempt;
         }
         self.awaited = Some(sent.attempt);
-        // If all are answered, a leader remembers these, its newest attempt, and the attempt it is sending.
+        // An undisturbed leader remembers the [`OVERTAKEN`] answered attempts, its newest attempt, and the attempt that
+        // it is sending.
         match self.sent.len() {
             0 => self.sent.reserve_exact(1),
             1 => self.sent.reserve_exact(OVERTAKEN + 1),
@@ -138,8 +140,8 @@ impl Attempts {
         self.awaited = None;
     }
 
-    /// Notes an answer to `attempt`, and whether it settles the attempt. Returns the attempt as it was before, unless
-    /// it is forgotten, and whether this answer was the awaited one.
+    /// Notes an answer to `attempt`; `settled` states whether the answer settles it. Returns the attempt as it was
+    /// before this answer, or `None` if the attempt is forgotten, and whether this answer was the awaited one.
     pub(super) fn answer(&mut self, attempt: Attempt, settled: bool) -> (Option<Sent>, bool) {
         let was_awaited = self.awaited == Some(attempt);
         if was_awaited {
@@ -173,11 +175,12 @@ impl Attempts {
         };
     }
 
-    /// Forgets the attempts that `acknowledged`, applied as `revision` and observed at `now`, has overtaken, but keeps
-    /// the newest answered ones.
+    /// Forgets the attempts that the attempt `acknowledged` has overtaken, except the newest answered ones.
+    /// `acknowledged` was applied as `revision`, and this was observed at `now`.
     ///
-    /// An unanswered attempt is kept for a `lease`: its late acknowledgement, below what was known when it was sent, is
-    /// the only sign that the store went back. A lease later, every lease that the store undid is over.
+    /// An unanswered attempt is kept for a `lease`. If the store went back, the only sign may be a late acknowledgement
+    /// below the revision that was known when the attempt was sent. A lease later, every lease that the store undid is
+    /// over.
     pub(super) fn forget_overtaken(
         &mut self,
         acknowledged: Attempt,
@@ -206,12 +209,13 @@ impl Attempts {
         });
     }
 
-    /// Whether this attempt may have written a live record, in the incarnation `present`.
+    /// Whether this attempt may have written the live `record`, which was observed in the incarnation `present`.
     ///
     /// If random numbers repeat, another process may have the same nonce; but the store's answers belong to this
-    /// campaign alone. A forgotten attempt that was overtaken may have written a record of an earlier incarnation
-    /// (which a restored store shows again), or a record that names an earlier incarnation (it arrived after the store
-    /// was made again, at a revision that happened to match). Any other forgotten attempt may have written any record.
+    /// campaign alone. A forgotten attempt that was overtaken may have written a record of an earlier incarnation,
+    /// which a restored store shows again. Or its record names an earlier incarnation, because it arrived after the
+    /// store was made again, at a revision that happened to match. Any other forgotten attempt may have written any
+    /// record.
     pub(super) fn may_have_written(&self, attempt: Attempt, record: &Record, present: Incarnation) -> bool {
         let Some(sent) = self.find(attempt) else {
             let meant_for = record.term_info.as_ref().map(|info| info.token.incarnation);
@@ -373,7 +377,8 @@ mod tests {
         attempts.sent.iter().map(|sent| sent.attempt.0).collect()
     }
 
-    /// Renews after ten seconds over the revision with the previous attempt's number, as an undisturbed leader does.
+    /// Sends a renewal over the revision `present` and acknowledges it, as for an undisturbed leader that renews every
+    /// ten seconds.
     fn renew(attempts: &mut Attempts, present: u64) {
         let attempt = send(attempts, Purpose::Renew, Expect::Revision(Revision(present)));
         attempts.answer(attempt, true);
@@ -403,7 +408,7 @@ mod tests {
         (1..=3).for_each(|present| renew(&mut attempts, present));
         assert_eq!(remembered(&attempts), [1, 2, 3, 4], "overtaken at 10 s");
         renew(&mut attempts, 4);
-        assert_eq!(remembered(&attempts), [3, 4, 5], "a lease later its answer proves nothing");
+        assert_eq!(remembered(&attempts), [3, 4, 5], "a lease later an answer to it proves nothing");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tokens only grow: what a candidate does if its next token would not exceed every observed token.
+//! The rule that tokens only grow: how a candidate behaves if its next token would not exceed every observed token.
 //!
 //! A store that was restored, or that lost acknowledged writes, reuses revision numbers. A term won there could repeat
 //! a token. If few numbers are missing, the candidate uses them up: it acquires, reports nothing, and releases, until
@@ -18,12 +18,13 @@ use crate::token::{Revision, Token};
 const SMALL_GAP: u64 = 2 * 60 * 3;
 
 impl Candidacy<KeyLease> {
-    /// Observes the largest token that may have been given before this entry was written, however old the entry is: a
-    /// stale entry's token may still have been given.
+    /// Observes the largest token that some term may have had before this entry was written. A stale entry counts too,
+    /// because its token may have been used all the same.
     ///
-    /// A renewal states the token of its term, so losing renewals bars no candidate. A record without a token may be
-    /// the one that won its term. A token above the record's own revision belongs to no term. A removal states no
-    /// token, and this candidate may never have seen its term, but every term before it has a smaller token.
+    /// A renewal states the token of its term, so the loss of renewals bars no candidate. A record without a token may
+    /// be the acquire that won its term. A token above the record's own revision belongs to no term. A release or
+    /// deletion states no token, and this candidate may never have seen the term that it ended, but the token of every
+    /// earlier term is smaller than the removal's revision.
     pub(super) fn observe_token_in(&mut self, entry: &Entry) {
         let incarnation = self.own.store.incarnation();
         let at = |sequence: Revision| Token { incarnation, sequence };
@@ -69,14 +70,14 @@ impl Candidacy<KeyLease> {
         self.give_up(None, false);
     }
 
-    /// An acquire was applied that leads to no term. Several candidates may take turns at this, each after another's
-    /// release.
+    /// Counts an acquire that was applied but leads to no term. Several candidates may take turns at this, each after
+    /// another's release.
     pub(super) fn used_up(&mut self) {
         self.own.setbacks.token_used_up();
         self.own.setbacks.wait_at_least_until(self.now + FIRST);
     }
 
-    /// Warns that the store was reset, and whether that keeps this candidate out.
+    /// Warns that the store was reset, and states whether the reset keeps this candidate out.
     pub(super) fn report_reset(&mut self) {
         let (seen, next) = (self.own.store.largest_token(), Some(self.own.store.next_token()));
         let barred = self.stays_out();
@@ -84,8 +85,8 @@ impl Candidacy<KeyLease> {
         self.warn(Warning::StoreReset { seen, next, barred });
     }
 
-    /// An operator accepts that tokens start again. Ignored unless tokens keep this candidate out: a late or repeated
-    /// request must not apply to another reset.
+    /// Accepts for an operator that tokens start again. Ignored unless tokens keep this candidate out, because a late
+    /// or repeated request must not apply to another reset.
     pub(super) fn accept(&mut self) {
         if self.is_barred() {
             self.own.store.forget_tokens();

@@ -19,10 +19,10 @@ use crate::record::{Entry, Release};
 use crate::store::Expect;
 use crate::time::Instant;
 
-/// What went wrong before, and how long this candidate holds back because of it.
+/// Earlier failures, and how long this candidate holds back because of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Setbacks {
-    /// The candidate does nothing before this, because something failed.
+    /// The candidate does nothing before this instant, because something failed.
     not_before: Instant,
     /// The number of acquires in a row that led to no term because their tokens were too small.
     tokens_used_up: u64,
@@ -142,7 +142,8 @@ impl Candidacy<KeyLease> {
             }
         };
         if self.own_record_observed().is_some() {
-            // The candidate may have counted the failure before it observed the record.
+            // The failure may have been counted before the record was observed, so its wait may be longer than a record
+            // of ours allows.
             self.own.setbacks.wait_at_most_until(self.now + LONGEST);
         }
         let (timer, at) = next;
@@ -180,7 +181,8 @@ impl Candidacy<KeyLease> {
             .map_or(at, |interval| at.min(read.max(self.own.key.first_observed()) + interval))
     }
 
-    /// Reads the key, or checks whether a larger token has become possible, or whether what failed works again.
+    /// Reads the key. A resting candidate instead probes whether the failed steps work again, and a candidate that
+    /// stays out inspects whether a larger token has become possible.
     pub(super) fn poll_key(&mut self) {
         if self.giving_way.rests(self.now) {
             self.probe();
@@ -234,13 +236,14 @@ impl Candidacy<KeyLease> {
         self.rules.win_delay.least(self.lease)
     }
 
-    /// The wait, from its first observation, for a record of ours whose attempt is forgotten.
+    /// The wait for a record of ours whose attempt is forgotten, counted from the record's first observation.
     pub(super) fn unknown_wait(&self) -> Duration {
         self.longest_lease().max(self.least_delay())
     }
 
-    /// The wait after retaking our own live record outside a term, and the time before which the retake must be sent.
-    /// `None` if that time has passed or is unknown: the store's marker may be on its way.
+    /// Returns the win delay if this candidate retakes its own live record outside a term, and the instant before which
+    /// the retake must be sent. Returns `None` if that instant has passed or is unknown, because the store's marker may
+    /// then be on its way.
     fn retake(&self) -> Option<(Wait, Instant)> {
         let record = self.own.key.record()?;
         let sent = self.sent_as(record);
@@ -254,10 +257,10 @@ impl Candidacy<KeyLease> {
         (self.now < before).then_some((wait, before))
     }
 
-    /// The wait owed for a record of ours. If its attempt is unknown: a whole lease from its first observation, or the
-    /// settings' delay if that is longer.
+    /// The wait owed for a record of ours. If its attempt is unknown, the wait is a whole lease from the record's first
+    /// observation, or the settings' delay if that is longer.
     ///
-    /// While an attempt was in flight for a long time, another candidate may have held the key and vanished before the
+    /// If an attempt was in flight for a long time, another candidate may have held the key and vanished before the
     /// attempt was applied. So everything observed since the attempt was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_observed: Instant) -> Wait {
         sent.map_or(Wait::new(first_observed + self.unknown_wait(), true), |sent| {
@@ -265,7 +268,7 @@ impl Candidacy<KeyLease> {
         })
     }
 
-    /// Whether this release is our own, which only makes the candidate hold back.
+    /// Whether this candidate wrote this release. The answer decides only whether the candidate holds back.
     fn is_our_release(&self, release: &Release) -> bool {
         let write_id = release.write_id.filter(|write_id| write_id.nonce == self.nonce);
         let sent = write_id.and_then(|write_id| self.own.attempts.find(write_id.attempt));

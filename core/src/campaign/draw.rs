@@ -1,8 +1,8 @@
 //! A campaign's nonce and seed, made from what its caller drew.
 //!
-//! Two campaigns with the same nonce count each other's records as their own, as far as names and attempts allow. So
-//! numbers that cannot be random are refused, and everything else that tells two campaigns apart is mixed in: a cloned
-//! machine, a restored snapshot or a stub may repeat its random numbers, but rarely its clock too.
+//! Two campaigns with the same nonce may take each other's records for their own if their names and attempts also
+//! match. So numbers that cannot be random are refused, and everything else that tells two campaigns apart is mixed in.
+//! A cloned machine, a restored snapshot or a stub may repeat its random numbers, but rarely its clock too.
 
 use alloc::format;
 

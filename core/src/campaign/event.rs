@@ -25,7 +25,7 @@ pub enum Event<T = Term> {
     Draining {
         /// The term that is ending.
         term: T,
-        /// The latest time at which it ends.
+        /// The latest time at which the drain ends.
         until: Instant,
         /// Why.
         reason: Reason,
@@ -330,12 +330,13 @@ pub enum Warning {
     GaveWay {
         /// The steps of the proof that failed.
         failing: Steps,
-        /// The last fault in an answer to one of them; `None` if none was answered.
+        /// The last fault in an answer to one of these steps; `None` if no step was answered.
         fault: Option<Fault>,
-        /// The length of its rest. It ends early if these steps succeed, or if no other candidate claims the election.
+        /// The length of the rest, which ends early if these steps succeed, or if no other candidate claims the
+        /// election.
         rest: Duration,
     },
-    /// A setting that selects the election has quotes around it; without them it would select another election.
+    /// A setting that selects the election has quotes around it; without the quotes it would select another election.
     ///
     /// Reported by the session, once for each campaign.
     Quoted {
@@ -349,12 +350,14 @@ pub enum Warning {
     YoungStore {
         /// The wait before this candidate leads.
         left: Duration,
-        /// `init --new` can state that no election was ever held there, which skips the wait.
+        /// Whether an operator can state with `init --new` that no election was ever held in the store, to skip the
+        /// wait.
         can_be_stated: bool,
     },
     /// Requests wait longer than a third of their lease: the store or this process is too slow for its elections.
     ///
-    /// Reported by the session to candidates whose requests wait: once, and again only after no request was waiting.
+    /// Reported by the session to the candidates whose requests wait. It is reported again only after a time in which
+    /// no request was waiting.
     Overloaded {
         /// The number of requests that wait.
         waiting: u64,
@@ -365,7 +368,7 @@ pub enum Warning {
     },
     /// No candidate has been seen to lead for longer than the worst fail-over.
     ///
-    /// Reported once, until a leader is seen.
+    /// Reported once, and again only after a leader has been seen.
     NoLeader {
         /// How long this candidate has been in the race without seeing a leader.
         lasted: Duration,

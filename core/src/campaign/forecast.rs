@@ -1,4 +1,4 @@
-//! The timing that settings give on a store, without a campaign.
+//! The timing that results from settings on a given store, computed without a campaign.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use super::pace;
 use super::settings::{InvalidSettings, Rules, Settings, rules};
 use crate::store::{Capabilities, StoreInfo};
 
-/// The timing that settings give on a store.
+/// The timing that results from settings on a given store.
 ///
 /// Computed by the rules that a campaign follows, so the forecast matches what happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,16 +33,16 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// The numbers of `settings` on a store with these capabilities and this inspection.
+    /// Computes the timing of `settings` on a store with these capabilities and this inspection.
     ///
     /// # Errors
     ///
-    /// A setting that [`Campaign::new`](super::Campaign::new) refuses.
+    /// Refuses a setting that [`Campaign::new`](super::Campaign::new) refuses.
     pub fn new(settings: Settings, store: Capabilities, info: &StoreInfo) -> Result<Self, InvalidSettings> {
         Ok(Self::of(&rules(settings, store, info)?, info.max_age))
     }
 
-    /// The numbers of a campaign on a store with this maximum age.
+    /// Computes the timing of a campaign on a store with this maximum age.
     pub(super) fn of(rules: &Rules, max_age: Option<Duration>) -> Self {
         let lease = rules.lease;
         let vacant = Vacant::at_most(rules, max_age.map_or(lease, |age| age.max(lease)));
@@ -77,11 +77,11 @@ pub(super) struct Vacant {
 }
 
 impl Vacant {
-    /// Assumes that no leader has a lease longer than `longest`.
+    /// Computes the longest vacancies if no leader has a lease longer than `longest`.
     pub(super) fn at_most(rules: &Rules, longest: Duration) -> Self {
         let (lease, store) = (rules.lease, rules.own.store);
         let attempt = pace::attempt_limit(lease);
-        // If the store does not report an expiry, the read meant to find it may come just too early.
+        // If the store does not report an expiry, a candidate reads the key to find it, and may read just before it.
         let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
         Self {
             after_a_crash: lease + store.granularity + looking + attempt,

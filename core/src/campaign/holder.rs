@@ -18,7 +18,7 @@ use crate::token::{Incarnation, Revision, Token};
 pub struct Holder {
     /// The newest revision known to be ours; the next renewal expects it.
     pub(super) revision: Revision,
-    /// When the newest write that is known applied was sent.
+    /// When the newest write that is known to be applied was sent.
     pub(super) proven: Instant,
     pub(super) wait: Wait,
     /// Whether a renewal sent after the acquire's acknowledgement was acknowledged too.
@@ -30,7 +30,7 @@ pub struct Holder {
     pub(super) acknowledged: Instant,
     /// The number of the acquire's attempt.
     attempt: Attempt,
-    /// Whether a read has to explain a refusal before the next write.
+    /// Whether the watch showed the acquire, and with it the acquire's incarnation.
     confirmed: bool,
     /// Whether a read has to explain a refusal before the next write.
     pub(super) must_read: bool,
@@ -55,7 +55,7 @@ impl Holder {
         }
     }
 
-    /// Another write of ours was applied. The token remains that of the acquire.
+    /// Notes that another write of ours was applied at `revision`. The token remains that of the acquire.
     pub(super) fn extend(&mut self, revision: Revision, sent_at: Instant) {
         self.revision = self.revision.max(revision);
         self.proven = self.proven.max(sent_at);
@@ -68,13 +68,13 @@ impl Holder {
         Token { incarnation: self.incarnation, sequence: self.sequence }
     }
 
-    /// The watch showed that `attempt` was applied at `revision`.
+    /// Notes that the watch showed `attempt` applied at `revision`.
     pub(super) fn confirm(&mut self, attempt: Attempt, revision: Revision) {
         self.confirmed |= (attempt, revision) == (self.attempt, self.sequence);
     }
 
-    /// Whether `sent` expected our newest known record: it belongs to this term, and `expected` that record when it was
-    /// sent.
+    /// Whether our newest known record was already known when `sent` was sent: `sent` belongs to this term, and the
+    /// revision `expected` is that record or a newer one.
     pub(super) fn knew(&self, sent: &Sent, expected: Revision) -> bool {
         sent.attempt > self.attempt && sent.incarnation == self.incarnation && expected >= self.revision
     }
@@ -87,12 +87,12 @@ impl Holder {
 }
 
 impl Candidacy<KeyLease> {
-    /// `sent + T − M`: a lease sent at `sent` certainly lasts until then.
+    /// `sent + T − M`: the lease of a write sent at `sent` certainly lasts until then.
     pub(super) fn lease_end(&self, sent: Instant) -> Instant {
         (sent + self.lease).before(self.rules.margin.of(self.lease))
     }
 
-    /// The deadline `D`. For a reported term, it also counts from the last proof that the store is still of the term's
+    /// The deadline `D`. For a reported term, `D` also counts from the last proof that the store still has the term's
     /// incarnation.
     pub(super) fn deadline_of(&self, holder: &Holder) -> Instant {
         let proven =
@@ -100,7 +100,7 @@ impl Candidacy<KeyLease> {
         self.lease_end(proven)
     }
 
-    /// Our acquire was applied in time.
+    /// Makes this candidate a holder, because its acquire was applied in time.
     pub(super) fn become_holder(&mut self, sent: &Sent, revision: Revision) {
         let mut holder = Holder::new(sent, revision, self.own.store.incarnation(), self.now);
         holder.wait = self.wait_of(Some(*sent), self.now);
@@ -167,7 +167,7 @@ impl Candidacy<KeyLease> {
             return self.timers.set(Timer::Win, at);
         }
         if !confirmed || !renewed || !lasts {
-            // A later answer may show it. If none does, this candidate gives way.
+            // A later answer may supply the missing proof. If none does, this candidate gives way.
             return;
         }
         self.own.store.observe_token(token);
@@ -175,7 +175,7 @@ impl Candidacy<KeyLease> {
         self.won(token);
     }
 
-    /// Another write of ours is known to be applied at `revision`.
+    /// Extends the lease, because another write of ours is known to be applied at `revision`.
     pub(super) fn extend(&mut self, revision: Revision, sent: &Sent) {
         if let Some(holder) = self.holder_mut() {
             holder.extend(revision, sent.at);

@@ -221,8 +221,8 @@ impl Rule for KeyLease {
         }
     }
 
-    /// The longer of two times: after a crash, or after an operator's deletion. Other candidates learn of the win one
-    /// renewal later. In a new store no candidate leads until the store may be trusted.
+    /// The time after a crash or after an operator's deletion, whichever is longer. Other candidates learn of the win
+    /// one renewal later. In a new store no candidate leads until the store may be trusted.
     fn worst_fail_over(campaign: &Campaign, since: Instant) -> Duration {
         let longest = campaign.longest_lease();
         let new_store = campaign.own.store.trusted_at().since(since).min(longest);
@@ -280,7 +280,7 @@ impl Rule for KeyLease {
         })
     }
 
-    /// Until when the answer to a write can still matter for its lease.
+    /// The time until which the answer to a write can still matter for its lease.
     fn limit(_: &Campaign, request: &Request, before: Duration) -> Duration {
         match request {
             Request::Write(write) => match &write.action {

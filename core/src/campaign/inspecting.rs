@@ -21,7 +21,7 @@ impl Candidacy<KeyLease> {
         self.ask_inspection(since);
     }
 
-    /// The inspection got no answer or an outdated one, or it failed a while ago.
+    /// Asks for the inspection again: it got no answer or an outdated one, or it failed a while ago.
     pub(super) fn inspect_again(&mut self) {
         self.inspection_failed(None);
         if let Some(since) = self.own.store.wanted_inspection() {
@@ -34,7 +34,7 @@ impl Candidacy<KeyLease> {
             Ok(info) => info,
             Err(fault) => {
                 self.inspection_failed(Some(&fault));
-                // Writes may work meanwhile, but do not end this fault.
+                // Writes that succeed meanwhile do not end this fault.
                 if self.own.reported.inspection != Some(fault.kind) {
                     self.own.reported.inspection = Some(fault.kind);
                     self.report_fault(fault);
@@ -94,13 +94,14 @@ impl Candidacy<KeyLease> {
             self.step_failed(Step::Inspect, asked, fault);
         }
         if self.giving_way.rests(self.now) {
-            // The next probe repeats it, and asks again for whatever a win needs.
+            // The next probe repeats the inspection, and asks again for whatever a win needs.
             self.own.store.forget_wanted_inspection();
             self.timers.stop(Timer::Inspect);
         }
     }
 
-    /// A new watch is ready. An inspection asked for later shows the incarnation that it watches.
+    /// Notes that a new watch is ready since `since`. Only an inspection asked for after that shows the incarnation
+    /// that the watch shows.
     pub(super) fn watch_began(&mut self, since: Instant) {
         self.own.store.watch_began(since);
         if self.own.store.verified_at() < since && !self.rules.own.store.incarnation_acked {
@@ -108,8 +109,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A holder whose tombstone is all that is left may have learned of a raised maximum age before this candidate did,
-    /// and may have a lease that long.
+    /// Extends the wait for a holder that left only a tombstone: it may have learned of a raised maximum age before
+    /// this candidate did, and may have a lease of that length.
     fn wait_for_raised_age(&mut self, age: Duration) {
         self.own.key.wait_for_raised_age(age);
         let leads = self.term.is_some();

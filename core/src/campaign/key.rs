@@ -17,8 +17,8 @@ use crate::token::{Incarnation, Revision};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Wait {
     pub(super) until: Instant,
-    /// Also wait until a renewal later than the acquire is acknowledged: if the acquire replaced a foreign tombstone,
-    /// the server's clean-up may erase the write that it has just acknowledged.
+    /// Also wait until a renewal later than the acquire is acknowledged. If the acquire replaced a foreign tombstone,
+    /// the server's clean-up may erase the acquire that the server has just acknowledged.
     pub(super) renewal: bool,
     /// Also wait for the settings' delay from the first observation of our record. A leader that this candidate never
     /// observed may renew until the store applies the acquire.
@@ -163,12 +163,13 @@ impl KeyView {
         self.holder = Some(lease);
     }
 
-    /// Makes an acquire wait at least until then.
+    /// Makes an acquire wait at least until `until`.
     pub(super) fn wait_until(&mut self, until: Instant) {
         self.wait.until = self.wait.until.max(until);
     }
 
-    /// The store's maximum age was raised. The leases of holders that did not state theirs were assumed from it.
+    /// Extends the wait after a deletion to the store's raised maximum age, because a deleted holder that stated no
+    /// lease was assumed to have the old age.
     pub(super) fn wait_for_raised_age(&mut self, age: Duration) {
         if self.wait.renewal {
             self.wait.until = self.wait.until.max(self.since + age);
@@ -215,7 +216,7 @@ impl KeyView {
                 let until = now + lease;
                 self.wait = Wait::new(self.wait.until.max(until), true);
             }
-            // Our own clock decides when the last observed record has run out, whatever the store's clock reads.
+            // The wait remains: our own clock decides when the last observed record has run out, not the store's clock.
             Entry::Expired { .. } | Entry::Vacant => self.wait.renewal = false,
         }
         self.entry = Some(entry);
@@ -264,7 +265,7 @@ impl KeyView {
         self.pending.take().map(|pending| *pending)
     }
 
-    /// A read was answered at `now`.
+    /// Notes that a read was answered at `now`.
     pub(super) fn was_read(&mut self, now: Instant) {
         self.last_read = now;
     }

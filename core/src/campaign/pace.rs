@@ -5,19 +5,19 @@ use core::time::Duration;
 use crate::record::Nonce;
 use crate::time::Instant;
 
-/// The time from sending a write that was applied to the next renewal.
+/// The time from the sending of an applied write to the next renewal.
 pub(crate) fn renew_every(lease: Duration) -> Duration {
     lease / 3
 }
 
-/// The number of instants between two renewals, over which many campaigns spread theirs. Renewals of one instant are
-/// sent together, which takes half the processor time of sending each on its own.
+/// The number of instants between two renewals at which one of many campaigns may renew. Renewals of the same instant
+/// are sent together, which takes half the processor time of sending each on its own.
 const INSTANTS: u64 = 100;
 
-/// When one of many campaigns renews instead of at `due`. The time between two renewals is divided into [`INSTANTS`];
-/// the nonce's remainder selects one, and the campaign renews at its last occurrence until `due`. So renewals are
-/// spread even if all leases began together, or if an outage delayed them all. This costs each lease at most one extra
-/// renewal.
+/// Returns the instant, not after `due`, at which one of many campaigns renews. The time between two renewals has
+/// [`INSTANTS`] instants. The remainder of the nonce selects one of them, and the campaign renews when that instant
+/// last comes before `due`. So renewals are spread even if all leases began together, or if an outage delayed all of
+/// them. This costs each lease at most one extra renewal.
 pub(crate) fn spread(due: Instant, nonce: Nonce, lease: Duration) -> Instant {
     let every = u64::try_from(renew_every(lease).as_nanos()).unwrap_or(u64::MAX).max(1);
     let number = u64::try_from(nonce.0 % u128::from(INSTANTS)).unwrap_or(0);
@@ -95,7 +95,7 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(crate::time::tests::cases())]
 
-        /// Whatever the lease, everything that a campaign does within it fits.
+        /// For every lease, the steps of a campaign fit into it and keep their bounds.
         #[test]
         fn every_pace_keeps_its_bounds(lease in 1_000_000_000u64.., lost: u32, overdue: u64) {
             let (lease, overdue) = (Duration::from_nanos(lease), Duration::from_nanos(overdue));

@@ -43,7 +43,7 @@ impl Candidacy<KeyLease> {
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
         let Some((pending, is_late)) = self.own.key.end_read(read) else { return };
         if is_late {
-            // The read's failure was counted when its time ran out, and the campaign has tried again since.
+            // This failure was counted when the read's time ran out, and the campaign has tried again since.
             if result.is_err() || pending.incarnation != self.own.store.incarnation() {
                 return;
             }
@@ -87,7 +87,7 @@ impl Candidacy<KeyLease> {
             && !self.own.attempts.is_awaiting()
             && !self.own.key.is_reading();
         match self.stage {
-            // The refusal is explained, and what it interrupted continues at once.
+            // The read has explained the refusal, so the holder does at once what the refusal interrupted.
             Stage::Racing(Race::Holder(_)) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
             Stage::Releasing(_) if idle => self.release(),
             Stage::Racing(Race::Candidate) => self.plan(),
@@ -95,9 +95,9 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A candidate's read shows a write that its watch, which has been ready for a while, did not. The watch may belong
-    /// to a past incarnation and never end. An inspection shows the present incarnation, so its wait counts from now
-    /// instead of from a win.
+    /// Asks for an inspection if a candidate's read shows a write that its watch, ready for a while, has not shown. The
+    /// watch may belong to a past incarnation and never end. The inspection shows the present incarnation, so that the
+    /// wait for it counts from now and not from a win.
     fn suspect_the_watch(&mut self, entry: &Entry, asked_at: Instant) {
         let mark = self.own.store.mark();
         let is_news = mark > Revision(0) && entry.revision() > Some(mark);
@@ -107,7 +107,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// An answer older than what is already known proves nothing, so the key is read again over another connection.
+    /// Reads the key again over another connection after an answer older than what is already known, which proves
+    /// nothing.
     pub(super) fn stale(&mut self) {
         // An absence is confirmed over a new connection at once, but a stale answer must not be repeated that fast.
         if let Some(holder) = self.holder_mut() {
@@ -117,8 +118,8 @@ impl Candidacy<KeyLease> {
         self.failed();
     }
 
-    /// The watch delivered an entry. If that is an absence and the watch began long ago, a holder confirms it with a
-    /// read.
+    /// Handles an entry that the watch delivered. A holder or a releasing campaign confirms an absence with a read,
+    /// because the watch may have begun long ago.
     pub(super) fn watched(&mut self, entry: Entry) {
         self.observe_token_in(&entry);
         if let Entry::Live(record) = &entry {
@@ -134,8 +135,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// If the watch shows a record of ours, that proves the incarnation in which it was applied. It is as good as an
-    /// inspection after the acknowledgement, and arrives sooner.
+    /// Notes that the watch showed a record of ours, which proves the incarnation in which it was applied. This proof
+    /// is as good as an inspection after the acknowledgement, and arrives sooner.
     fn confirm_by_watch(&mut self, record: &Record) {
         let Some(sent) = self.sent_as(record) else { return };
         if self.own.store.watch_showed(sent.attempt, sent.at, record.revision) {
@@ -245,7 +246,7 @@ impl Candidacy<KeyLease> {
         let reason = match &entry {
             Entry::Vacant => return self.found_absent(),
             other if other.revision() <= Some(holder.revision) => {
-                // Our newest record, or something older: no foreign record caused the refusal.
+                // The entry is our newest record or an older one, so no foreign record caused the refusal.
                 holder.must_read = false;
                 holder.absent = None;
                 return;
@@ -261,8 +262,8 @@ impl Candidacy<KeyLease> {
         self.lose(reason);
     }
 
-    /// A write of ours was applied although its answer never came. Its number identifies the attempt, and the deadline
-    /// counts from the time at which exactly that attempt was sent.
+    /// Adopts a record of ours whose write was applied although its answer never came. The record's number identifies
+    /// the attempt, and the deadline counts from the time at which exactly that attempt was sent.
     fn adopt(&mut self, record: &Record) {
         let sent = self.sent_as(record);
         let revision = record.revision;
@@ -286,7 +287,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A holder found its key absent. One more read, over a new connection, must confirm it before it counts.
+    /// Handles the absence of a holder's key. One more read, over a new connection, must confirm the absence before it
+    /// counts.
     pub(super) fn found_absent(&mut self) {
         let connection = self.own.store.connection.number();
         let Some(holder) = self.holder_mut() else { return };
@@ -305,7 +307,8 @@ impl Candidacy<KeyLease> {
 
     fn observe_while_releasing(&mut self, entry: Entry) {
         if matches!(self.own.attempts.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
-            // The answer to the unanswered write shows more, and nothing is released without it.
+            // The answer to the unanswered write will show more than this entry, and nothing is released before that
+            // answer.
             return self.remember(entry);
         }
         let ours = entry.live().is_some_and(|record| self.is_ours(record));
@@ -335,7 +338,7 @@ impl Candidacy<KeyLease> {
         self.start_release(Releasing::new(expect, wait, None));
     }
 
-    /// The wait that the release of our record passes on.
+    /// The wait that the release of our record states for its successors.
     fn orphans_wait(&self, sent: Option<Sent>) -> Wait {
         self.wait_of(sent, self.own.key.first_observed())
     }

@@ -22,7 +22,7 @@ pub struct Releasing {
     pub(super) successor: Option<String>,
     /// When the release was first sent.
     pub(super) first_sent: Option<Instant>,
-    /// The work of the term may still be running, so nothing is released yet.
+    /// Whether the work of the term may still be running. Nothing is released until it has ended.
     pub(super) working: bool,
 }
 
@@ -34,7 +34,7 @@ impl Releasing {
 }
 
 impl Candidacy<KeyLease> {
-    /// The work ended after its term was lost.
+    /// Sends the release that waited for the work of a lost term, which has now ended.
     pub(super) fn work_ended(&mut self) {
         if let Stage::Releasing(releasing) = &mut self.stage
             && core::mem::take(&mut releasing.working)
@@ -66,9 +66,9 @@ impl Candidacy<KeyLease> {
         self.start_release(releasing);
     }
 
-    /// Releases our record, which exists or may exist. If the work still runs, the release waits for its end, or until
-    /// the lease has run out and the store removes the record. Then a candidate that waits for the record goes before
-    /// this candidate, which meant to leave.
+    /// Releases our record, which exists or may exist. If the work still runs, the release waits until the work has
+    /// ended, or until the lease has run out and the store removes the record. In the second case this candidate, which
+    /// meant to leave, waits a little longer, so that candidates that wait for the record's removal go first.
     pub(super) fn start_release(&mut self, releasing: Releasing) {
         let other_candidates_first = match releasing.working {
             true => self.rules.own.store.granularity.saturating_add(pace::hold_back(self.lease)),
@@ -86,7 +86,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// Sends the release, after reading the record that it must expect if that is unknown.
+    /// Sends the release. If the revision that it must expect is unknown, the key is read first.
     pub(super) fn release(&mut self) {
         if self.own.attempts.is_awaiting() {
             return;
@@ -111,7 +111,7 @@ impl Candidacy<KeyLease> {
         self.write(Purpose::Release, Expect::Revision(revision), wait, Instant::NEVER, successor.as_deref());
     }
 
-    /// The release is done, or there was nothing to release.
+    /// Ends the release, which is done or had nothing to remove.
     pub(super) fn end_release(&mut self) {
         for timer in [Timer::Release, Timer::Retry, Timer::Close] {
             self.timers.stop(timer);

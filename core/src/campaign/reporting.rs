@@ -1,4 +1,4 @@
-//! Reports to the user, each of them once.
+//! The reports to the user. No report is repeated.
 
 use alloc::boxed::Box;
 
@@ -83,7 +83,7 @@ impl Candidacy<KeyLease> {
             return;
         }
         let Some(write_id) = record.write_id else {
-            // A bare value, written by the Go library or by an operator.
+            // The record is a bare value, written by the Go library or by an operator.
             if self.rules.own.store.expiry_pushed && !self.own.reported.markers {
                 self.own.reported.markers = true;
                 self.warn(Warning::MarkersMislead);

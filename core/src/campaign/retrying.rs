@@ -12,13 +12,13 @@ use crate::store::{Fault, FaultKind};
 const FAILURES_BEFORE_RECONNECT: u32 = 3;
 
 impl Candidacy<KeyLease> {
-    /// The store answered as it should.
+    /// Notes that the store answered as it should.
     pub(super) fn succeeded(&mut self) {
         self.own.store.operation_succeeded();
         self.reports.is_well();
     }
 
-    /// An operation failed; the campaign tries again after a back-off.
+    /// Notes that an operation failed; the campaign tries again after a back-off.
     pub(super) fn failed(&mut self) {
         self.own.store.operation_failed();
         let failures = self.own.store.failures();
@@ -42,8 +42,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The store answers but does nothing for us now. This passes soon, unless the server is isolated: then its writes
-    /// stay in flight until it is back, or find no leader.
+    /// Notes a failure of a store that answers but cannot serve us now. That passes soon, unless the server is
+    /// isolated: then writes sent to it stay in flight until it is back, or find no leader.
     pub(super) fn failed_perhaps_isolated(&mut self) {
         self.failed();
         if self.own.store.failures() >= FAILURES_BEFORE_RECONNECT {
@@ -57,9 +57,9 @@ impl Candidacy<KeyLease> {
         self.failed_perhaps_isolated();
     }
 
-    /// An operation got no answer in time; its answer still counts if it comes. If nothing of its kind was answered for
-    /// that long, a new connection may help. Otherwise the store is slow, and a new connection, which drops everything
-    /// in flight, would only add to its load; or the store was recreated, which an inspection shows.
+    /// Handles an operation that was not answered in time; a late answer still counts. If no operation of its kind was
+    /// answered for that long, a new connection may help. Otherwise the store is slow, or it was recreated, which an
+    /// inspection shows. To a slow store, a new connection would only add load, because it drops everything in flight.
     pub(super) fn timed_out(&mut self, what: Wanted) {
         if self.is_silent(what) {
             self.reconnect();
@@ -70,7 +70,7 @@ impl Candidacy<KeyLease> {
         self.failed();
     }
 
-    /// One silence may be an accident; the second is reported.
+    /// Reports that the store does not answer, from the second silence in a row: the first may be an accident.
     fn report_silence(&mut self) {
         if self.own.store.failures() > 0 {
             let detail = String::from("the store does not answer; check that it is up and can be reached");

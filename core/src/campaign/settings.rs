@@ -29,7 +29,7 @@ pub enum Preset {
     Test,
 }
 
-/// The longest lease that is not a mistake. It also keeps sums of times far from overflow.
+/// The longest lease that is accepted; a longer one is a mistake. The limit also keeps sums of times far from overflow.
 pub(super) const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The longest lease that the Go library accepts, from the bucket that all its candidates share.
@@ -60,17 +60,19 @@ impl Preset {
 /// The time between the acquire of a new holder and the report of its win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum WinDelay {
-    /// As long as a previous leader might still believe it leads, and no longer.
+    /// The win waits as long as a previous leader might still believe that it leads, and no longer.
     #[default]
     Automatic,
-    /// Like `Automatic`, but a whole lease if nothing at all is known about a previous leader.
+    /// Like `Automatic`, but the win waits for a whole lease if nothing at all is known about a previous leader.
     Cautious,
-    /// At least this long after our record was first observed; never shorter than `Automatic`.
+    /// The win waits at least this long after our record was first observed, and never for less time than with
+    /// `Automatic`.
     Fixed(Duration),
 }
 
 impl WinDelay {
-    /// The delay that this setting adds to what a win waits for anyway. A cautious candidate waits for `cautious`.
+    /// The shortest delay that this setting demands, whatever else the win waits for. For a cautious candidate that is
+    /// `cautious`.
     pub(crate) fn least(self, cautious: Duration) -> Duration {
         match self {
             Self::Automatic => Duration::ZERO,
@@ -80,7 +82,8 @@ impl WinDelay {
     }
 }
 
-/// The settings of a candidate. A store and [`Campaign::new`](super::Campaign::new) have the last word.
+/// The settings of a candidate. The store and [`Campaign::new`](super::Campaign::new) may refuse or shorten some of
+/// them.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces.
@@ -108,7 +111,7 @@ pub struct Settings {
     pub interval: Option<Duration>,
     /// The wait of a candidate after a failure.
     pub backoff: Backoff,
-    /// The leader's published metadata: pairs of a key (letters, digits, `-`) and a text of one line.
+    /// The metadata that the leader publishes: pairs of a key (letters, digits, `-`) and a text of one line.
     pub metadata: Vec<(String, String)>,
 }
 
@@ -294,12 +297,12 @@ fn shortest(refused: Duration, is_enough: impl Fn(Duration) -> bool) -> Option<D
     Some(tenths(long))
 }
 
-/// The default margin between a leader's deadline and the end of a lease of that length.
+/// The default margin of a lease of this length: the time from the leader's deadline to the end of the lease.
 pub fn default_margin(lease: Duration) -> Duration {
     Margin::set_by(&Settings::new("")).of(lease)
 }
 
-/// Whether a candidate can have this name: 1 to 255 bytes on one line. It travels in a header when a leader hands over.
+/// Whether a candidate can have this name: 1 to 255 bytes on one line, because a hand-over sends it in a header.
 ///
 /// # Errors
 /// Returns the problem, and a remedy.
@@ -347,7 +350,7 @@ fn check_metadata(metadata: &[(String, String)]) -> Result<(), InvalidSettings> 
     Ok(())
 }
 
-/// The lease time `T`: the smaller of the configured lease and what the store keeps.
+/// The lease time `T`: the configured lease or the store's maximum age, whichever is shorter.
 fn lease_in_force(
     settings: &Settings,
     store: &Capabilities,

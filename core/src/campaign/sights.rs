@@ -12,27 +12,28 @@ use crate::token::{Incarnation, Token};
 
 /// What watches showed of an election before its campaign began.
 ///
-/// A campaign begins once the store was inspected. The inspection may be late, fail, or be refused, while a watch
-/// already shows a leader. The watch shows that leader only once. If its record is then removed without a trace, as by
-/// a purge, nothing shows any more that this leader may still rely on its lease. So a session that watches before it
-/// has a campaign keeps here what it is shown, and hands it to the new campaign through
+/// A campaign begins once the store has been inspected. The inspection may be late, fail, or be refused, while a watch
+/// already shows a leader. The watch shows that leader only once. If the leader's record is then removed without a
+/// trace, as by a purge, nothing shows any more that this leader may still rely on its lease. So a session that watches
+/// before it has a campaign keeps here what the watch shows, and passes it to the new campaign through
 /// [`Campaign::recall`](super::Campaign::recall).
 ///
-/// It is kept as a wait, because a revision means nothing without its incarnation, which is not known yet. Each
-/// revision counts from its first sight for its lease; the latest end counts, whatever watch follows. Only a later
-/// release of the same watch shortens it, in the incarnation that the release states.
+/// The sights are kept as a wait, because a revision means nothing without its incarnation, which is not known yet. The
+/// lease of each revision counts from its first sight, and the wait ends when the last of these leases does, even if
+/// another watch follows. Only a later release that the same watch shows shortens the wait, and only in the incarnation
+/// that the release states.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct EarlySights {
     /// Shown by earlier watches.
     before: Owed,
     /// Shown by the present watch.
     shown: Owed,
-    /// The last release shown: the incarnation that it states, and the wait that it owed plus whatever was shown after
-    /// it.
+    /// The last release shown: the incarnation that it states, and the wait that it owed, extended by whatever was
+    /// shown after it.
     released: Option<(Incarnation, Owed)>,
     /// The entry that the current watch showed last.
     newest: Option<Entry>,
-    /// The lease of the last holder shown, as far as it is stated.
+    /// The lease of the last holder shown; `Some(None)` if its record does not state a lease.
     holder: Option<Option<Duration>>,
     /// The largest token that may have been given before the shown entries were written.
     token: Option<Token>,
@@ -44,14 +45,14 @@ pub struct EarlySights {
 struct Owed {
     /// The latest end of the leases that every store believes.
     until: Instant,
-    /// For longer leases: the latest sight, and the longest lease.
+    /// For longer leases, the latest sight of one and the longest of them.
     longer: Option<(Instant, Duration)>,
     /// The latest sight of a record that does not state its lease.
     unstated: Option<Instant>,
 }
 
 impl Owed {
-    /// Adds a lease that was seen. Sights are added in order of time.
+    /// Adds a lease that was first seen at `seen`. Sights are added in order of time.
     fn add(&mut self, seen: Instant, lease: Option<Duration>) {
         match lease {
             None => self.unstated = Some(seen),
@@ -71,7 +72,7 @@ impl Owed {
         Self { until: self.until.max(later.until), longer, unstated: later.unstated.or(self.unstated) }
     }
 
-    /// The end. `bound` limits how long a stated lease is believed; `default` replaces an unstated one.
+    /// The end of the wait. `bound` limits how long a stated lease is believed; `default` replaces an unstated one.
     fn end(self, bound: impl Fn(Duration) -> Duration, default: Duration) -> Instant {
         let longer = self.longer.map(|(seen, lease)| seen + bound(lease));
         let unstated = self.unstated.map(|seen| seen + default);
@@ -80,7 +81,7 @@ impl Owed {
 }
 
 impl Early<Entry> for EarlySights {
-    /// A new watch may show another incarnation.
+    /// Keeps the wait of earlier watches but forgets their entries, because the new watch may show another incarnation.
     fn watch_began(&mut self) {
         self.before = self.before.and(self.shown);
         (self.shown, self.released, self.newest) = (Owed::default(), None, None);
@@ -132,7 +133,8 @@ impl EarlySights {
         }
     }
 
-    /// The deleted holder may have renewed unseen until then.
+    /// Counts the possible leases of a deleted holder from the deletion, because the holder may have renewed unseen
+    /// until then.
     fn owe_for_a_deletion(&mut self, seen: Instant, stated: Option<Duration>) {
         self.owe(seen, None);
         for lease in [self.holder.flatten(), stated].into_iter().flatten() {
@@ -140,7 +142,7 @@ impl EarlySights {
         }
     }
 
-    /// The wait that is owed on this incarnation.
+    /// The wait that is owed in this incarnation.
     fn owed(&self, incarnation: Incarnation) -> Owed {
         let released = self.released.filter(|(stated, _)| *stated == incarnation);
         self.before.and(released.map_or(self.shown, |(_, owed)| owed))
@@ -205,8 +207,8 @@ mod tests {
         Entry::Released(Release { revision, write_id: None, owed, incarnation, successor: None })
     }
 
-    /// When the wait in the present incarnation ends, after a watch showed each entry at its second. An unstated lease
-    /// counts as 20 s; one above an hour is not believed.
+    /// Returns when the wait in the present incarnation ends after a watch showed each entry at its second. An unstated
+    /// lease counts as 20 s; of a lease longer than an hour only 25 s are believed.
     fn owed(shown: &[(u64, Entry)]) -> Instant {
         owed_over(&[shown])
     }

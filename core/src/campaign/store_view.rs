@@ -48,7 +48,7 @@ struct Suspicion {
 struct Watch {
     /// The time at which the current watch became ready.
     since: Option<Instant>,
-    /// The newest write of ours that it showed in the known incarnation.
+    /// The newest write of ours that the watch showed in the known incarnation.
     write: Option<(Attempt, Revision)>,
 }
 
@@ -57,12 +57,12 @@ struct Watch {
 pub(super) struct Connection {
     /// The number of connections so far.
     number: u64,
-    /// When a new connection was requested, until it exists.
+    /// When a new connection was requested; `None` once it exists.
     asked: Option<Instant>,
 }
 
 impl Connection {
-    /// Whether to ask for a new connection: none was requested within `timeout`.
+    /// Whether to request a new connection now, because none was requested within `timeout`.
     pub(super) fn start_new(&mut self, timeout: Duration, now: Instant) -> bool {
         if self.asked.is_some_and(|asked| now < asked + timeout) {
             return false;
@@ -88,7 +88,7 @@ pub(super) struct StoreView {
     incarnation: Incarnation,
     /// `i0`: the send time of the request whose answer last showed this incarnation.
     verified_at: Instant,
-    /// No win is reported before this: the store may have been replaced under a leader.
+    /// No win is reported before this instant, because the store may have been replaced under a leader.
     trusted_at: Instant,
     max_age: Option<Duration>,
     /// The longest maximum age that the store ever had: no lease is longer.
@@ -101,13 +101,13 @@ pub(super) struct StoreView {
     largest_token: Option<Token>,
     /// The wanted inspection must be sent at this instant or later.
     wanted_inspection: Option<Instant>,
-    /// When an inspection was last asked for, until it is answered or times out.
+    /// When an inspection was last asked for; `None` once it is answered or has timed out.
     inspection_asked: Option<Instant>,
-    /// Inspections that failed in a row.
+    /// The number of inspections that failed in a row.
     inspections_failed: u32,
     watch: Watch,
     pub(super) connection: Connection,
-    /// Operations that failed in a row.
+    /// The number of operations that failed in a row.
     failures: u32,
 }
 
@@ -130,8 +130,8 @@ impl StoreView {
             connection: Connection::default(),
             failures: 0,
         };
-        // Only at the start: a candidate that knew another incarnation has seen the name in use, whatever an operator
-        // states.
+        // An operator's statement counts only here, at the start: a candidate that has known another incarnation has
+        // seen the name in use.
         store.begin(info, info.never_used, lease, skew, now);
         store
     }
@@ -160,8 +160,8 @@ impl StoreView {
         Inspection::New
     }
 
-    /// Begins an incarnation. It is trusted when it is a lease old, by the store's clocks or ours, or at once if the
-    /// store's name was never used before.
+    /// Begins an incarnation. It is trusted once it is a lease old, by the store's clocks or by ours. If the store's
+    /// name was never used before, the incarnation is trusted at once.
     pub(super) fn begin(
         &mut self,
         info: &StoreInfo,
@@ -192,7 +192,7 @@ impl StoreView {
         self.verified_at
     }
 
-    /// An answer to a request sent at `asked_at` carried this incarnation.
+    /// Notes that an answer to a request sent at `asked_at` carried the known incarnation.
     pub(super) fn verify(&mut self, asked_at: Instant) {
         self.verified_at = self.verified_at.max(asked_at);
     }
@@ -229,8 +229,8 @@ impl StoreView {
         }
     }
 
-    /// Compares an answer with the mark known when the request was sent, or with the present mark if the store is known
-    /// to have gone back since.
+    /// Compares an answer with the mark that was known when its request was sent. If the store is known to have gone
+    /// back since then, the present mark counts instead.
     pub(super) fn classify(
         &mut self,
         revision: Revision,
@@ -265,7 +265,7 @@ impl StoreView {
         self.largest_token
     }
 
-    /// Notes that the store gave a write this revision, whatever an inspection reported as the newest.
+    /// Notes that the store gave a write this revision, even if an inspection reported a larger one as the newest.
     pub(super) fn assigned(&mut self, revision: Revision) {
         self.newest = self.newest.min(Some(revision));
     }
@@ -287,7 +287,7 @@ impl StoreView {
         }
     }
 
-    /// An operator accepts that tokens start again.
+    /// Forgets all observed tokens, because an operator accepts that tokens start again.
     pub(super) fn forget_tokens(&mut self) {
         self.largest_token = None;
     }
@@ -327,19 +327,20 @@ impl StoreView {
         wanted
     }
 
-    /// Notes that a new watch was ready at that time or earlier.
+    /// Notes that a new watch was ready at `since` or earlier.
     pub(super) fn watch_began(&mut self, since: Instant) {
         self.watch.since = Some(since);
     }
 
-    /// Whether the watch had already been ready for this duration at that time.
+    /// Whether the watch had already been ready for `span` at the instant `at`.
     pub(super) fn watches_since(&self, span: Duration, at: Instant) -> bool {
         self.watch.since.is_some_and(|since| since + span <= at)
     }
 
-    /// The watch showed our attempt at this revision. Returns whether that verifies the incarnation, since a watch sees
-    /// only one incarnation. The watch's incarnation is no later than the known incarnation, which was verified after
-    /// the watch was ready; and no earlier, since the attempt was sent when the known incarnation was already known.
+    /// Notes that the watch showed our attempt at this revision. Returns whether that verifies the incarnation. A watch
+    /// sees only one incarnation. If the known incarnation was verified after the watch was ready, the watch's
+    /// incarnation is no later; and it is no earlier, since the attempt was sent when the known incarnation was already
+    /// known.
     pub(super) fn watch_showed(&mut self, attempt: Attempt, sent_at: Instant, revision: Revision) -> bool {
         let verified = self.watch.since.is_some_and(|since| since <= self.verified_at);
         if verified {
@@ -349,7 +350,7 @@ impl StoreView {
         verified
     }
 
-    /// The newest write of ours that the watch showed to be of the incarnation known.
+    /// The newest write of ours that the watch showed in the known incarnation.
     pub(super) fn watched_write(&self) -> Option<(Attempt, Revision)> {
         self.watch.write
     }
@@ -364,7 +365,7 @@ impl StoreView {
         self.failures = 0;
     }
 
-    /// Operations that failed in a row.
+    /// The number of operations that failed in a row.
     pub(super) fn failures(&self) -> u32 {
         self.failures
     }
@@ -465,7 +466,7 @@ mod tests {
         assert_eq!(store.mark(), Revision(0));
         store.observe_revision(Revision(3));
         inspect(&mut store, &store_info(1, 102, None));
-        assert_eq!(store.mark(), Revision(50), "an incarnation that comes back is remembered");
+        assert_eq!(store.mark(), Revision(50), "the mark of an incarnation that comes back is remembered");
     }
 
     #[test]
@@ -528,7 +529,7 @@ mod tests {
         store.observe_token(token(1, 50));
         assert_eq!((store.next_token(), store.missing_revisions()), (token(1, 1), Some(50)));
         store.observe_revision(Revision(50));
-        assert_eq!(store.missing_revisions(), Some(0), "the next is 51 at least");
+        assert_eq!(store.missing_revisions(), Some(0), "the next revision is at least 51");
         store.regress(Revision(9), LEASE, at(300));
         assert_eq!((store.next_token(), store.missing_revisions()), (token(1, 10), Some(41)));
         inspect(&mut store, &StoreInfo { newest: Some(Revision(50)), ..store_info(1, 301, None) });

@@ -11,7 +11,7 @@ crate::timers! {
     Inspect,
     /// When to stop waiting for the release after a close.
     Close,
-    /// When a release has been tried long enough, or the lease has run out before the term's work ended.
+    /// When to give up a release: it has been tried long enough, or the lease has run out before the term's work ended.
     Release,
     /// When a draining term ends even if its work is not done.
     Drain,

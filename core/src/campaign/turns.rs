@@ -17,7 +17,7 @@ pub(super) enum Wanted {
 pub(super) type Turns = candidacy::Turns<Option<Wanted>>;
 
 impl Candidacy<KeyLease> {
-    /// The store answered a request of this campaign.
+    /// Notes when the store answered a request of this campaign.
     pub(super) fn store_answered(&mut self, answer: &Answer) {
         if let Some((ticket, true)) = KeyLease::answers(answer) {
             self.own.turns.answered(ticket, self.now);
@@ -64,7 +64,7 @@ impl Candidacy<KeyLease> {
             }
             (Stage::Releasing(_), Wanted::Read) => true,
             (Stage::Releasing(_), Wanted::Write) => !is_set(Timer::Retry) && !self.own.key.is_reading(),
-            // A probe is sent in addition to what a timer starts.
+            // A resting candidate's probe is a read in addition to the reads that the timers start.
             (Stage::Racing(Race::Candidate), Wanted::Read) if self.giving_way.rests(self.now) => true,
             (Stage::Racing(Race::Candidate), _) => !is_set(Timer::Acquire) && !is_set(Timer::Poll),
             (Stage::Idle | Stage::Splaying | Stage::Closed, _) => false,
@@ -72,7 +72,8 @@ impl Candidacy<KeyLease> {
         has_reason.then_some(waits)
     }
 
-    /// The wish that describes the waiting request.
+    /// An acquire over our own record ranks with the releases, because this record without a term keeps other
+    /// candidates waiting.
     pub(crate) fn wish(&self) -> Option<Wish> {
         let waits = self.waits()?;
         let (class, by) = match &self.stage {

@@ -37,8 +37,9 @@ impl Candidacy<KeyLease> {
         let attempt = self.own.attempts.next();
         let write_id = WriteId { nonce: self.nonce, attempt };
         let incarnation = self.own.store.incarnation();
-        // A candidate that sees only this record must wait for the same holders as this candidate, and their leases may
-        // be longer. So the store keeps the record that long: an absence would not show what its holder knew.
+        // The lease stated in the record covers the whole wait of this candidate, because a candidate that sees only
+        // this record must wait for the same earlier holders, whose leases may be longer. The store keeps the record
+        // for the stated time, since an absence would not show those holders.
         let delay = if wait.delayed { self.least_delay() } else { Duration::ZERO };
         let stated_lease = self.rules.lease.max(wait.owed(self.now)).max(delay);
         let term_info = match purpose {
@@ -78,7 +79,7 @@ impl Candidacy<KeyLease> {
         self.send(Request::Write(Write { attempt, expect, action }));
     }
 
-    /// A write was answered, perhaps long after the campaign stopped waiting.
+    /// Handles the answer to a write. It may come long after the campaign stopped waiting for it.
     pub(super) fn wrote(&mut self, attempt: Attempt, outcome: Outcome) {
         let settled = outcome != Outcome::Unknown;
         let (sent, awaited) = self.own.attempts.answer(attempt, settled);
@@ -123,7 +124,8 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// No answer came in time. The write may still be applied, and its answer still counts.
+    /// Stops waiting for the answer to a write, whose time is up. The write may still be applied, and its answer still
+    /// counts.
     pub(super) fn attempt_timed_out(&mut self) {
         self.own.attempts.stop_waiting();
         self.timed_out(Wanted::Write);
@@ -140,7 +142,7 @@ impl Candidacy<KeyLease> {
             Stage::Releasing(_) if !self.timers.is_set(Timer::Retry) && !self.own.key.is_reading() => {
                 self.release()
             }
-            // A renewal that fell due while the answer was awaited.
+            // This renewal fell due while the answer was awaited.
             Stage::Racing(Race::Holder(_))
                 if !self.timers.is_set(Timer::Retry) && !self.timers.is_set(Timer::Renew) =>
             {
@@ -185,7 +187,7 @@ impl Candidacy<KeyLease> {
         self.own.attempts.forget_overtaken(sent.attempt, revision, self.longest_lease(), self.now);
     }
 
-    /// Whether a write was both sent and applied in incarnations that are over.
+    /// Whether a write was both sent in and applied in incarnations that are over.
     fn is_history(&self, sent: &Sent, applied: Incarnation) -> bool {
         let present = self.own.store.incarnation();
         sent.incarnation != present
@@ -193,7 +195,7 @@ impl Candidacy<KeyLease> {
             && (applied == sent.incarnation || applied < present)
     }
 
-    /// A live record of ours is applied at `revision`.
+    /// Handles the news that a live record of ours was applied at `revision`.
     fn record_applied(&mut self, sent: &Sent, revision: Revision) {
         let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
         let record = self.own_record(sent, revision);
@@ -210,7 +212,7 @@ impl Candidacy<KeyLease> {
             Stage::Racing(Race::Candidate) if sent.purpose == Purpose::Acquire && in_time => {
                 self.become_holder(sent, revision)
             }
-            // Too late to lead from it: the record is an orphan, which the plan retakes.
+            // The record came too late to lead from it. It is an orphan, which the plan retakes.
             Stage::Racing(Race::Candidate) | Stage::Splaying | Stage::Closed => {}
             Stage::Releasing(releasing) => {
                 releasing.expect = releasing.expect.max(Some(revision));
@@ -223,7 +225,7 @@ impl Candidacy<KeyLease> {
     /// Our release is applied.
     fn released(&mut self, sent: &Sent, revision: Revision) {
         if self.holder().is_some() {
-            // An old release: the present lease was acquired after it.
+            // This release is old: the present lease was acquired after it.
             return;
         }
         let write_id = Some(WriteId { nonce: self.nonce, attempt: sent.attempt });
@@ -235,7 +237,7 @@ impl Candidacy<KeyLease> {
         let owed = sent.wait.owed(sent.at);
         let release = Entry::Released(Release { revision, write_id, owed, incarnation, successor });
         self.own.key.observe(release, incarnation, self.default_lease(), self.now);
-        // The wait that we owe is an instant, which does not move with the time that the answer took.
+        // The wait that we owe ends at a fixed instant, however long the answer took.
         self.own.key.owes(sent.wait);
         if matches!(self.stage, Stage::Releasing(_)) {
             self.end_release();
@@ -247,7 +249,8 @@ impl Candidacy<KeyLease> {
         let Some(sent) = sent else { return };
         let expected = sent.expected();
         if current == expected {
-            // The expected revision is the present one, so another write is in flight: the same as `Busy`.
+            // The key still has the expected revision, so the store refused because another write is in flight, as with
+            // `Busy`.
             if awaited {
                 self.failed_perhaps_isolated();
             }
@@ -264,7 +267,7 @@ impl Candidacy<KeyLease> {
         }
         self.own.store.observe_revision(current);
         match &mut self.stage {
-            // An attempt that a later one of ours has overtaken needs no explanation.
+            // If a later attempt of ours has overtaken this one, its refusal needs no explanation.
             Stage::Racing(Race::Holder(holder)) if current > holder.revision => {
                 holder.must_read = true;
                 self.read();
@@ -275,7 +278,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The store knows no record of the key at all.
+    /// Handles a refusal that reports no record of the key at all.
     fn refused_for_absence(&mut self, sent: &Sent, expected: Revision, awaited: bool) {
         match &self.stage {
             // The refusal has no revision to compare with the mark. A write sent before our newest record was known may
@@ -290,26 +293,27 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The store does not report what it compared with; a read shows it.
+    /// Handles a refusal that does not report the key's revision; a read shows it.
     fn refused_unexplained(&mut self, sent: Option<Sent>) {
         let Some(expected) = sent.map(|sent| sent.expected()) else { return };
         match &mut self.stage {
-            // The wait keeps a store that refuses everything from a renewal for each answer to a read.
+            // The holder waits before it reads, so that a store that refuses everything does not get a renewal for each
+            // answer to a read.
             Stage::Racing(Race::Holder(holder)) => {
                 holder.must_read |= expected >= holder.revision;
                 self.failed();
             }
             Stage::Releasing(_) => self.read(),
-            // The key's revision is another, so it is larger, or the key is absent.
+            // The key has another revision than the expected one, so either a larger revision or none.
             Stage::Racing(Race::Candidate) => self.race_lost(Revision(expected.0.saturating_add(1))),
             Stage::Idle | Stage::Splaying | Stage::Closed => {}
         }
     }
 
-    /// Another candidate was faster, or an earlier attempt of ours that was not answered.
+    /// Notes that another candidate was faster, or an earlier attempt of ours that was not answered.
     fn race_lost(&mut self, current: Revision) {
         if self.own.key.revision().is_some_and(|observed| observed >= current) {
-            // The watch showed it before the refusal arrived.
+            // The watch showed the winner's record before the refusal arrived.
             if self.own_record_observed().is_none() {
                 self.own.setbacks.race_lost();
             }
@@ -317,14 +321,15 @@ impl Candidacy<KeyLease> {
         }
         self.own.key.forget_entry();
         if !self.own.attempts.may_hold() {
-            // The watch delivers the winner; the read is there in case it does not.
+            // The watch normally delivers the winner's record; the read after this wait is for the case that it does
+            // not.
             self.own.setbacks.race_lost();
             self.own.setbacks.wait_until(self.now + super::backoff::standard(1, &mut self.rng));
         }
         self.plan();
     }
 
-    /// An acknowledgement came from another incarnation than the known one.
+    /// Handles an acknowledgement from another incarnation than the known one.
     fn acknowledged_in_another_incarnation(&mut self) {
         self.lose(Reason::StoreReset);
         self.inspect(self.now);
@@ -333,7 +338,7 @@ impl Candidacy<KeyLease> {
         self.past.rest_until = self.past.rest_until.max(self.now + FIRST);
     }
 
-    /// An acknowledgement is below the revision known when the write was sent: the store went back.
+    /// Handles an acknowledgement below the revision known when the write was sent: the store went back.
     fn acknowledged_below(&mut self, sent: &Sent, revision: Revision) {
         if sent.purpose == Purpose::Acquire {
             self.used_up();
@@ -348,7 +353,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// The store went back to `revision`.
+    /// Notes that the store went back to `revision`.
     pub(super) fn regress(&mut self, revision: Revision) {
         self.own.store.regress(revision, self.longest_lease(), self.now);
         self.own.key.forget();

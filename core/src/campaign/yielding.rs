@@ -1,7 +1,7 @@
-//! Giving way: what a campaign reports to the [shared rule](crate::candidacy::GivingWay), and how it follows that rule.
+//! Giving way: what a campaign reports to the [shared rule](crate::candidacy::GivingWay), and how it obeys that rule.
 //!
-//! The claim is our live record, kept by renewals. The proof is an inspection or a watch that shows the store to be the
-//! same; without it a holder keeps renewing a lease but must not lead.
+//! The claim is our live record, kept by renewals. The proof is an inspection or a watch that shows that the store was
+//! not replaced. Without the proof a holder keeps renewing a lease but must not lead.
 
 use super::forecast::Vacant;
 use super::{KeyLease, Race};
@@ -11,7 +11,7 @@ use crate::store::Fault;
 use crate::time::Instant;
 
 impl Candidacy<KeyLease> {
-    /// A step sent at `sent` failed, or was not answered in time.
+    /// Reports that a step sent at `sent` failed, or was not answered in time.
     pub(super) fn step_failed(&mut self, step: Step, sent: Instant, fault: Option<&Fault>) {
         let claims = self.holder().is_some() || self.own_record_observed().is_some();
         if !claims {
@@ -23,19 +23,19 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A step sent at `sent` succeeded.
+    /// Reports that a step sent at `sent` succeeded.
     pub(super) fn step_succeeded(&mut self, step: Step, sent: Instant) {
         self.giving_way.probed(step, sent, true, self.now);
         self.giving_way.succeeded(step, self.now);
     }
 
-    /// An answer showed that the store holds our record.
+    /// Reports that an answer showed our record in the store.
     pub(super) fn claim_kept(&mut self) {
         self.giving_way.kept(self.lease, self.now);
     }
 
-    /// The store was shown to be of the known incarnation. If only a wait keeps the holder from leading, that proves
-    /// its claim; if no wait is owed, only the win does.
+    /// Notes that the store was shown to have the known incarnation. This proves the claim of a leader, and of a holder
+    /// that has to wait before it may lead. If no wait is owed, only the win proves the claim.
     pub(super) fn shown_the_same(&mut self) {
         let Some(holder) = self.holder() else { return };
         let lasts = self.lease_end(holder.proven.min(self.own.store.verified_at())) > self.now;
@@ -73,7 +73,7 @@ impl Candidacy<KeyLease> {
         self.giving_way.others_claim(claimed, worst, self.now);
     }
 
-    /// While it rests, this candidate repeats what failed and checks who else claims the election.
+    /// Repeats, for a candidate that rests, the steps that failed, and checks who else claims the election.
     pub(super) fn probe(&mut self) {
         let steps = self.giving_way.probe(self.lease, self.now);
         if steps.contains(Step::Inspect) {

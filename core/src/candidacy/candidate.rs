@@ -1,4 +1,4 @@
-//! A candidate: how it passes through its states, the same for every rule.
+//! A candidate and its states, the same for every rule.
 //!
 //! [`Candidacy::handle`] takes an input and works in this order: it ends a lease that has run out, passes the input to
 //! the part that handles it, fires the timers that are due, and reports what changed.
@@ -21,7 +21,7 @@ use crate::time::Instant;
 use crate::timers::{Kind as _, Timers};
 use crate::token::Token;
 
-/// No call has more outputs, since each makes only a few requests and reports.
+/// More outputs than any call has, since each call makes only a few requests and reports.
 const MOST_OUTPUTS: usize = 64;
 
 /// One candidate's attempt to win and keep an election by the rule `R`.
@@ -67,7 +67,7 @@ pub enum Stage<C, L> {
 /// What the user and the health check want.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Intent {
-    /// The user asked to campaign, and has not closed.
+    /// Whether the user asked to campaign, and has not closed.
     pub(crate) in_race: bool,
     pub(crate) closing: bool,
     pub(crate) healthy: bool,
@@ -79,18 +79,18 @@ impl Default for Intent {
     }
 }
 
-/// What is kept after a term and may hold a candidate back.
+/// The facts that outlast a term and may hold a candidate back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Past {
-    /// The splay has passed, or was not needed.
+    /// Whether the splay has passed, or was not needed.
     splayed: bool,
     /// The candidate claims nothing before this instant.
     pub(crate) rest_until: Instant,
-    /// Terms in a row that ended within a lease because the user's handler failed.
+    /// The number of terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
 }
 
-/// Why a leader leaves, and to whom.
+/// The reason for which a leader leaves, and its successor.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Departure {
     pub(crate) reason: Reason,
@@ -121,12 +121,13 @@ impl<R: Rule> Candidacy<R> {
 
     /// Handles what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
-    /// A call that brings nothing new does nothing. If `now` is before an earlier one, the earlier one counts.
+    /// A call that brings nothing new does nothing. If `now` is before the time of an earlier call, that earlier time
+    /// counts.
     ///
     /// # Errors
     ///
-    /// Returns an error, and changes nothing, for an answer to a question that was never asked, or for a successor
-    /// whose name is not a valid candidate name.
+    /// Returns an error, and changes nothing, for an answer to a question that was never asked, or for a successor whose
+    /// name is not a valid candidate name.
     pub fn handle(&mut self, now: Instant, input: Input<R::Answer, R::Shown, R::Told>) -> Result<(), Misuse> {
         match &input {
             Input::Answered(answer) => R::check(self, answer)?,
@@ -137,7 +138,7 @@ impl<R: Rule> Candidacy<R> {
         if self.is_settled() {
             return Ok(());
         }
-        // Before anything else: nothing that arrives now can save a lease that has run out.
+        // This comes first, because nothing that arrives now can save a lease that has run out.
         self.expire();
         self.dispatch(input);
         while let Some(timer) = self.timers.take_due(self.now) {
@@ -148,7 +149,8 @@ impl<R: Rule> Candidacy<R> {
         Ok(())
     }
 
-    /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    /// Returns what to do next. [`Output::WakeAt`] means that the outputs are drained: there is nothing more to do
+    /// until an input, or until the instant that it names.
     #[must_use]
     pub fn poll(&mut self) -> Output<R::Request, R::Timer, R::Tell> {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
@@ -185,7 +187,7 @@ impl<R: Rule> Candidacy<R> {
         matches!(self.stage, Stage::Closed) && R::is_settled(self)
     }
 
-    /// The last leader that this candidate knew of.
+    /// The last leader that this candidate knew.
     pub fn leader(&self) -> Option<&Leader> {
         self.reports.known_leader()
     }
@@ -220,7 +222,7 @@ impl<R: Rule> Candidacy<R> {
         self.rules.margin.of(self.lease)
     }
 
-    /// Uses the other candidate's rules instead of its own, if they are equal.
+    /// Shares the rules of the candidate `with` instead of keeping a copy, if they are equal.
     pub(crate) fn share_rules(&mut self, with: &Self) {
         if self.rules == with.rules {
             self.rules = Arc::clone(&with.rules);
@@ -280,8 +282,8 @@ impl<R: Rule> Candidacy<R> {
         self.report_if(event);
     }
 
-    /// Checks what must hold at the end of every call, as far as a machine can know it: I2, I5, I8, and the bounds of
-    /// what it keeps. I6, I7 and again I8 are checked where requests are made. A machine cannot know what its driver
+    /// Checks the invariants that a machine itself can know at the end of every call: I2, I5, I8, and the bounds of its
+    /// data. I6 and I7, and I8 once more, are checked where requests are made. A machine cannot know what its driver
     /// drops; the simulator's oracles check that from outside.
     fn check_itself(&self) {
         let leads = self.term.is_some();
@@ -293,8 +295,8 @@ impl<R: Rule> Candidacy<R> {
         R::check_bounds(self);
     }
 
-    /// Whether the candidate will act by itself: it has a timer, or a request that waits for a place. Without either it
-    /// would be forgotten.
+    /// Whether the candidate will act by itself, because it has a timer, or a request that waits for a place. A
+    /// candidate with neither would be forgotten.
     pub(crate) fn has_something_to_come(&self) -> bool {
         // At the end of the clock's range nothing more can happen.
         let ends = self.now + self.lease + self.lease == Instant::NEVER;
@@ -322,7 +324,7 @@ impl<R: Rule> Candidacy<R> {
         R::claim(self);
     }
 
-    /// Reports the win of a term with this token. The rule must have a [deadline](Rule::deadline) by then.
+    /// Reports the win of a term with this token. By then the rule must have a [deadline](Rule::deadline).
     pub fn won(&mut self, token: Token) {
         let term = Term { token, started: self.now };
         let before = self.term.replace(term);
@@ -362,7 +364,7 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// A leader drains; a candidate leaves at once.
+    /// Takes the candidate out of the race: a leader drains, any other candidate leaves at once.
     fn leave_race(&mut self, reason: Reason) {
         match self.stage {
             Stage::Racing(_) if self.term.is_some() => self.depart(reason, None),
@@ -374,7 +376,7 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// The leader leaves by its own choice: its work drains while the lease is kept.
+    /// Begins to leave by the leader's own choice: its work drains while the lease is kept.
     pub fn depart(&mut self, reason: Reason, successor: Option<String>) {
         let Some(term) = self.term.filter(|_| self.departure.is_none()) else { return };
         let until = self.now + self.rules.drain;
@@ -384,15 +386,16 @@ impl<R: Rule> Candidacy<R> {
         R::departs(self, reason);
     }
 
-    /// Ends a draining term, because its work has ended, or because its time is up while it is still `working`.
+    /// Ends a draining term, because its work has ended, or because its time is up. `working` states whether the work
+    /// still runs.
     fn end_drain(&mut self, working: bool) {
         if let Some(departure) = self.departure.take() {
             self.end(departure.reason, departure.successor, working);
         }
     }
 
-    /// The user's handler failed. The term ends at once, the release waits until its work has ended, and the candidate
-    /// claims again after a back-off.
+    /// Ends the term at once, because the user's handler failed. The release waits until the term's work has ended, and
+    /// the candidate claims again after a back-off.
     fn handler_failed(&mut self) {
         let Some(term) = self.term else { return };
         let soon = self.now.since(term.started) < self.lease;
@@ -425,7 +428,7 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// Nothing is left to remove: the candidate closes, [claims](Rule::claim) again, or becomes idle.
+    /// Moves on when nothing is left to remove: the candidate closes, [claims](Rule::claim) again, or becomes idle.
     pub fn move_on(&mut self) {
         if let Some(warning) = self.giving_way.removed(self.lease, self.now) {
             self.report(Event::Warning(warning));
@@ -439,7 +442,7 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// The candidate is closed for its user.
+    /// Closes the candidate for its user.
     pub fn closed(&mut self) {
         self.timers.stop(R::Timer::CLOSE);
         self.stage = Stage::Closed;
@@ -458,8 +461,8 @@ impl<R: Rule> Candidacy<R> {
         self.outputs.push_back(Output::Tell(tell));
     }
 
-    /// Asks for an inspection of the store; one requested at `since` or later will do. The answer comes through
-    /// [`Rule::inspected`].
+    /// Asks for an inspection of the store; the result of one requested at `since` or later will do. The answer comes
+    /// through [`Rule::inspected`].
     pub fn ask_inspection(&mut self, since: Instant) {
         self.outputs.push_back(Output::Inspect { since });
     }
@@ -515,8 +518,8 @@ where
     /// Hashes everything that decides what this candidate will do, given the same future inputs.
     ///
     /// It leaves out what cannot decide that: the settings, which never change; the latest reading of a clock that only
-    /// moves forward; and past reports. It also leaves out the state of the random numbers: whatever they have decided
-    /// is already in the timers. A wait that is over holds nothing back, whenever it ended.
+    /// moves forward; and past reports. It also leaves out the state of the random numbers, because whatever they have
+    /// decided is already in the timers. A wait that is over is hashed as none, whenever it ended.
     ///
     /// Call it when [`poll`](Self::poll) has been drained.
     pub fn fingerprint(&self, hasher: &mut impl core::hash::Hasher) {

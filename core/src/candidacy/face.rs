@@ -1,6 +1,7 @@
-//! What a rule reads and sets on its candidate. How it asks, reports, wins and loses is in `candidate`.
+//! What a rule reads and sets on its candidate. The methods by which it asks, reports, wins and loses are in
+//! `candidate`.
 //!
-//! The rules of this crate access the same parts as fields. A rule of another crate needs no more than this.
+//! The rules of this crate access the same parts as fields. A rule of another crate needs only these methods.
 
 use core::time::Duration;
 
@@ -77,22 +78,22 @@ impl<R: Rule> Candidacy<R> {
         self.intent.in_race && self.intent.healthy
     }
 
-    /// Whether its user is closing it.
+    /// Whether the candidate's user is closing it.
     pub fn is_closing(&self) -> bool {
         self.intent.closing
     }
 
-    /// Until then the candidate claims nothing, because its handler failed or its rule wants it to rest.
+    /// The instant until which the candidate claims nothing, because its handler failed or its rule wants it to rest.
     pub fn rests_until(&self) -> Instant {
         self.past.rest_until
     }
 
-    /// Keeps the candidate from claiming before that time.
+    /// Keeps the candidate from claiming before `until`.
     pub fn rest(&mut self, until: Instant) {
         self.past.rest_until = self.past.rest_until.max(until);
     }
 
-    /// Decides whether the candidate gives way. The rule reports to it how its proofs fare.
+    /// Returns the part that decides whether the candidate gives way. The rule reports the outcome of its proofs to it.
     pub fn giving_way_mut(&mut self) -> &mut GivingWay {
         &mut self.giving_way
     }
@@ -112,7 +113,8 @@ impl<R: Rule> Candidacy<R> {
         self.timers.get(timer)
     }
 
-    /// Reports another leader, or none. It is the same leader if its nonce and name are equal.
+    /// Reports another leader, or none. A leader with the same nonce and name is the same leader, and is not reported
+    /// again.
     pub fn report_known(&mut self, leader: Option<Leader>) {
         let is_same = |one: &Leader, other: &Leader| (one.nonce, &one.name) == (other.nonce, &other.name);
         let event = self.reports.leader(leader, is_same);

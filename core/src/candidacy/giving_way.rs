@@ -5,21 +5,23 @@
 //! lost link to one server, could hold its claim forever, and no candidate would lead. Hence:
 //!
 //! 1. **It gives way after a lease.** The lease counts only from steps that were *sent* and then failed or were not
-//!    answered in time, and only while what keeps the claim was answered. Not counted: time in our own queue, time in
-//!    which the process did not run, and a store that as a whole cannot answer (the rule does not report such failures
-//!    here, and nothing counts anyway without answers that keep the claim). A candidate that repeatedly fails for less
-//!    than a lease loses its term each time and recovers just in time to keep its claim. So if a win is due and cannot
-//!    be reported, the time that counted until the win is owed. A term pays off a tenth of the time that it leads, and
-//!    what is still owed counts when the next claim cannot be proved.
-//! 2. **It rests** for ten times what it blocked, removal included, and twice as long each time in a row, up to the
-//!    larger of ten minutes and ten times what it blocked last. A term that lasts as long as the rest before it ends
-//!    the row. So a faulty candidate costs its election at most a tenth of the time, and less each time.
-//! 3. **It probes** each step that failed, every third of a lease. When all succeed the rest ends early, once in a row.
-//!    A step that only a member can do cannot be probed.
+//!    answered in time, and only while what keeps the claim was answered. Time in our own queue does not count, nor
+//!    does time in which the process did not run. A store that as a whole cannot answer does not count either: the rule
+//!    does not report such failures here, and without answers that keep the claim nothing counts anyway. A candidate
+//!    that repeatedly fails for less than a lease loses its term each time and recovers just in time to keep its claim.
+//!    So if a win is due and cannot be reported, the time that counted until the win is owed. A term pays off a tenth
+//!    of the time that it leads, and what is still owed counts when the next claim cannot be proved.
+//! 2. **It rests** ten times as long as its claim blocked the election, removal included. Each further rest in a row is
+//!    twice as long as the one before, up to ten minutes, or up to ten times the last blocking if that is longer. A
+//!    term that lasts as long as the rest before it ends the row. So a faulty candidate costs its election at most a
+//!    tenth of the time, and less each time.
+//! 3. **It probes** each step that failed, every third of a lease. When all of them succeed, the rest ends early, but
+//!    only once in a row of rests. A step that only a member can do cannot be probed.
 //! 4. **Alone, it blocks no one.** If no other candidate was observed to claim the election for the worst fail-over,
-//!    the rest ends and does not count in the row. Twice as much must then be owed before it rests for that again.
+//!    the rest ends and does not count in the row. Twice as much time must then be owed before the candidate rests
+//!    again for what it owes.
 //!
-//! This module sends nothing and reads no clock: its rule reports what happened and when, and asks.
+//! This module sends nothing and reads no clock: its rule reports what happened and when, and asks whether to give way.
 
 #[cfg(test)]
 mod simulated;
@@ -34,27 +36,27 @@ use crate::campaign::{Warning, backoff, pace};
 use crate::store::Fault;
 use crate::time::Instant;
 
-/// The rest as a multiple of the time blocked: at most a tenth of the time is lost.
+/// The rest as a multiple of the time blocked, so that at most a tenth of the time is lost.
 const REST: u32 = 10;
 /// The longest rest, unless ten times the last blocking is longer. A candidate that recovers is back within ten
 /// minutes.
 const LONGEST_REST: Duration = Duration::from_secs(600);
 
-/// After each rest that ended because no other candidate claimed the election, twice as much must be owed before the
-/// next rest, doubled at most this many times. A candidate that joins later leads within 32 leases of vacancies.
+/// The most times that the time to be owed is doubled. It is doubled after each rest that ended because no other
+/// candidate claimed the election. With this limit, a candidate that joins later leads within 32 leases of vacancies.
 const MOST_ALONE: u32 = 5;
 
 /// When a failed step was asked for and sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tried {
-    /// When the rule asked for it.
+    /// When the rule asked for the step.
     pub asked: Instant,
-    /// When it was handed to the store's client. Before that it waited in our own queue.
+    /// When the step was handed to the store's client. Before that it waited in our own queue.
     pub sent: Instant,
 }
 
 impl Tried {
-    /// A step that was sent as soon as it was asked for.
+    /// Returns the times of a step that was sent as soon as it was asked for.
     pub const fn at(sent: Instant) -> Self {
         Self { asked: sent, sent }
     }
@@ -94,19 +96,19 @@ struct Trouble {
     stage: Stage,
     /// The steps that failed since the last proof and have not succeeded since.
     failing: Steps,
-    /// The last fault in an answer to one of them.
+    /// The last fault in an answer to one of the failing steps.
     fault: Option<Fault>,
-    /// The number of times that it gave way in a row, including the last.
+    /// The number of times in a row that the candidate gave way, including the last.
     times: u32,
-    /// A rest ended early, and no term has lasted as long as its rest since then.
+    /// Whether a rest ended early, and no term has since lasted as long as the rest before it.
     ended_early: bool,
     /// The length of the last rest, as it was set.
     rest: Duration,
-    /// Time that counted before wins and that terms have not yet paid off.
+    /// The time that counted before wins, less what terms have paid off.
     owed: Duration,
     /// The number of rests in a row that ended because no other candidate claimed the election.
     alone: u32,
-    /// When the term began, if a rest came before it or something is owed.
+    /// When the present term began; `None` if no rest came before it and nothing is owed.
     term: Option<Instant>,
 }
 
@@ -126,12 +128,12 @@ enum Stage {
 struct Count {
     /// The time that counts towards the lease.
     counted: Duration,
-    /// The part of it that was certainly no outage, because what keeps the claim was answered afterwards.
+    /// The part of the counted time that was certainly no outage, because what keeps the claim was answered afterwards.
     certain: Duration,
     /// The uncertain part.
     open: Duration,
-    /// The time for which the claim kept others from leading, counted or not, excluding outages and time in which the
-    /// process did not run.
+    /// The time for which the claim kept others from leading, whether counted or not. Outages and time in which the
+    /// process did not run are excluded.
     blocked: Duration,
     /// When a step last failed, and when what keeps the claim was last answered.
     upto: Option<Upto>,
@@ -148,10 +150,10 @@ struct Rest {
     until: Instant,
     /// When to probe next, and to check who else claims the election.
     next_probe: Instant,
-    /// When the current probe began, and its steps that have not succeeded yet.
+    /// When the current probe began, and which of its steps have not succeeded yet.
     probe: Option<(Instant, Steps)>,
-    /// Since when no other candidate was seen to claim the election, and when the worst fail-over will have passed
-    /// since then.
+    /// The beginning of the time in which no other candidate was seen to claim the election, and the instant at which
+    /// that time will have lasted for the worst fail-over.
     unclaimed: Option<(Instant, Instant)>,
 }
 
@@ -170,7 +172,7 @@ impl Trouble {
         }
     }
 
-    /// The count, unless the candidate removes its claim or rests.
+    /// Returns the count, unless the candidate is removing its claim or rests.
     fn count(&mut self, now: Instant) -> Option<&mut Count> {
         if matches!(&self.stage, Stage::Rests(rest) if rest.until <= now) {
             self.forget_claim();
@@ -181,15 +183,15 @@ impl Trouble {
         }
     }
 
-    /// The next failure counts as the first.
+    /// Forgets the claim, so that the next failure counts as the first.
     fn forget_claim(&mut self) {
         self.stage = Stage::Claims(Count::default());
         self.failing = Steps::default();
         self.fault = None;
     }
 
-    /// A term that lasted as long as the rest before it ends the series of rests. A term that lasted ten times as long
-    /// as the time owed pays off that time.
+    /// Notes that the term has lasted until `now`. A term that lasted as long as the rest before it ends the series of
+    /// rests. A term that lasted ten times as long as the time owed pays off that time.
     fn led(&mut self, now: Instant) {
         let Some(started) = self.term else { return };
         let led = now.since(started);
@@ -208,26 +210,27 @@ impl Trouble {
         self.owed = self.owed.saturating_sub(led / REST);
     }
 
-    /// Whether nothing in its history matters any more.
+    /// Whether nothing in the candidate's history matters any more.
     fn is_well(&self) -> bool {
         self.times == 0 && !self.ended_early && self.owed.is_zero() && self.alone == 0
     }
 
-    /// Whether a claim that cannot be proved was held for a lease, counting what is owed from earlier claims.
+    /// Whether the time owed from earlier claims and the certain time of this unproven claim together reach a lease,
+    /// doubled for each rest alone.
     fn owes(&self, lease: Duration, count: &Count) -> bool {
         let enough = lease.saturating_mul(2u32.saturating_pow(self.alone));
         let fails = count.upto.is_some() && self.term.is_none();
         fails && !self.owed.is_zero() && self.owed + count.certain >= enough
     }
 
-    /// The steps that a probe repeats; none if the probe could not end the rest.
+    /// The steps that a probe repeats. There are none if a probe could not end the rest.
     fn probed_steps(&self) -> Steps {
         if self.ended_early || self.failing.contains(Step::Commit) { Steps::default() } else { self.failing }
     }
 }
 
 impl Count {
-    /// What keeps the claim was answered.
+    /// Counts an answer that shows that what keeps the claim works.
     fn kept(&mut self, lease: Duration, now: Instant) {
         let Some(upto) = &mut self.upto else { return };
         let open = core::mem::take(&mut self.open);
@@ -242,14 +245,15 @@ impl Count {
 
     /// A step failed.
     fn failed(&mut self, tried: Tried, lease: Duration, now: Instant) {
-        // A claim counts as kept when its first step fails: it was made or proved just before.
+        // When the first step of a claim fails, the claim counts as kept now, because it was made or proved just
+        // before.
         let Upto { failed, kept } = self.upto.unwrap_or(Upto { failed: tried.sent.min(now), kept: now });
         self.upto = Some(Upto { failed: failed.max(now), kept });
         if now.since(kept) > longest_silence(lease) {
             return;
         }
         self.blocked += now.since(failed);
-        // Anything longer is time in which the process was not running. Time in our own queue does not count.
+        // A longer wait than this means that the process was not running. Time in our own queue does not count.
         let waited = tried.asked.since(failed).min(pace::renew_every(lease));
         let answered = now.since(tried.sent.max(failed)).min(pace::attempt_limit(lease));
         self.counted += waited + answered;
@@ -263,8 +267,8 @@ fn probe_every(lease: Duration) -> Duration {
     pace::renew_every(lease).max(backoff::FIRST)
 }
 
-/// The longest time between two answers that keep a claim. One comes per renewal or per try, whichever takes longer,
-/// and it takes at most its time limit.
+/// The longest time between two answers that keep a claim. One answer comes per renewal or per try, whichever takes
+/// longer, and takes at most the time limit of an attempt.
 fn longest_silence(lease: Duration) -> Duration {
     pace::renew_every(lease).max(backoff::longest()) + pace::attempt_limit(lease)
 }
@@ -272,16 +276,16 @@ fn longest_silence(lease: Duration) -> Duration {
 // ---- the claim ----
 
 impl GivingWay {
-    /// An answer that arrived at `now` shows that what keeps the claim works: a keep-alive or a renewal was answered,
-    /// or the membership confirmed.
+    /// Notes that an answer at `now` shows that what keeps the claim works: a keep-alive or a renewal was answered, or
+    /// the membership was confirmed.
     pub fn kept(&mut self, lease: Duration, now: Instant) {
         if let Some(count) = self.count(now) {
             count.kept(lease, now);
         }
     }
 
-    /// A step of the proof failed at `now`, or was not answered within its time limit, though the store as a whole
-    /// works.
+    /// Notes that a step of the proof failed at `now`, or was not answered within its time limit, though the store as a
+    /// whole works.
     pub fn failed(&mut self, step: Step, tried: Tried, lease: Duration, now: Instant) {
         let trouble = self.trouble.get_or_insert_with(|| Box::new(Trouble::new()));
         if let Some(count) = trouble.count(now) {
@@ -299,7 +303,7 @@ impl GivingWay {
         }
     }
 
-    /// A step succeeded: it is not probed if this candidate gives way.
+    /// Notes that a step succeeded, so that it is not probed if this candidate gives way.
     pub fn succeeded(&mut self, step: Step, now: Instant) {
         if self.count(now).is_some()
             && let Some(trouble) = &mut self.trouble
@@ -308,8 +312,8 @@ impl GivingWay {
         }
     }
 
-    /// The claim was proved: by the win if it was due; otherwise, if others are ahead, a wait is owed or a term lasts,
-    /// by a proof.
+    /// Notes that the claim was proved. If a win was due, only the win proves the claim. If others are ahead, a wait is
+    /// owed, or a term lasts, a proof does.
     pub fn proved(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         if trouble.count(now).is_some() {
@@ -319,7 +323,7 @@ impl GivingWay {
         }
     }
 
-    /// The win was reported. The time that counted until now is owed.
+    /// Notes that the win was reported. The time that counted until now is owed.
     pub fn won(&mut self, lease: Duration, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         let counted = trouble.count(now).map(|count| {
@@ -331,15 +335,15 @@ impl GivingWay {
         self.proved(now);
     }
 
-    /// The loss was reported. If the claim remains, it still counts from its last proof.
+    /// Notes that the loss was reported. If the claim remains, time counts from the claim's last proof.
     pub fn lost(&mut self, now: Instant) {
         if let Some(trouble) = &mut self.trouble {
             trouble.term_ended(now);
         }
     }
 
-    /// The claim ended for another reason than giving way. A claim that is taken again at once, such as an orphan, is
-    /// the same claim and has not ended.
+    /// Notes that the claim ended for another reason than giving way. A claim that is taken again at once, such as an
+    /// orphan, is the same claim and has not ended.
     pub fn claim_ended(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         if trouble.count(now).is_some() {
@@ -374,8 +378,8 @@ impl GivingWay {
         self.trouble.as_ref().map_or(Steps::default(), |trouble| trouble.failing)
     }
 
-    /// A remedy is tried first, so the count of the lease starts again. The time already blocked remains counted as
-    /// blocked.
+    /// Starts the count of the lease again, because the rule tries a remedy first. The time already blocked remains
+    /// counted as blocked.
     pub fn count_again(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         let owed = core::mem::take(&mut trouble.owed);
@@ -385,7 +389,7 @@ impl GivingWay {
         }
     }
 
-    /// This candidate gives way at `now` and removes its claim.
+    /// Notes that this candidate gives way at `now` and removes its claim.
     pub fn withdraws(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         trouble.term_ended(now);
@@ -395,7 +399,7 @@ impl GivingWay {
         }
     }
 
-    /// Nothing of the claim is left at `now`, so the rest begins. Returns the warning to report.
+    /// Notes that nothing of the claim is left at `now`, so the rest begins. Returns the warning to report.
     pub fn removed(&mut self, lease: Duration, now: Instant) -> Option<Warning> {
         let trouble = self.trouble.as_mut()?;
         let Stage::Removes { since, blocked } = trouble.stage else { return None };
@@ -431,8 +435,8 @@ impl GivingWay {
         self.rest(now).map(|rest| rest.until)
     }
 
-    /// When to ask again during the rest: first [`rests`](Self::rests), then [`probe`](Self::probe) if the candidate still
-    /// rests. Also check then who else claims the election.
+    /// When to check the rest again: call [`rests`](Self::rests), then [`probe`](Self::probe) if the candidate still
+    /// rests, and check who else claims the election.
     #[must_use]
     pub fn wakes_at(&self, now: Instant) -> Option<Instant> {
         let rest = self.rest(now)?;
@@ -458,7 +462,8 @@ impl GivingWay {
         }
     }
 
-    /// A step of a probe sent at `sent` succeeded or failed. When all steps of one probe succeed, the rest ends.
+    /// Notes that a step of a probe sent at `sent` succeeded or failed. When all steps of one probe have succeeded, the
+    /// rest ends.
     ///
     /// A step that cannot be repeated now counts as failed.
     pub fn probed(&mut self, step: Step, sent: Instant, succeeded: bool, now: Instant) {
@@ -478,10 +483,10 @@ impl GivingWay {
         }
     }
 
-    /// The election was observed at `now`, and whether another candidate claims it.
+    /// Notes whether another candidate claimed the election when it was observed at `now`.
     ///
-    /// Do not report an election that could not be observed: it may be claimed. `worst` is the worst fail-over that the
-    /// settings imply.
+    /// Do not report an election that could not be observed, because it may be claimed. `worst` is the worst fail-over
+    /// that the settings imply.
     pub fn others_claim(&mut self, claimed: bool, worst: Duration, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
         if claimed {

@@ -9,8 +9,8 @@ use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 use crate::timers::Wake;
 
-/// Something that happened outside a candidate. `A` is the store's answers under its rule, `S` is what a watch shows,
-/// and `N` is anything else that a rule takes.
+/// Something that happened outside a candidate. `A` is the type of the store's answers under its rule, `S` of what a
+/// watch shows, and `N` of anything else that a rule takes.
 ///
 /// An input that means nothing to a rule changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub enum Input<A, S, N = Infallible> {
     Close,
     /// The candidate's own health check. An unhealthy candidate does not campaign.
     Health(bool),
-    /// The work of a term has ended: of a draining term, or of a term that was lost while draining or because its
-    /// handler failed. Nothing is released before that.
+    /// The work of a term has ended. The term is draining, or was lost while it was draining or because its handler
+    /// failed. Nothing is released before this input.
     Drained,
     /// The user's handler failed and wants the term to end. The term is lost at once; the release waits for
     /// [`Drained`](Self::Drained).
@@ -50,7 +50,7 @@ pub enum Input<A, S, N = Infallible> {
     /// Everything [watched](Self::Watched) from now on comes from a new watch. Anything that happened before is
     /// unknown.
     Watching {
-        /// The time at which that watch was ready, or later.
+        /// The time at which the new watch was ready, or later.
         since: Instant,
     },
     /// The connection to the store was replaced.
@@ -59,8 +59,8 @@ pub enum Input<A, S, N = Infallible> {
     Told(N),
 }
 
-/// What a candidate wants done, in order. `Q` is its rule's requests, `T` its timers, and `M` anything else that a rule
-/// emits.
+/// What a candidate wants done, in order. `Q` is the type of its rule's requests, `T` of its timers, and `M` of
+/// anything else that a rule emits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output<Q, T, M = Infallible> {
     /// Ask the store, which answers with [`Input::Answered`].
@@ -77,7 +77,7 @@ pub enum Output<Q, T, M = Infallible> {
     Tell(M),
     /// Report this to the user.
     Event(Event),
-    /// Nothing more until an input, or until this wake-up.
+    /// Do nothing more until an input, or until this wake-up.
     WakeAt(Option<Wake<T>>),
 }
 

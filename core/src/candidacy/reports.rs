@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use crate::campaign::{Event, Leader, State, Warning};
 use crate::store::{Fault, FaultKind};
 
-/// The number of faults that are reported until the store answers as it should. Without a limit, ever new texts could
-/// be reported.
+/// The number of faults that are reported until the store answers as it should. Without a limit, a store whose texts
+/// keep changing could be reported without end.
 const MAX_FAULTS: usize = 8;
 
 /// The latest reports of a candidate.
@@ -19,7 +19,7 @@ pub(crate) struct Reports {
     faults: Option<Box<Faults>>,
 }
 
-/// Kept separately, because most candidates have none.
+/// The faults are kept in a box, because most candidates have none.
 #[derive(Clone, Debug, Default)]
 struct Faults(Vec<Fault>);
 
@@ -58,7 +58,7 @@ impl Reports {
         self.leader.as_ref()
     }
 
-    /// Reports a fault once. An unreachable store is reported once, whatever the message.
+    /// Reports a fault once. If the store is unreachable, only the first report counts, whatever the message.
     pub(crate) fn fault(&mut self, fault: Fault) -> Option<Event> {
         let is_same = |reported: &Fault| {
             let is_outage = fault.kind == FaultKind::Unreachable;
@@ -76,7 +76,7 @@ impl Reports {
         self.faults.as_ref().is_none_or(|faults| faults.0.len() <= MAX_FAULTS)
     }
 
-    /// The store answered as it should: any later fault is a new one.
+    /// Notes that the store answered as it should, so that any later fault counts as a new one.
     pub(crate) fn is_well(&mut self) {
         self.faults = None;
     }

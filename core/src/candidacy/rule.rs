@@ -22,17 +22,17 @@ pub struct Ended {
     pub reason: Reason,
     /// The successor that the leader names in its release.
     pub successor: Option<alloc::string::String>,
-    /// The term's work may still be running.
+    /// Whether the term's work may still be running.
     pub working: bool,
 }
 
 /// A rule by which a candidate wins and keeps its election: a lease over a key, a place in a queue, or induction over a
 /// consumer group.
 ///
-/// A [`Candidacy`] does what is the same for every candidate, and calls these hooks for the rest. A hook sees the
-/// candidate and acts through its methods: the clock, the stage, timers, requests, wins and losses. The value itself is
-/// the rule's data in a candidate. A rule leaves out the hooks that it does not need. A rule in another crate is
-/// written like those of this crate.
+/// A [`Candidacy`] does what is the same for every candidate, and calls these hooks for the rest. A hook gets the
+/// candidate and acts through its methods: the clock, the stage, timers, requests, wins and losses. The value that
+/// implements this trait is the rule's data in a candidate. A rule leaves out the hooks that it does not need. A rule
+/// in another crate is written like those of this crate.
 pub trait Rule: Clone + Debug + Sized {
     /// What a candidate must know about its store's client, and about the store itself if that never changes.
     type Store: Clone + Debug;
@@ -46,13 +46,13 @@ pub trait Rule: Clone + Debug + Sized {
     type Answer: Clone + Debug;
     /// What a watch shows about the election.
     type Shown: Clone + Debug;
-    /// What is kept of it until a candidate begins.
+    /// What is kept of the watch's sights until a candidate begins.
     type Early: Early<Self::Shown>;
     /// The connection's notices to its candidates, if any.
     type Told: Clone + Debug;
     /// The candidates' notices to their connection, if any. Only queues use them.
     type Tell: Clone + Debug + PartialEq + Into<queue::Tell>;
-    /// What a candidate in the race does.
+    /// The state of a candidate in the race.
     type Race: Clone + Debug;
     /// What remains to be done for a claim that was given up.
     type Leaving: Clone + Debug;
@@ -72,7 +72,7 @@ pub trait Rule: Clone + Debug + Sized {
 
     // ---- the race ----
 
-    /// The candidate enters the race, perhaps after a splay.
+    /// Notes that the candidate enters the race, perhaps after a splay.
     fn enters(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
@@ -97,22 +97,22 @@ pub trait Rule: Clone + Debug + Sized {
 
     // ---- leaving ----
 
-    /// A candidate without a term gives up its claim, if any, and stays in the race.
+    /// Gives up the claim, if any, of a candidate without a term, which stays in the race.
     fn give_up(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
 
-    /// A candidate without a term leaves the race, or, if it has already left, closes.
+    /// Takes a candidate without a term out of the race. If it has already left, it closes.
     fn withdraw(candidacy: &mut Candidacy<Self>) {
         candidacy.move_on();
     }
 
-    /// A leader hands over: at the end of its term, or while it leads.
+    /// Hands over to `successor`, at the end of the leader's term or while it leads.
     fn hand_over(candidacy: &mut Candidacy<Self>, successor: alloc::string::String) {
         let _ = (candidacy, successor);
     }
 
-    /// A leader began to drain before it leaves.
+    /// Notes that a leader began to drain before it leaves.
     fn departs(candidacy: &mut Candidacy<Self>, reason: Reason) {
         let _ = (candidacy, reason);
     }
@@ -123,24 +123,24 @@ pub trait Rule: Clone + Debug + Sized {
         candidacy.move_on();
     }
 
-    /// The work ended after its term was lost.
+    /// Notes that the work ended after its term was lost.
     fn work_ended(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
 
-    /// A close began while the candidate is removing what it left in the store: sets a time limit for that.
+    /// Sets a time limit for a close that began while the candidate is removing what it left in the store.
     fn limit_close(candidacy: &mut Candidacy<Self>) {
         if candidacy.timer(Self::Timer::CLOSE).is_none() {
             candidacy.set_timer(Self::Timer::CLOSE, candidacy.now() + pace::CLOSE_LIMIT);
         }
     }
 
-    /// The time for a close is up.
+    /// Ends a close whose time is up.
     fn close_timed_out(candidacy: &mut Candidacy<Self>) {
         candidacy.closed();
     }
 
-    /// The candidate is closed: stops everything that is no longer needed.
+    /// Stops everything that a closed candidate no longer needs.
     fn closes(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
@@ -158,7 +158,7 @@ pub trait Rule: Clone + Debug + Sized {
 
     // ---- inputs ----
 
-    /// Whether the candidate asked for this answer.
+    /// Checks that the candidate asked for this answer.
     ///
     /// # Errors
     /// Returns the misuse if it did not.
@@ -170,12 +170,12 @@ pub trait Rule: Clone + Debug + Sized {
     /// The store answered.
     fn answered(candidacy: &mut Candidacy<Self>, answer: Self::Answer);
 
-    /// The watch showed something of the election.
+    /// Handles what the watch showed of the election.
     fn shown(candidacy: &mut Candidacy<Self>, shown: Self::Shown) {
         let _ = (candidacy, shown);
     }
 
-    /// A new watch has been ready since then.
+    /// Notes that a new watch has been ready since `since`.
     fn watching(candidacy: &mut Candidacy<Self>, since: Instant) {
         let _ = (candidacy, since);
     }
@@ -190,12 +190,12 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// An operator accepts that tokens start again.
+    /// Accepts for an operator that tokens start again.
     fn accept(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
 
-    /// The connection tells the candidate something.
+    /// Handles a notice from the connection.
     fn told(candidacy: &mut Candidacy<Self>, told: Self::Told) {
         let _ = (candidacy, told);
     }
@@ -205,12 +205,12 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
-    /// A timer of the rule is due. Timers that every candidate has are handled elsewhere.
+    /// Handles a timer of the rule that is due. Timers that every candidate has are handled elsewhere.
     fn fire(candidacy: &mut Candidacy<Self>, timer: Self::Timer) {
         let _ = (candidacy, timer);
     }
 
-    /// Ends every call, before the deadline is set and the state is reported.
+    /// Acts at the end of every call, before the deadline is set and the state is reported.
     fn conclude(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
@@ -227,7 +227,7 @@ pub trait Rule: Clone + Debug + Sized {
         candidacy.leader().is_some()
     }
 
-    /// The reason why it does not lead although it knows of no leader.
+    /// The reason why the candidate does not lead although it knows of no leader.
     fn obstacle(candidacy: &Candidacy<Self>) -> Obstacle {
         let _ = candidacy;
         Obstacle::Unanswered
@@ -238,7 +238,7 @@ pub trait Rule: Clone + Debug + Sized {
 
     // ---- the session ----
 
-    /// What a candidate must still learn about the store, and waits for, before it can begin.
+    /// A fact about the store that a candidate must still learn, and waits for, before it can begin.
     fn not_known_yet(store: &Self::Store) -> Option<Fault> {
         let _ = store;
         None
@@ -249,8 +249,8 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, early, info);
     }
 
-    /// The candidate's connection has many candidates from now on. If candidates renew independently, they spread their
-    /// renewals.
+    /// Notes that the candidate's connection has many candidates from now on. Candidates that renew independently of
+    /// each other spread their renewals.
     fn is_one_of_many(candidacy: &mut Candidacy<Self>) {
         let _ = candidacy;
     }
@@ -261,15 +261,16 @@ pub trait Rule: Clone + Debug + Sized {
         false
     }
 
-    /// Once a watch has shown everything: the absence to show to a candidate that knows nothing of its election. `None`
-    /// if the candidate knows something.
+    /// The absence to show to a candidate once a watch has shown every entry. `None` if the candidate already knows
+    /// something of its election.
     fn shown_nothing(candidacy: &Candidacy<Self>) -> Option<Self::Shown> {
         let _ = candidacy;
         None
     }
 
     /// Allows this many requests until the next call; [`wish`](Self::wish) returns a request that has to wait. A rule
-    /// without wishes sends any number. `answered` is when the store last answered this or another candidate.
+    /// without wishes sends any number of requests. `answered` is when the store last answered this or another
+    /// candidate.
     fn allow(candidacy: &mut Candidacy<Self>, places: u32, answered: LastAnswers) {
         let _ = (candidacy, places, answered);
     }
@@ -280,7 +281,7 @@ pub trait Rule: Clone + Debug + Sized {
         usual
     }
 
-    /// The waiting request. It leaves with an [`Input::Tick`](super::Input::Tick) for which it is
+    /// The request that waits for a place. It leaves with an [`Input::Tick`](super::Input::Tick) before which it was
     /// [allowed](Self::allow).
     fn wish(candidacy: &Candidacy<Self>) -> Option<Wish> {
         let _ = candidacy;
@@ -293,8 +294,8 @@ pub trait Rule: Clone + Debug + Sized {
         0
     }
 
-    /// What identifies a request among those of this candidate, and the time after which its answer is late. `None` for
-    /// a rule without wishes.
+    /// The number that identifies a request among those of this candidate, and the time after which its answer is late.
+    /// `None` for a rule without wishes.
     fn ticket(candidacy: &Candidacy<Self>, request: &Self::Request) -> Option<(Ticket, Duration)> {
         let _ = (candidacy, request);
         None
@@ -326,7 +327,7 @@ pub trait Rule: Clone + Debug + Sized {
 
     // ---- the model ----
 
-    /// Hashes what only the rule knows and does, if it decides what happens after `now`.
+    /// Hashes what only the rule knows, as far as it decides what happens after `now`.
     #[cfg(feature = "testing")]
     fn fingerprint(candidacy: &Candidacy<Self>, hasher: &mut impl core::hash::Hasher) {
         let _ = (candidacy, hasher);
@@ -338,7 +339,7 @@ pub trait Early<S>: Clone + Debug + Default {
     /// Another watch is ready.
     fn watch_began(&mut self);
 
-    /// The watch showed this at `now`.
+    /// Keeps what the watch showed at `now`.
     fn observe(&mut self, shown: &S, now: Instant);
 }
 

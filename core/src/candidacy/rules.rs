@@ -22,7 +22,7 @@ pub(crate) struct Rules<O> {
 }
 
 impl<O> Rules<O> {
-    /// Builds the rules from these settings. `splay` is the longest splay unless the settings have one.
+    /// Builds the rules from these settings. `splay` is the longest splay if the settings do not set one.
     pub(crate) fn new(settings: Settings, lease: Duration, margin: Margin, splay: Duration, own: O) -> Self {
         Self {
             name: settings.name,

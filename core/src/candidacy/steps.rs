@@ -15,7 +15,7 @@ pub enum Step {
     Append,
     /// An appended record is read back.
     ReadBack,
-    /// An offset is committed. Only a member can, so it cannot be probed.
+    /// An offset is committed. Only a member can commit, so this step cannot be probed.
     Commit,
 }
 

@@ -1,8 +1,8 @@
 //! The requests that a campaign may send, and those that wait for a place.
 //!
-//! A session limits how many requests are under way. A campaign that wants to ask does not build its request yet. When
-//! its turn comes, it reads its clock, takes the next number and decides what to expect; if its reason is gone by then,
-//! it asks nothing. A campaign without a session asks at once.
+//! A session limits how many requests are under way. A campaign that wants to ask does not build its request until its
+//! turn comes. Then it reads its clock, takes the next number and decides what to expect; if it no longer has a reason
+//! to ask, it asks nothing. A campaign without a session asks at once.
 
 use crate::session::{LastAnswers, Ticket};
 use crate::time::Instant;
@@ -46,7 +46,7 @@ impl<W> Turns<W> {
         }
     }
 
-    /// The store answered a request of this campaign.
+    /// Notes when the store answered a request of this campaign.
     pub(crate) fn answered(&mut self, ticket: Ticket, now: Instant) {
         self.answered.answered(ticket, None, now);
     }

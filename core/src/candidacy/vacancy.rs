@@ -8,7 +8,7 @@ use core::time::Duration;
 use crate::campaign::{State, Warning};
 use crate::time::{Instant, rounded};
 
-/// A shorter wait for a new store is not reported, because it is over before a person looks (1 s).
+/// The shortest wait for a new store that is reported (1 s). A shorter wait is over before a person looks.
 const NOTICED: Duration = Duration::from_secs(1);
 
 /// What keeps a candidate from leading while it knows of no leader.
@@ -18,7 +18,7 @@ pub enum Obstacle {
     NewStore {
         /// The time that is left.
         left: Duration,
-        /// An operator can state that no election was ever held there.
+        /// Whether an operator can state that no election was ever held in the store.
         can_be_stated: bool,
     },
     /// The candidate holds the election, but a leader before it may still lead.
@@ -51,7 +51,7 @@ pub enum Obstacle {
         /// The time that is left.
         left: Duration,
     },
-    /// The store answered none of its requests, or refused them.
+    /// The store answered none of the candidate's requests, or refused them.
     Unanswered,
 }
 
@@ -123,10 +123,10 @@ impl fmt::Display for Obstacle {
 
 /// What the report of a vacancy needs to know about a candidate.
 pub trait Waiting {
-    /// Whether it leads, or knows of another candidate that leads.
+    /// Whether the candidate leads, or knows of another candidate that leads.
     fn knows_a_leader(&self) -> bool;
 
-    /// The reason why it does not lead although it knows of no leader.
+    /// The reason why the candidate does not lead although it knows of no leader.
     fn obstacle(&self) -> Obstacle;
 
     /// The longest vacancy that the settings allow, counted from when this candidate noticed it.
@@ -136,11 +136,12 @@ pub trait Waiting {
 /// A vacancy, as a candidate observes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vacancy {
-    /// Since when the candidate has been in the race without knowing a leader; `NEVER` if it is not.
+    /// The instant since which the candidate has been in the race without knowing a leader; `NEVER` if it is not in
+    /// that state.
     since: Instant,
-    /// The vacancy was reported, and no leader has been known since.
+    /// Whether the vacancy was reported, and no leader has been known since.
     reported: bool,
-    /// The wait for a new store was reported, and no leader has been known since.
+    /// Whether the wait for a new store was reported, and no leader has been known since.
     young: bool,
 }
 
@@ -183,7 +184,7 @@ impl Vacancy {
     }
 }
 
-/// The wait for a new store, in whole seconds.
+/// The warning about the wait for a new store, in whole seconds.
 fn young(obstacle: Obstacle) -> Option<Warning> {
     match obstacle {
         Obstacle::NewStore { left, can_be_stated } if left > NOTICED => {

@@ -16,7 +16,7 @@ use crate::store::{Fault, FaultKind};
 pub enum Operation {
     /// The delivery of a record.
     Publish,
-    /// A commit. Its error is that of the answer or that of the partition, whichever is set.
+    /// A commit. Its error is the error of the whole answer or that of the partition, whichever is set.
     Commit,
 }
 
@@ -29,8 +29,8 @@ const UNLISTED: &str = "the operation is repeated; the brokers' logs may show th
 /// The remedy for refused credentials.
 const CREDENTIALS: &str = "check the credentials of the URL and the brokers' certificates";
 
-/// Errors that pass on their own: a broker is away, starting, or no longer responsible, or the client is closing. The
-/// failed operation may have been applied, or may still be.
+/// Whether this error passes on its own: a broker is unreachable, starting, or no longer responsible, or the client is
+/// closing. The failed operation may have been applied, or may still be.
 fn passes(name: &str) -> bool {
     matches!(
         name,
@@ -96,7 +96,7 @@ impl Failure {
                 Self::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy)))
             }
             // A cooperative member keeps its partition through a rebalance, and its client may learn the new generation
-            // later than the coordinator. If it is no longer a member, that is reported separately.
+            // later than the coordinator. If the client is no longer a member, it reports that separately.
             (Operation::Commit, "ILLEGAL_GENERATION" | "STALE_MEMBER_EPOCH" | "REBALANCE_IN_PROGRESS") => {
                 Self::Refused
             }
@@ -169,12 +169,12 @@ impl Failure {
     }
 }
 
-/// Classifies an error from polling the member; `fatal` if the client says that it cannot continue. Returns the
-/// resulting answer; `None` if the error does not matter.
+/// Classifies an error from polling the member. `fatal` states whether the client says that it cannot continue. Returns
+/// the answer to pass on, or `None` if the error does not matter.
 pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
     let warn = |kind, remedy| Some(Answer::Denied(fault(kind, name, text, remedy)));
     match name {
-        // The client has already left the group (measured: another led 10.9 s before goNELI's flag fell).
+        // The client has already left the group (measured: another member led 10.9 s before goNELI's flag fell).
         "_MAX_POLL_EXCEEDED" => Some(Answer::GroupLost(Loss::Rejoins)),
         "FENCED_INSTANCE_ID" => Some(Answer::GroupLost(replaced(name, text))),
         "UNRELEASED_INSTANCE_ID" => {
@@ -205,8 +205,8 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
         "GROUP_MAX_SIZE_REACHED" => warn(FaultKind::Broken, "raise group.max.size of the brokers"),
         "_ALL_BROKERS_DOWN" | "_RESOLVE" | "_TRANSPORT" => Some(Answer::Denied(unreachable())),
         "_AUTHENTICATION" | "_SSL" | "SASL_AUTHENTICATION_FAILED" => warn(FaultKind::Denied, CREDENTIALS),
-        // Ignored: a revocation reports the end of a membership, an inspection reports a missing topic, and a member
-        // fetches nothing.
+        // These errors are ignored: a revocation reports the end of a membership, an inspection reports a missing
+        // topic, and a member fetches nothing.
         "FENCED_MEMBER_EPOCH"
         | "GROUP_ID_NOT_FOUND"
         | "ILLEGAL_GENERATION"

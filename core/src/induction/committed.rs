@@ -1,18 +1,19 @@
-//! The largest token known, as the metadata of the group's committed offset.
+//! The largest known token, as the metadata of the group's committed offset.
 //!
 //! The log forgets its records, after an hour by its retention or when an operator deletes them, and a reader may miss
 //! some. The coordinator keeps the newest committed offset and its metadata while the group has members, and for a week
-//! after that. So each commit states the largest token that its member knows. A new owner asks for it between its
-//! assignment and its claim. If the answer cannot be read, it does not assume that there is none: it claims only once
-//! it knows.
+//! after that. So each commit states the largest token that its member knows. A new owner asks for this metadata
+//! between its assignment and its claim. If the answer cannot be read, the owner does not assume that there is no
+//! token: it claims only once it has read an answer.
 //!
-//! A commit replaces the previous one, even if that states the larger token. A client may keep a commit that it could
-//! not send, and send it later under its new membership (librdkafka does so while it waits for its coordinator). So no
-//! term begins while a commit with a smaller token is open. A member that gives up its partition with an open commit
-//! leaves the group, because only closing its client stops the commit.
+//! A commit replaces the previous one, even if the previous one states the larger token. A client may keep a commit
+//! that it could not send, and send it later under its new membership (librdkafka does so while it waits for its
+//! coordinator). So no term begins while a commit with a smaller token is open. A member that gives up its partition
+//! with an open commit leaves the group, because only closing its client stops the commit.
 //!
-//! The text is `incumbent/1 TOKEN`. A later version may add fields after a further space, which this one ignores. A
-//! text that does not begin with `incumbent` is from other software and states no token; neither does an empty one.
+//! The text is `incumbent/1 TOKEN`. A later version may add fields after a further space, which this version ignores. A
+//! text that does not begin with `incumbent` is from other software and states no token; an empty text states none
+//! either.
 
 use alloc::format;
 use alloc::string::String;
@@ -28,12 +29,12 @@ const OURS: &str = "incumbent";
 /// The prefix of the text in this version.
 const FIRST: &str = "incumbent/1 ";
 
-/// The text with which a member that knows this token commits.
+/// The text that a member commits if `largest` is the largest token that it knows.
 pub(super) fn metadata(largest: Option<Token>) -> String {
     largest.map(|token| format!("{FIRST}{token}")).unwrap_or_default()
 }
 
-/// The token in the metadata of a group's committed offset; `None` if it states none.
+/// The token in the metadata of a group's committed offset; `None` if the metadata states none.
 ///
 /// # Errors
 /// Returns a fault if the text may be a candidate's but cannot be read.
@@ -59,7 +60,8 @@ pub(super) struct OpenCommits(Vec<Commit>);
 struct Commit {
     attempt: Attempt,
     states: Option<Token>,
-    /// When it was first requested, and how many copies are unanswered: without a coordinator it is repeated.
+    /// When the commit was first requested, and how many copies of it are unanswered. It is repeated while there is no
+    /// coordinator.
     asked_at: Instant,
     open: u32,
 }
@@ -85,8 +87,8 @@ impl OpenCommits {
         }
     }
 
-    /// If one record was committed twice, the answer may belong to either commit: the one with the smaller token stays
-    /// open.
+    /// Closes one commit of the record. If the record was committed twice, the answer may belong to either commit, so
+    /// the one with the smaller token stays open.
     pub(super) fn answered(&mut self, attempt: Attempt) {
         if let Some(place) = self.0.iter().rposition(|commit| commit.attempt == attempt) {
             self.0[place].open -= 1;
@@ -94,7 +96,7 @@ impl OpenCommits {
         }
     }
 
-    /// Since when a commit with a smaller token has been unanswered.
+    /// When the oldest unanswered commit with a smaller token was requested.
     pub(super) fn below(&self, token: Token) -> Option<Instant> {
         self.0.iter().filter(|commit| commit.states < Some(token)).map(|commit| commit.asked_at).min()
     }

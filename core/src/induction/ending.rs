@@ -12,7 +12,7 @@ pub struct Ending {
     pub(super) reason: Reason,
     /// Whether a revocation waits for its answer.
     pub(super) revoked: bool,
-    /// The release, once published. Until then the work has not ended.
+    /// The release that was published; `None` until the work has ended.
     pub(super) release: Option<Attempt>,
     /// The content of the release, and the term's newest proof.
     pub(super) statement: TermInfo,

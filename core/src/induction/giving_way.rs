@@ -1,9 +1,9 @@
 //! Giving way in a group: an owner that cannot prove its claim leaves and rests; see [`GivingWay`].
 //!
-//! The membership keeps the claim, and the client does not report it while it lasts. So an owner whose step failed asks
-//! the coordinator for the committed offset: an answer shows that the group still holds its members. If all brokers are
-//! away there is no answer, and nothing counts. A commit that is not answered, or is refused because of the
-//! coordinator, does not count either: the group removes a member that it does not hear from.
+//! The membership keeps the claim, but the client does not report a membership while it lasts. So an owner whose step
+//! failed asks the coordinator for the committed offset: an answer shows that the group still holds its members. If no
+//! broker can be reached there is no answer, and nothing counts. A commit that is not answered, or is refused because
+//! of the coordinator, does not count either, because the group itself removes a member that it does not hear from.
 
 use super::io::{Failure, Request};
 use super::proof::Awaited;
@@ -19,7 +19,7 @@ use crate::token::Incarnation;
 impl Candidacy<Induction> {
     // ---- the claim ----
 
-    /// The awaited step failed, or was not answered in time.
+    /// Counts a failure of the awaited step, or its missing answer.
     pub(super) fn awaited_failed(&mut self, awaited: Option<Awaited>, sent: Instant, failure: &Failure) {
         let step = match (awaited, failure) {
             // If the topic is gone, no candidate can lead.
@@ -51,17 +51,18 @@ impl Candidacy<Induction> {
         self.give_way_if_due();
     }
 
-    /// The coordinator answered: the group still holds its member.
+    /// Notes that the coordinator answered, which shows that the group still holds its member.
     pub(super) fn is_held(&mut self) {
         if self.owner().is_some() {
             self.giving_way.kept(self.lease, self.now);
         }
     }
 
-    /// A commit proved a record sent at `sent`. That proves the claim, unless a win is due and cannot be reported.
+    /// Notes that a commit proved a record sent at `sent`. That proves the claim, unless a win is due and cannot be
+    /// reported.
     ///
-    /// An owner without a lease repeats the commit of its last appended record: that shows its membership, but proves
-    /// no claim.
+    /// An owner without a lease repeats the commit of its last appended record. That commit shows its membership, but
+    /// proves no claim.
     pub(super) fn claim_proved(&mut self, sent: Instant) {
         self.is_held();
         let Some(owner) = self.owner().filter(|owner| owner.deadline.is_some()) else { return };
@@ -93,14 +94,15 @@ impl Candidacy<Induction> {
     /// Checks who else claims the election, and repeats the failed steps that a client can take without being a member.
     pub(super) fn probe(&mut self) {
         let (lease, now) = (self.lease, self.now);
-        // The records read may be out of date or missing, but the coordinator knows who is in the group.
+        // The records read may be out of date or incomplete, but the coordinator knows who is in the group.
         self.ask(Request::Members);
         let steps = self.giving_way.probe(lease, now);
         if steps.contains(Step::Inspect) {
             self.inspect();
         }
         if steps.contains(Step::Append) || steps.contains(Step::ReadBack) {
-            // Any record would keep alive a goNELI member that was removed.
+            // Nothing is published while other software writes, because any record would keep alive a goNELI member
+            // that the group has removed.
             if self.own.log.has_foreign(now) {
                 self.giving_way.probed(Step::Append, now, false, now);
             } else {
@@ -111,9 +113,9 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The members of the group. While it rests, this candidate is not among them.
+    /// Handles the count of the group's members. While this candidate rests, it is not one of them.
     pub(super) fn members_counted(&mut self, result: Result<usize, Fault>) {
-        // Only what could be observed is reported.
+        // A failed count is not reported as an observation.
         let Ok(count) = result else { return };
         let (now, was_resting) = (self.now, self.giving_way.rests(self.now));
         let worst = self.session() + self.rules.own.client.max_poll + self.lease * 2;

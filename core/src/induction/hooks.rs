@@ -35,7 +35,7 @@ impl Rule for Induction {
     type Race = Race;
     type Leaving = Leaving;
 
-    /// The connection counts as the inspected store, and each campaign asks for its own topic.
+    /// The connection takes the part of the inspected store. Each campaign asks for its own topic.
     fn begin(
         settings: Settings,
         store: &Connection,
@@ -174,7 +174,7 @@ impl Rule for Induction {
     fn check_bounds(campaign: &Campaign) {
         debug_assert!(campaign.own.open_commits.is_bounded(), "bound: open commits are bounded");
         debug_assert!(campaign.own.proof.is_bounded(), "bound: unproved records are bounded");
-        // A member without the partition waits for its client, which waits for the group.
+        // A member without the partition has no timer: it waits for its client, which waits for the group.
         debug_assert!(
             campaign.owner().is_none() || campaign.has_something_to_come(),
             "I15: an owner awaits an answer or a timer"
@@ -201,7 +201,7 @@ impl Rule for Induction {
         }
     }
 
-    /// The coordinator notices a crash after the session timeout; then the group rebalances, and the new owner waits
+    /// The coordinator notices a crash after the session timeout. Then the group rebalances, and the new owner waits
     /// out the lease.
     fn worst_fail_over(campaign: &Campaign, _: Instant) -> Duration {
         // A new owner waits for a lease in any case.

@@ -42,8 +42,9 @@ pub struct Membership {
     pub member: String,
     /// The client's generation, or its member epoch; negative if it is no member.
     pub generation: i32,
-    /// Whether partition zero is in its assignment, and the assignment is not lost. The answer to a commit can overtake
-    /// the report of a rebalance (librdkafka: high priority in the same queue), so the client itself is asked.
+    /// Whether partition zero is in the client's assignment, and the assignment is not lost. The client itself is
+    /// asked, because the answer to a commit can overtake the report of a rebalance (librdkafka: high priority in the
+    /// same queue).
     pub owns: bool,
 }
 
@@ -67,8 +68,8 @@ impl Publish {
     }
 }
 
-/// What happens to a campaign. The group chooses its owner, so nothing is handed over. [`Request::Inspect`] inspects
-/// the topic, and there is no inspection of a store.
+/// What happens to a campaign. The group chooses its owner, so no input hands over. Nothing inspects a store either;
+/// [`Request::Inspect`] inspects the topic.
 pub type Input = candidacy::Input<Answer, Shown>;
 
 /// What a campaign wants done, in order.
@@ -84,7 +85,7 @@ pub enum Request {
     Publish(Publish),
     /// Commit this offset of partition zero, and answer with [`Answer::Committed`].
     Commit {
-        /// The number of the record that it proves.
+        /// The number of the record that the commit proves.
         attempt: Attempt,
         /// The offset after that record's.
         offset: Revision,
@@ -103,7 +104,7 @@ pub enum Request {
     Leave,
     /// Inspect the topic, and answer with [`Answer::Inspected`].
     Inspect,
-    /// Ask the coordinator for the group's members, without being one, and answer with [`Answer::Members`].
+    /// Ask the coordinator for the group's members, without joining the group, and answer with [`Answer::Members`].
     Members,
 }
 
@@ -121,7 +122,7 @@ pub enum Answer {
     GroupLost(Loss),
     /// The client has left the group and is closed.
     Left,
-    /// A record was appended, or not.
+    /// A record was appended, or could not be.
     Published {
         /// The record's number.
         attempt: Attempt,
@@ -130,21 +131,22 @@ pub enum Answer {
     },
     /// A commit was answered.
     Committed {
-        /// The number of the record that it proves.
+        /// The number of the record that the commit proves.
         attempt: Attempt,
-        /// What the client reported about itself when asked *after* the answer arrived; or the failure.
+        /// The membership that the client reported when it was asked *after* the answer arrived; or the failure.
         result: Result<Membership, Failure>,
     },
     /// The metadata of the committed offset was asked for.
     CommittedToken {
         /// The number of the question.
         number: u64,
-        /// The metadata, empty if the group has committed no offset or no metadata; or the failure, as for a commit.
+        /// The metadata, which is empty if the group has committed no offset or no metadata; or the failure, as for a
+        /// commit.
         result: Result<String, Failure>,
     },
     /// The topic was inspected.
     Inspected(Result<Topic, Fault>),
-    /// The members of the group were counted. Zero if the group does not exist.
+    /// The members of the group were counted; zero if the group does not exist.
     Members(Result<usize, Fault>),
     /// The brokers refuse something; a person has to act.
     Denied(Fault),
@@ -181,9 +183,9 @@ pub enum Failure {
     Refused,
     /// The error proves nothing: the request may have been applied, or may still be.
     Unknown,
-    /// Like `Unknown`, and the topic may have been deleted or made again.
+    /// Like `Unknown`, but the topic may also have been deleted or made again.
     TopicGone,
-    /// The client or the brokers refuse it, so an operator has to act.
+    /// The client or the brokers refuse the request, so an operator has to act.
     Denied(Fault),
 }
 

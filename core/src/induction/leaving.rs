@@ -20,7 +20,7 @@ use core::time::Duration;
 const LEAVE_LIMIT: Duration = Duration::from_secs(10);
 
 impl Candidacy<Induction> {
-    /// The group revokes the partition, and waits for an answer.
+    /// Handles a revocation of the partition, for whose answer the group waits.
     pub(super) fn revoked(&mut self) {
         match &mut self.stage {
             Stage::Racing(Race::Owner(owner)) => {
@@ -38,12 +38,12 @@ impl Candidacy<Induction> {
                     self.leave_partition(leave);
                 }
             }
-            // A leaving client never closes while a revocation is unanswered (measured).
+            // A client that is leaving never closes while a revocation is unanswered (measured).
             _ => self.ask(Request::Yield),
         }
     }
 
-    /// The work ended after its term was lost.
+    /// Publishes the release after the work of a lost term has ended.
     pub(super) fn work_ended(&mut self) {
         let ended =
             matches!(&self.stage, Stage::Releasing(Leaving::Ending(ending)) if ending.release.is_none());
@@ -53,7 +53,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// An owner whose loss was reported leaves; the release is sent after that.
+    /// Begins to leave after the owner's loss was reported. The release is sent only after that report.
     pub(super) fn end_ownership(&mut self, ended: &Ended) {
         let Ended { term, reason, working, .. } = *ended;
         let Stage::Racing(Race::Owner(owner)) = &self.stage else { return };
@@ -87,7 +87,7 @@ impl Candidacy<Induction> {
         self.limit_work();
     }
 
-    /// A close waits for running work at most as long as for a release.
+    /// Limits how long a close waits for running work, to the time that it would wait for a release.
     pub(super) fn limit_work(&mut self) {
         if self.intent.closing && self.timers.is_set(Timer::Work) {
             self.timers.set(Timer::Work, self.now + pace::CLOSE_LIMIT);
@@ -120,7 +120,7 @@ impl Candidacy<Induction> {
         matches!(&self.stage, Stage::Releasing(Leaving::Ending(ending)) if ending.release == Some(attempt))
     }
 
-    /// The release was appended, or the wait for it is over.
+    /// Leaves after the release was appended, or after the wait for it is over.
     pub(super) fn release_ended(&mut self) {
         if let Stage::Releasing(Leaving::Ending(ending)) = &self.stage {
             let leave = ending.leaves();
@@ -135,7 +135,8 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// Gives up the partition: answers the revocation, and leaves the group if this candidate should be out of it.
+    /// Gives up the partition: answers the revocation, and leaves the group if `leave` or the candidate's state demands
+    /// it.
     pub(super) fn leave_partition(&mut self, leave: bool) {
         let revoked = match &self.stage {
             Stage::Racing(Race::Owner(owner)) => owner.revoked,

@@ -1,4 +1,4 @@
-//! The log as one campaign reads it, and how long a claim waits because of the records below it.
+//! The log as one campaign reads it, and the wait that the records below a claim impose on it.
 
 use core::time::Duration;
 
@@ -15,7 +15,7 @@ const FOREIGN_LEASE: Duration = Duration::from_secs(5);
 pub(super) struct Log {
     /// The offset after the newest record read.
     next: Option<Revision>,
-    /// Every record from this offset on was read.
+    /// The offset from which every record was read.
     whole_from: Option<Revision>,
     /// When reading began, at the log's beginning or after a gap.
     began: Instant,
@@ -34,7 +34,7 @@ pub(super) struct Log {
     seen: Option<Incarnation>,
     /// The largest token of any term.
     largest: Option<Token>,
-    /// The number of gaps in the reading, and how many of them lie below a claim that states a larger incarnation than
+    /// The number of gaps in the reading, and how many of them precede a claim that states a larger incarnation than
     /// all before it.
     gaps: u32,
     settled: u32,
@@ -46,7 +46,7 @@ struct Newest {
     /// `None` for other software.
     author: Option<Nonce>,
     first_sight: Instant,
-    /// If it is a release: the term that it ends, and the offset that it states as proven.
+    /// For a release, the term that it ends and the offset that it states as proven.
     released: Option<(Token, Revision)>,
 }
 
@@ -55,10 +55,10 @@ struct Newest {
 pub(super) struct Below {
     /// `f`: when the newest record of another campaign was first observed, or when reading began.
     pub(super) first_sight: Instant,
-    /// The newest claim's term was released, and no third campaign wrote after that claim.
+    /// Whether the newest claim's term was released, and no third campaign wrote after that claim.
     pub(super) released: bool,
-    /// The group's last leader stated an incarnation that no record here states, so the records here prove nothing
-    /// about that leader.
+    /// Whether the group's last leader stated an incarnation that no record read here states. If so, these records
+    /// prove nothing about that leader.
     pub(super) missed: bool,
     /// The longest lease that the records state.
     pub(super) lease: Duration,
@@ -85,7 +85,7 @@ impl Log {
         }
     }
 
-    /// Takes in a record from the log of `topic`. Returns whether its offset is the next one or above.
+    /// Takes in a record from the log of `topic`. Returns false if its offset is below the next expected one.
     pub(super) fn read(&mut self, record: &Record, ours: bool, topic: Option<TopicId>, now: Instant) -> bool {
         let offset = record.offset;
         if self.next.is_some_and(|next| offset < next) {
@@ -100,8 +100,8 @@ impl Log {
         if record.kind == Kind::Probe {
             return true;
         }
-        // A producer may have kept it for a topic that is gone: then its offsets refer to another log, and its
-        // incarnation is a former one.
+        // A producer may have kept this record for a topic that no longer exists. Then the record's offsets refer to
+        // another log, and its incarnation is a former one.
         let is_former = record.topic.zip(topic).is_some_and(|(written_for, topic)| written_for != topic);
         if is_former {
             self.former = self.former.max(record.term_info.map(|info| info.token.incarnation));
@@ -134,14 +134,16 @@ impl Log {
         true
     }
 
-    /// The records below the last record read, which is our claim. `stated` is the token that the group had committed
-    /// before. If its claim is not in this log, its leader belongs to another log, or to a part that was not read.
+    /// Describes the records below the last record read, which is our claim. `stated` is the token that the group had
+    /// committed before. If the claim of that token is not in this log, its leader belongs to another log, or to a part
+    /// that was not read.
     pub(super) fn below(&self, stated: Option<Token>) -> Below {
         let released = self.newest.is_some_and(|newest| {
             newest.released.is_some_and(|(term, proven)| {
                 let read = self.whole_from.is_some_and(|from| from.0 <= proven.0.saturating_add(1));
-                // If its author has a later term, that term's claim lies above the records that this term proved.
-                // Producers can be replaced, so a release may land above it. A claim by another campaign at or below it
+                // The newest claim must lie at or below the last record that the released term proved. If the release's
+                // author has a later term, that term's claim lies above that record; the release may land above that
+                // claim too, because producers can be replaced. A claim of another campaign at or below that record
                 // comes from a former owner, which will claim again.
                 let is_newest = self.claim.is_none_or(|(author, claim)| {
                     claim <= proven && (claim == term.sequence || author != newest.author)
@@ -158,13 +160,13 @@ impl Log {
         }
     }
 
-    /// Some records were not read. They may be anyone's, so they count as first observed now.
+    /// Notes that some records were not read. They may be from any writer, so they count as first observed now.
     pub(super) fn gap(&mut self, now: Instant) {
         self.gaps = self.gaps.wrapping_add(1);
         self.begin(now);
     }
 
-    /// From here on, reading counts as begun.
+    /// Begins the reading again, as from an empty log.
     pub(super) fn begin(&mut self, now: Instant) {
         (self.next, self.whole_from, self.newest) = (None, None, None);
         (self.third, self.claim) = (None, None);
@@ -176,12 +178,12 @@ impl Log {
         self.newest.is_some_and(|newest| newest.released.is_none() && now < newest.first_sight + self.longest)
     }
 
-    /// Whether other software wrote within a lease.
+    /// Whether other software wrote the newest record, and less than a lease ago.
     pub(super) fn has_foreign(&self, now: Instant) -> bool {
         self.newest.is_some_and(|newest| newest.author.is_none() && now < newest.first_sight + self.longest)
     }
 
-    /// The log was replaced or lost records, so tokens continue above those of the former log.
+    /// Begins again after the log was replaced or lost records. Tokens continue above those of the former log.
     pub(super) fn reset(&mut self, now: Instant) {
         self.gap(now);
         self.former = self.former.max(self.incarnation.take());
@@ -202,7 +204,7 @@ impl Log {
         self.gaps
     }
 
-    /// Notes that a claim states a larger incarnation than any in the gaps before it.
+    /// Notes that a claim states a larger incarnation than any record in the gaps before it.
     pub(super) fn settle(&mut self) {
         self.settled = self.gaps;
     }
@@ -216,8 +218,9 @@ impl Log {
         self.next.is_some_and(|next| next > offset)
     }
 
-    /// The incarnation that a claim states: this log's. It is a new one if this log's is unknown, not larger than those
-    /// of earlier logs, or smaller than a known token's, or if unread records may state a larger one.
+    /// The incarnation that a claim states. It is this log's incarnation if that is known, larger than those of earlier
+    /// logs, and not smaller than that of any known token, and if no unread record may state a larger one. Otherwise it
+    /// is a new incarnation.
     pub(super) fn claimed_incarnation(&self, time_of_day: Duration) -> Incarnation {
         let of_terms = self.largest.map(|largest| largest.incarnation);
         match self.incarnation {
@@ -250,7 +253,7 @@ impl Log {
     }
 }
 
-/// The lease of a record's writer, as others wait for it.
+/// The lease of a record's writer, for which other candidates wait.
 pub(super) fn lease_of(record: &Record) -> Duration {
     record.lease.unwrap_or(FOREIGN_LEASE)
 }
@@ -285,7 +288,8 @@ mod tests {
         Kind::Release { proven: Revision(proven) }
     }
 
-    /// A log with these records of others, the first at offset 10, one second apart.
+    /// Builds a log from these records of other campaigns. The first has offset 10, and each is read one second after
+    /// the one before.
     fn log(records: &[(u128, Kind)]) -> Log {
         let (mut log, mut claim) = (Log::new(T, at(0)), 0);
         for (place, (author, kind)) in records.iter().enumerate() {
@@ -377,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_release_whose_range_was_not_read_is_not() {
-        assert!(!log(&[(1, release(8))]).below(None).released, "offset 9 is older than the reading");
+        assert!(!log(&[(1, release(8))]).below(None).released, "offset 9 was not read");
         assert!(log(&[(1, release(9))]).below(None).released);
         let mut jumped = log(&[(1, Kind::Heartbeat)]);
         jumped.read(&record(12, 1, release(10)), false, TOPIC, at(9));

@@ -108,7 +108,7 @@ pub struct Induction {
     log: Log,
     /// The newest inspection of the topic.
     topic: Topic,
-    /// The next inspection is not sent before this.
+    /// The next inspection is not sent before this instant.
     inspects_from: Option<Instant>,
     proof: Proof,
     last_attempt: Attempt,
@@ -117,7 +117,7 @@ pub struct Induction {
     last_question: u64,
     /// The number of operations that failed in a row.
     failures: u32,
-    /// The client has left the group.
+    /// Whether the client has left the group.
     left: bool,
     /// The number of clients that died in a row.
     deaths: u32,
@@ -133,7 +133,7 @@ pub enum Race {
     Away,
     /// A member, without partition zero.
     Member,
-    /// Partition zero is assigned to it.
+    /// The candidate to which partition zero is assigned.
     Owner(Box<Owner>),
 }
 

@@ -11,11 +11,11 @@ use crate::store::Fault;
 use crate::token::Token;
 use core::time::Duration;
 
-/// The interval at which an owner reads the topic's id. A classic member is not told that its topic was recreated
-/// (measured).
+/// The interval at which an owner reads the topic's id. The group does not inform a classic member that its topic was
+/// recreated (measured).
 const INSPECT_EVERY: Duration = Duration::from_secs(1);
-/// For this long after the topic's id changed, it is read only one more time. If brokers disagree about the id, an
-/// owner would otherwise read it, and claim the partition, as fast as they answer.
+/// The time after a change of the topic's id in which the id is read only one more time. If brokers disagree about the
+/// id, an owner would otherwise read the id, and claim the partition, as fast as they answer.
 const DISAGREEING: Duration = Duration::from_millis(100);
 
 impl Candidacy<Induction> {
@@ -30,7 +30,7 @@ impl Candidacy<Induction> {
             self.warn(Warning::SameNonce { name: record.name.clone() });
         }
         if !self.own.log.read(record, own.is_some(), self.own.topic.id, self.now) {
-            // The record lies below the position: the reader started over, or the log lost its end.
+            // The record lies below the reading position: the reader started over, or the log lost its end.
             self.gap();
             self.own.log.read(record, own.is_some(), self.own.topic.id, self.now);
         }
@@ -43,13 +43,13 @@ impl Candidacy<Induction> {
         self.claim_again_if_passed();
     }
 
-    /// The reader skipped records or lost its position: the topic may be another.
+    /// Notes that the reader skipped records or lost its position, and inspects the topic, which may be another one.
     pub(super) fn gap(&mut self) {
         self.own.log.gap(self.now);
         self.inspect();
     }
 
-    /// The leader is the last candidate whose record states that it leads. Among goNELI's members only the owner
+    /// Reports the leader: the last candidate whose record states that it leads. Of goNELI's members only the owner
     /// writes.
     fn observe_leader(&mut self, record: &Record) {
         let nonce = record.write_id.map(|write_id| write_id.nonce);
@@ -108,9 +108,9 @@ impl Candidacy<Induction> {
                 self.own.inspects_from = Some(self.now + DISAGREEING);
             }
             (Some(_), Some(_)) => self.confirm_claim(topic.asked_at, true),
-            // Earlier records may belong to another topic.
+            // The records read so far may belong to another topic.
             (None, Some(_)) => self.begin_reading(),
-            // Without an id, every win waits from its assignment.
+            // Without an id, every win waits for a lease from the assignment.
             (_, None) => self.confirm_claim(topic.asked_at, false),
         }
     }

@@ -9,14 +9,14 @@ use crate::record::Attempt;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
-/// A candidate that partition zero is assigned to.
+/// A candidate to which partition zero is assigned.
 #[derive(Clone, Debug, Hash)]
 pub struct Owner {
     /// The member id at the assignment.
     pub(super) member: String,
-    /// `w`: when the assignment was handled, or when the log was last reset since.
+    /// `w`: when the assignment was handled, or when the log was last reset after that.
     pub(super) assigned_at: Instant,
-    /// No win is reported before this, whatever the log contains.
+    /// No win is reported before this instant, whatever the log contains.
     pub(super) owed: Instant,
     /// This ownership's first question for the committed token, and whether any such question was answered.
     pub(super) first_question: u64,
@@ -28,9 +28,9 @@ pub struct Owner {
     pub(super) deadline: Option<Instant>,
     /// The topic in which the term was proven; its release refers to that topic.
     pub(super) topic: Option<TopicId>,
-    /// A revocation waits for its answer.
+    /// Whether a revocation waits for its answer.
     pub(super) revoked: bool,
-    /// The reader was replaced, because it did not return the claim.
+    /// Whether the reader was replaced, because it did not return the claim.
     pub(super) reader_is_new: bool,
 }
 
@@ -38,21 +38,21 @@ pub struct Owner {
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Open {
     pub(super) attempt: Attempt,
-    /// The incarnation that it states, and how many gaps the reading had when that incarnation was chosen.
+    /// The incarnation that the claim states, and how many gaps the reading had when that incarnation was chosen.
     pub(super) incarnation: Incarnation,
     pub(super) gaps: u32,
-    /// `τ`, and when its append was reported.
+    /// `τ`, the offset of the claim, and when its append was reported.
     pub(super) appended: Option<(Revision, Instant)>,
-    /// The records below, once the claim was read back.
+    /// The records below the claim; `None` until the claim has been read back.
     pub(super) below: Option<Below>,
-    /// The topic was inspected after the append.
+    /// Whether the topic was inspected after the append.
     pub(super) asked: bool,
-    /// The topic's id was read after the append, and is that of the log.
+    /// Whether the topic's id was read after the append, and is that of the log.
     pub(super) confirmed: bool,
 }
 
 impl Owner {
-    /// The claim, and its attempt if its append is not reported yet.
+    /// The claim, if there is one; inside, its attempt if its append has not been reported yet.
     pub(super) fn pending_claim(&self) -> Option<Option<Attempt>> {
         self.claim.map(|claim| claim.appended.is_none().then_some(claim.attempt))
     }
@@ -77,7 +77,7 @@ impl Owner {
         self.claim?.token()
     }
 
-    /// The claim was appended but has not been read back.
+    /// Whether the claim was appended but has not been read back.
     pub(super) fn is_unread(&self) -> bool {
         self.claim.is_some_and(|claim| claim.appended.is_some() && claim.below.is_none())
     }

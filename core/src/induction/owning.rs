@@ -16,7 +16,7 @@ use crate::time::Instant;
 use crate::token::{Revision, Token};
 
 impl Candidacy<Induction> {
-    /// Partition zero is assigned. The claim is sent once the committed token is known.
+    /// Handles the assignment of partition zero. The claim is sent once the committed token is known.
     pub(super) fn assigned(&mut self, member: String) {
         if matches!(self.stage, Stage::Racing(Race::Owner(_)) | Stage::Releasing(Leaving::Ending(_))) {
             // The end of the previous ownership was never reported.
@@ -83,7 +83,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The append of a record was reported. If the record is the claim, the topic's id is read next.
+    /// Notes that the append of a record was reported. If the record is the claim, the topic's id is read next.
     pub(super) fn claim_appended(&mut self, attempt: Attempt, offset: Revision) {
         let now = self.now;
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
@@ -91,13 +91,13 @@ impl Candidacy<Induction> {
         self.inspect();
     }
 
-    /// The claim was read back, so the records below it are known.
+    /// Notes that the claim was read back, so that the records below it are known.
     pub(super) fn claim_read(&mut self, attempt: Attempt) {
         let Some(owner) = self.owner().filter(|_| self.term.is_none()) else { return };
         let (below, gaps) = (self.own.log.below(owner.stated), self.own.log.gaps());
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
         if claim.gaps != gaps {
-            // Records skipped since it was published may state a larger incarnation.
+            // Records that were skipped since this claim was published may state a larger incarnation.
             return self.claim();
         }
         claim.below = Some(below);
@@ -115,7 +115,8 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The topic's identity becomes known for the first time: records read so far count as first observed now.
+    /// Begins to read the log of a topic whose id has just become known. Records read so far count as first observed
+    /// now.
     pub(super) fn begin_reading(&mut self) {
         let now = self.now;
         match self.own.log.has_read() {
@@ -131,7 +132,8 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The topic was inspected at `asked_at`. `same`: its id is the log's; otherwise the brokers report none.
+    /// Notes that the topic was inspected at `asked_at`. `same` states whether its id is the log's; otherwise the
+    /// brokers report no id.
     pub(super) fn confirm_claim(&mut self, asked_at: Instant, same: bool) {
         let after = |claim: &&mut Open| claim.appended.is_some_and(|(_, at)| asked_at >= at);
         if let Some(claim) = self.open_claim().filter(after) {
@@ -156,11 +158,12 @@ impl Candidacy<Induction> {
             return;
         }
         if !self.own.proof.has_stated(token) {
-            // Another candidate claimed with a larger incarnation meanwhile; the next commit states that.
+            // Another candidate has meanwhile claimed with a larger incarnation; the next commit states that
+            // incarnation.
             return self.renew_unless_waiting();
         }
         if let Some(since) = self.own.open_commits.below(token) {
-            // If the coordinator applied that commit last, it would hide this token from the next owner.
+            // If the coordinator applied that open commit last, the commit would hide this token from the next owner.
             if now.since(since) > self.lease {
                 self.leave_partition(true);
             }
@@ -169,7 +172,7 @@ impl Candidacy<Induction> {
         let waited_from = match claim.confirmed && !below.missed {
             true if below.released => None,
             true => Some(owner.assigned_at.min(below.first_sight)),
-            // This may not be the last leader's log, so the first sights in it prove nothing.
+            // This may be another log than the last leader's, so the first sights in it prove nothing.
             false => Some(owner.assigned_at),
         };
         let until = waited_from.map_or(Instant::ZERO, |from| from + below.lease).max(owner.owed);
@@ -203,8 +206,8 @@ impl Candidacy<Induction> {
 
     // ---- the end ----
 
-    /// The lease has run out, and so has the term, if any. This candidate may still own the partition; a commit will
-    /// show it.
+    /// Ends the lease that has run out, and the term, if any. This candidate may still own the partition; a commit will
+    /// show whether it does.
     pub(super) fn lose(&mut self, reason: Reason) {
         let Stage::Racing(Race::Owner(owner)) = &mut self.stage else { return };
         (owner.deadline, owner.claim) = (None, None);
@@ -219,7 +222,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// The membership is over, and the partition lost.
+    /// Handles the end of the membership, with which the partition is lost.
     pub(super) fn group_lost(&mut self, loss: Loss) {
         let mut leave = match &self.stage {
             Stage::Racing(Race::Owner(_)) => {
@@ -253,7 +256,7 @@ impl Candidacy<Induction> {
         self.leave_partition(leave);
     }
 
-    /// The log was replaced, or lost acknowledged records: the term ends, and all waits begin again.
+    /// Ends the term and begins all waits again, because the log was replaced, or lost acknowledged records.
     pub(super) fn is_another_log(&mut self) {
         let now = self.now;
         self.report_reset(None);

@@ -12,14 +12,14 @@ pub(super) const REMEMBERED: usize = 256;
 /// The records published under the present ownership.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Proof {
-    /// Records that no commit has proved yet, and the newest one appended.
+    /// The records that no commit has proved yet, and the newest record appended.
     pub(super) sent: VecDeque<Sent>,
     pub(super) awaited: Option<Awaited>,
     /// When the awaited step was requested.
     pub(super) asked_at: Instant,
     /// The newest record that a commit proved.
     pub(super) proven: Option<Sent>,
-    /// The last record handed over and appended, renewal or not, and its offset.
+    /// The newest record that was passed to the producer and appended, renewal or not, and its offset.
     pub(super) appended: Option<(Attempt, Revision)>,
     /// The last record of the previous ownership.
     pub(super) former: Attempt,
@@ -29,10 +29,10 @@ pub(super) struct Proof {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sent {
     pub(super) attempt: Attempt,
-    /// `h`: the clock before the record was passed to the producer.
+    /// `h`: the clock's reading before the record was passed to the producer.
     pub(super) at: Instant,
     pub(super) offset: Option<Revision>,
-    /// The token that its first commit stated.
+    /// The token that the record's first commit stated.
     pub(super) stated: Option<Token>,
 }
 
@@ -68,8 +68,8 @@ impl Proof {
         self.sent.iter().any(|sent| sent.attempt == attempt)
     }
 
-    /// Whether the record's offset is below the offset of a record that was passed to the producer earlier. Within one
-    /// log that never happens.
+    /// Whether the record's offset is below the offset of a record that was passed to the producer earlier, which never
+    /// happens within one log.
     pub(super) fn is_in_another_log(&mut self, attempt: Attempt, offset: Revision) -> bool {
         if attempt <= self.former {
             return false;

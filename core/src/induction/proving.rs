@@ -1,7 +1,7 @@
 //! The proof of an ownership: an appended record, followed by an acknowledged offset commit.
 //!
-//! A late acknowledgement counts for the record that it committed, from when that record was sent. So every record
-//! published under this ownership is kept until a newer one is proved.
+//! A late acknowledgement counts for the record that it committed, from the time when that record was sent. So every
+//! record published under this ownership is kept until a newer one is proved.
 
 use alloc::string::String;
 use core::time::Duration;
@@ -20,12 +20,12 @@ use crate::record::{Attempt, TermInfo, WriteId};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// A lease has at least this many renewals, so more than one may fail.
+/// The number of renewals in a lease, so that more than one may fail.
 const RENEWALS: u32 = 5;
 
 impl Candidacy<Induction> {
-    /// Publishes a record of this candidate for the log of `topic`. A producer may append it to whatever topic has the
-    /// name by then.
+    /// Publishes a record of this candidate for the log of `topic`. A producer may append the record to whatever topic
+    /// has that name by then.
     pub(super) fn publish_record(
         &mut self,
         kind: Kind,
@@ -45,11 +45,12 @@ impl Candidacy<Induction> {
     pub(super) fn publish(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
         let (attempt, now) = (self.publish_record(kind, self.own.topic.id, term_info), self.now);
         let (lease, newest) = (self.lease, self.own.proof.newest_appended().map(|(sent, _)| sent.attempt));
-        // Records older than a lease give no deadline, but the newest appended one can still be committed.
+        // Records older than a lease give no deadline. The newest appended one is kept, because it can still be
+        // committed.
         let sent = &mut self.own.proof.sent;
         sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
-        // If very many records of a long lease are not appended yet, the oldest is dropped: a late append of it no
-        // longer counts.
+        // If very many records of a long lease have not been appended yet, the oldest is dropped. If it is appended
+        // later, that no longer counts.
         let oldest = sent.iter().position(|sent| Some(sent.attempt) != newest);
         if let Some(oldest) = oldest.filter(|_| sent.len() >= REMEMBERED) {
             sent.remove(oldest);
@@ -81,7 +82,7 @@ impl Candidacy<Induction> {
         self.ask(Request::Commit { attempt, offset, metadata: committed::metadata(token) });
     }
 
-    /// Commits the newest appended record, if it is newer than the proved one.
+    /// Commits the newest appended record if it is newer than the proved one. Returns whether it was.
     fn commit_newest(&mut self) -> bool {
         let newer = |sent: &Sent| self.own.proof.proven.is_none_or(|proven| sent.at > proven.at);
         let found = self.own.proof.newest_appended().filter(|(sent, _)| newer(sent));
@@ -104,7 +105,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// What a heartbeat states about the term or the claim.
+    /// The term or the claim that a heartbeat states.
     fn statement(&self) -> Option<TermInfo> {
         match self.term {
             Some(term) => Some(TermInfo { token: term.token, led_for: Some(self.now.since(term.started)) }),
@@ -118,7 +119,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// A heartbeat in addition to the renewals, for members that use goNELI.
+    /// Publishes a heartbeat in addition to the renewals, for members that use goNELI.
     pub(super) fn heartbeat(&mut self) {
         let Some(every) = self.rules.own.heartbeat.filter(|_| self.term.is_some()) else { return };
         if let Some(term_info) = self.statement() {
@@ -159,7 +160,7 @@ impl Candidacy<Induction> {
         let awaited = self.own.proof.awaited == Some(Awaited::Commit(attempt));
         match result {
             Ok(membership) if self.is_still_member(&membership) => self.proven(sent),
-            // The commit was resent from an earlier membership, or accepted by an empty group.
+            // The client resent the commit from an earlier membership, or an empty group accepted it.
             Ok(_) if awaited => self.failed(&Failure::Refused),
             Err(Failure::GroupLost(loss)) => self.group_lost(loss),
             Err(failure) if awaited => self.failed(&failure),
@@ -167,8 +168,8 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// A commit was answered, so the client will not send it again. Returns true if a win may have been waiting for
-    /// that.
+    /// Notes that a commit was answered, so that the client will not send it again. Returns true if a win may have been
+    /// waiting for this answer.
     pub(super) fn commit_answered(&mut self, attempt: Attempt) -> bool {
         let claimed = self.owner().filter(|_| self.term.is_none()).and_then(Owner::claimed_token);
         let waits = |open: &OpenCommits| claimed.is_some_and(|token| open.below(token).is_some());
@@ -184,7 +185,7 @@ impl Candidacy<Induction> {
         self.ask(Request::Committed { number: self.own.last_question });
     }
 
-    /// The coordinator answered. An answer from before the assignment may miss commits of the previous owner.
+    /// Handles the coordinator's answer. An answer from before the assignment may miss commits of the previous owner.
     pub(super) fn token_committed(&mut self, number: u64, result: Result<String, Failure>) {
         if matches!(result, Ok(_) | Err(Failure::Denied(_))) {
             self.is_held();
@@ -204,7 +205,7 @@ impl Candidacy<Induction> {
                 }
                 self.informed(token);
             }
-            // This answers an earlier question; the newest is still unanswered.
+            // This answers an earlier question; the newest question is still unanswered.
             Err(_) if number < self.own.last_question => {}
             Err(failure) => self.failed(&failure),
         }
@@ -215,14 +216,14 @@ impl Candidacy<Induction> {
         membership.member == owner.member && membership.generation >= 0 && membership.owns
     }
 
-    /// The candidate was a member after this record was appended.
+    /// Notes that the candidate was a member after this record was appended.
     fn proven(&mut self, sent: Sent) {
         let (now, lease, margin) = (self.now, self.lease, self.margin());
         let deadline = (sent.at + lease).before(margin);
         let Stage::Racing(Race::Owner(owner)) = &mut self.stage else { return };
         if deadline > now {
             owner.deadline = owner.deadline.max(Some(deadline));
-            // A candidate without a lease repeats an old commit, so failures since then remain counted.
+            // Only a commit that gives a lease clears the failures: a candidate without a lease repeats an old commit.
             self.own.failures = 0;
             self.reports.is_well();
         }
@@ -233,7 +234,7 @@ impl Candidacy<Induction> {
             // This candidate is still the owner, but the term or the log of its last claim is over.
             None => self.claim(),
             Some(Some(attempt)) if self.is_under_way(attempt) => self.wait_for(Awaited::Append(attempt)),
-            // The claim may never be appended.
+            // The append of this claim may never happen.
             Some(Some(_)) => self.claim(),
             Some(None) if is_over => self.publish_heartbeat(),
             Some(None) => {
@@ -280,7 +281,7 @@ impl Candidacy<Induction> {
         }
     }
 
-    /// An append or a commit proved nothing. It is repeated, and the deadline remains.
+    /// Handles an append or a commit that proved nothing. It is repeated, and the deadline remains.
     pub(super) fn failed(&mut self, failure: &Failure) {
         let (awaited, asked_at) = (self.own.proof.awaited, self.own.proof.asked_at);
         self.stop_waiting();
@@ -299,7 +300,7 @@ impl Candidacy<Induction> {
     }
 }
 
-/// The time from sending a proved record to the next renewal.
+/// The time from the sending of a proved record to the next renewal.
 pub(super) fn renew_every(lease: Duration) -> Duration {
     lease / RENEWALS
 }

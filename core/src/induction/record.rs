@@ -1,7 +1,7 @@
 //! A record of the leader topic, and its encoding.
 //!
-//! The value is goNELI's, `<nanoseconds since 1970>%<name>`. Everything of ours travels in headers, which goNELI never
-//! reads. Records have no key and lie in partition zero.
+//! The value is goNELI's, `<nanoseconds since 1970>%<name>`. Everything that only incumbent needs is in headers, which
+//! goNELI never reads. Records have no key and are in partition zero.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -26,7 +26,7 @@ pub const PROVEN: &str = "Incumbent-Proven";
 /// whichever topic has the name by then.
 pub const TOPIC: &str = "Incumbent-Topic";
 
-/// The id of a topic, which tells apart two topics that had the same name one after the other.
+/// The id of a topic, which tells apart two topics of the same name, one made after the other was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId(pub u128);
 
@@ -51,7 +51,7 @@ pub enum Kind {
     Claim,
     /// An owner renews its lease, or other software wrote the record.
     Heartbeat,
-    /// A candidate that gave way tests whether it can append. Nothing is decided by it.
+    /// A candidate that gave way tests whether it can append. No decision depends on this record.
     Probe,
     /// A leader no longer leads.
     Release {
@@ -77,19 +77,19 @@ impl Kind {
 pub struct Record {
     /// The record's offset.
     pub offset: Revision,
-    /// The name of its writer. Bytes that are not UTF-8 are shown as U+FFFD.
+    /// The name of the record's writer. Bytes that are not UTF-8 are shown as U+FFFD.
     pub name: String,
-    /// The campaign and the attempt that wrote it; `None` for a record of other software.
+    /// The campaign and the attempt that wrote the record; `None` for a record of other software.
     pub write_id: Option<WriteId>,
     /// The record's purpose.
     pub kind: Kind,
-    /// The lease time of its writer, if stated.
+    /// The lease time of the record's writer, if stated.
     pub lease: Option<Duration>,
-    /// The term that its writer claims or leads for.
+    /// The term that the record's writer claims or leads for.
     pub term_info: Option<TermInfo>,
-    /// The topic it was written for, if its writer knew it.
+    /// The topic for which the record was written, if its writer knew the topic's id.
     pub topic: Option<TopicId>,
-    /// The metadata that its writer publishes.
+    /// The metadata that the record's writer publishes.
     pub metadata: Metadata,
 }
 
@@ -184,8 +184,8 @@ pub(super) fn headers(
     headers
 }
 
-/// Whether a candidate of a consumer group can have this name: as in every store, but without `%`, which ends the time
-/// in a record's value.
+/// Whether a candidate of a consumer group can have this name. The rules of every store apply, and `%` is refused,
+/// because it ends the time in a record's value.
 ///
 /// # Errors
 /// Returns the problem, and a remedy.

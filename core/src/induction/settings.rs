@@ -12,25 +12,25 @@ use crate::refusals;
 /// The default lease: goNELI's heartbeat timeout (`config.go`).
 const LEASE: Duration = Duration::from_secs(5);
 
-/// The default session, in leases, as in goNELI (`neli.go`).
+/// The default session timeout in leases, as in goNELI (`neli.go`).
 const SESSION_LEASES: u32 = 3;
 
 /// The interval of goNELI's heartbeats (`config.go`).
 const GONELI_HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// The time by which a poll may be late, in addition to the drain and the session.
+/// The time by which a poll may be late, in addition to the drain and the session timeout.
 const POLL_RESERVE: Duration = Duration::from_secs(10);
 
-/// The longest interval that brokers accept: milliseconds in 32 bits.
+/// The longest interval between polls that brokers accept: milliseconds in a signed 32-bit number.
 const LONGEST_POLL: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// The protocol of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Protocol {
-    /// Generations, with assignors in the clients; the client states its session timeout.
+    /// The classic protocol: generations, with assignors in the clients. The client states its session timeout.
     #[default]
     Classic,
-    /// KIP-848: member epochs, with assignors in the brokers and the brokers' session timeout.
+    /// KIP-848: member epochs, with assignors in the brokers, which also set the session timeout.
     Consumer,
 }
 
@@ -39,9 +39,11 @@ pub enum Protocol {
 pub struct Group {
     /// The group's protocol.
     pub protocol: Protocol,
-    /// The session timeout; `None`: three leases. With [`Protocol::Consumer`], the broker's.
+    /// The session timeout; three leases if `None`. With [`Protocol::Consumer`], the session timeout that the brokers
+    /// are configured to use.
     pub session: Option<Duration>,
-    /// Members that use goNELI share the group: heartbeats every 100 ms while leading, and goNELI's assignors.
+    /// Whether members that use goNELI share the group. If so, a leader sends heartbeats every 100 ms, and the group
+    /// uses goNELI's assignors.
     pub goneli: bool,
 }
 
@@ -52,7 +54,7 @@ pub struct ClientSettings {
     pub session: Option<Duration>,
     /// `heartbeat.interval.ms`; `None` if the brokers decide.
     pub heartbeat: Option<Duration>,
-    /// `max.poll.interval.ms`, which is also the rebalance timeout: a drain fits into it.
+    /// `max.poll.interval.ms`, which is also the rebalance timeout. It is long enough for a drain.
     pub max_poll: Duration,
     /// `partition.assignment.strategy`; `None` if the brokers assign.
     pub assignors: Option<&'static str>,
@@ -86,7 +88,7 @@ pub(super) fn rules(settings: Settings, group: Group) -> Result<Rules, InvalidSe
     check_margin(lease, margin)?;
     let client = client_settings(group, lease, settings.drain)?;
     let own = Own { heartbeat: group.goneli.then_some(GONELI_HEARTBEAT), client };
-    // The group itself gathers its first members (group.initial.rebalance.delay.ms).
+    // There is no splay, because the group itself gathers its first members (group.initial.rebalance.delay.ms).
     Ok(Rules::new(settings, lease, margin, Duration::ZERO, own))
 }
 

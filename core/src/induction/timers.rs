@@ -23,7 +23,7 @@ crate::timers! {
     Inspect,
     /// When to join the group again.
     Join,
-    /// When the last leader read no longer counts.
+    /// When the last leader read from the log no longer counts.
     Vacant,
     /// When the splay is over.
     Splay,

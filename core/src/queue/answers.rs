@@ -49,7 +49,8 @@ pub enum Code {
 /// The meaning of an error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// The store knows no such lease. A transaction that names one is refused as a whole; a revocation is done.
+    /// The store knows no such lease. It refuses a whole transaction that names the lease, but a revocation has already
+    /// reached its goal.
     LeaseGone,
     /// A lease with this number already exists.
     LeaseExists,
@@ -59,13 +60,13 @@ pub enum Failure {
     NotSent,
     /// A read or a keep-alive that proves nothing; a write that may have been applied, or may still be.
     Unknown,
-    /// Like [`Unknown`](Self::Unknown): no answer came in time. It still counts if it comes.
+    /// Like [`Unknown`](Self::Unknown), but no answer came in time. A late answer still counts.
     Unanswered,
     /// The batch is too large; nothing was applied.
     TooLarge,
     /// The revision from which a watch should begin has been compacted.
     Compacted,
-    /// The store has not reached a revision that it once had: it was restored, or is another store.
+    /// The store has not reached a revision that it once had, so it was restored, or is another store.
     Behind,
     /// The request was not applied; an operator has to act.
     Fault(Fault),
@@ -100,7 +101,7 @@ impl Failure {
             Code::OutOfRange if says("compacted") => Self::Compacted,
             Code::OutOfRange if says("future revision") => Self::Behind,
             Code::DataLoss => fault(FaultKind::Broken, "the cluster is corrupt: stop it and repair it"),
-            // A learner answers this; another member can serve the request.
+            // This error comes from a learner; another member can serve the request.
             Code::FailedPrecondition | Code::Unavailable if says("not supported for learner") => {
                 Self::not_sent(operation)
             }
@@ -108,7 +109,7 @@ impl Failure {
         }
     }
 
-    /// A member refused it before proposing it: another member may accept it.
+    /// The failure of a request that a member refused before proposing it. Another member may accept the request.
     fn not_sent(operation: Operation) -> Self {
         match operation {
             Operation::Read | Operation::KeepAlive | Operation::Watch => Self::Unknown,
@@ -116,8 +117,8 @@ impl Failure {
         }
     }
 
-    /// Whether another stream or member may answer when the asked one did not. If an answer did not come in
-    /// time, the store may just be busy, and a request to another member would only add to the store's load.
+    /// Whether another stream or member may answer a request that failed like this. If an answer did not come in time,
+    /// the store may just be busy, and a request to another member would only add to the store's load.
     pub fn wants_another_member(&self) -> bool {
         matches!(self, Self::Unknown | Self::Behind)
     }

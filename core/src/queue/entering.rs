@@ -1,8 +1,8 @@
 //! Entering the queue: a lease for the place, one for the companion, and one transaction that creates both keys.
 //!
-//! A lease whose grant has an unknown outcome is dropped, and another number is drawn, since a revoked number can be
-//! granted again (measured). A transaction with an unknown outcome is repeated under the same lease: if an earlier
-//! attempt was applied, its place exists and shows it.
+//! If the outcome of a grant is unknown, the lease is dropped and another number is drawn, because a revoked number can
+//! be granted again (measured). A transaction with an unknown outcome is repeated under the same lease: if an earlier
+//! attempt was applied, the repetition finds its place.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -27,11 +27,11 @@ pub struct Entering {
     lease: Option<LeaseId>,
     asked: Instant,
     granted: bool,
-    /// The lease to which all its transactions attach the companion.
+    /// The lease to which all transactions of this attempt attach the companion.
     companion: Option<LeaseId>,
-    /// A transaction was sent and is not known to have been applied or refused.
+    /// Whether a transaction was sent that is not known to have been applied or refused.
     doubtful: bool,
-    /// In the first transaction the companion's lease was gone, so the companion got another lease.
+    /// Whether the companion got another lease, because its lease was gone in the first transaction.
     again: bool,
     /// Since when this attempt has wanted to send a request.
     pub(super) since: Option<Instant>,
@@ -41,7 +41,7 @@ pub struct Entering {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct StepBehind {
     lease: LeaseId,
-    /// The lease that the transaction attaches the companion to, once sent.
+    /// The lease to which the transaction attaches the companion; `None` until the transaction is sent.
     sent: Option<LeaseId>,
 }
 
@@ -51,7 +51,8 @@ impl Candidacy<Queue> {
         self.try_to_enter();
     }
 
-    /// If it is unknown whether a token above every observed token is possible, checks that first.
+    /// Takes the next step towards a place. If it is not known whether a token above every observed token is possible,
+    /// the candidate looks first.
     pub(super) fn try_to_enter(&mut self) {
         if self.rests() {
             return;
@@ -105,13 +106,13 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Whether a candidate that has its lease is waiting to take its place.
+    /// Whether a candidate that has its lease is waiting to send the transaction for its place.
     pub(super) fn waits_to_enter(&self, entering: &Entering) -> bool {
         entering.has_lease() && self.own.turns.waits.contains(Wanted::Enter)
     }
 
     pub(super) fn draw_lease(&mut self) -> LeaseId {
-        // A lease's number is positive, with 63 bits; zero asks the server to choose.
+        // A lease's number is positive and has 63 bits; zero asks the server to choose one.
         LeaseId((self.rng.rand_u64() >> 1).max(1))
     }
 
@@ -131,7 +132,7 @@ impl Candidacy<Queue> {
         self.timers.set(Timer::Write, self.now + self.attempt_limit());
     }
 
-    /// Sends a transaction, one at a time.
+    /// Sends a transaction. Only one is under way at a time.
     pub(super) fn write(&mut self, purpose: Purpose, action: Action) {
         let attempt = self.next_attempt();
         self.await_answer(Awaited::Write(attempt, purpose));
@@ -194,7 +195,7 @@ impl Candidacy<Queue> {
         let asked = self.answered(Awaited::Share);
         match result {
             Ok(lease) if self.own.shared.gone != Some(lease) => {
-                // The answer for an earlier lease may arrive later.
+                // An answer for an earlier lease may arrive after the answer for a later one.
                 let newer = |shared: &LeaseId| shared.raft_term() > lease.raft_term();
                 self.own.shared.lease = Some(self.own.shared.lease.filter(newer).unwrap_or(lease));
                 self.plan();
@@ -205,12 +206,12 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The lease of the connection's companions is gone, so another is needed.
+    /// Notes that the lease of the connection's companions is gone, so that another one is needed.
     pub(super) fn shared_lease_is_gone(&mut self) {
         self.own.shared.gone = self.own.shared.lease.take().or(self.own.shared.gone);
     }
 
-    /// A lease is gone. If the connection's companions were on it, another one is needed.
+    /// Notes that a lease is gone. If it was the lease of the connection's companions, another one is needed.
     pub(super) fn lease_is_gone(&mut self, lease: LeaseId) {
         if self.own.shared.lease == Some(lease) {
             self.shared_lease_is_gone();
@@ -244,7 +245,7 @@ impl Candidacy<Queue> {
         if self.own.removal.is_awaiting(attempt) {
             return self.left(outcome);
         }
-        // The answer to an abandoned attempt: the next read or attempt shows what it did.
+        // Any other answer belongs to an abandoned attempt; the next read or attempt shows what that attempt did.
         let Some(Awaited::Write(awaited, purpose)) = self.own.awaited else { return };
         if awaited != attempt {
             return;
@@ -268,9 +269,10 @@ impl Candidacy<Queue> {
                 let modified = revision;
                 self.take_place(Keys { lease, companion, moves: None, modified, revision, doubtful }, None);
             }
-            // Only part of what an earlier attempt created still exists, so that is no longer a place.
+            // Only part of what an earlier attempt created still exists, so there is no place any more.
             Outcome::Refused { created: None } => self.enter_again(lease, companion, true),
-            // The lease of the place or of the companion is gone. While this waits, the place's lease runs out.
+            // The lease of the place or of the companion is gone. While the candidate waits, the place's lease can run
+            // out, but only when a lease has passed since it was asked for.
             Outcome::Failed(Failure::LeaseGone) => {
                 let is_companions = self.now < entering.asked + self.lease;
                 if is_companions && !doubtful && !core::mem::replace(&mut entering.again, true) {
@@ -290,7 +292,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Gives up a lease that led to no place, and enters again once nothing attached to it can appear any more.
+    /// Gives up a lease that led to no place. The candidate enters again once no key attached to that lease can appear
+    /// any more.
     fn enter_again(&mut self, lease: LeaseId, companion: LeaseId, doubtful: bool) {
         self.leave(Leftover::unknown(lease, Some(companion), doubtful), false);
     }
@@ -312,7 +315,7 @@ impl Candidacy<Queue> {
         self.begin_round();
     }
 
-    /// If the leader hands over to a candidate behind this candidate, this candidate goes to the end of the queue.
+    /// Goes to the end of the queue if the leader hands over to a candidate behind this candidate.
     pub(super) fn step_behind(&mut self) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some((leader, successor)) = placed.line.handing_over() else { return };
@@ -356,7 +359,7 @@ impl Candidacy<Queue> {
                 self.failed(&failure);
                 self.remove();
             }
-            // Whatever that transaction did, this candidate leaves both places and takes a third.
+            // Whatever the transaction did, this candidate leaves both its places and takes a third.
             _ => {
                 placed.step = Some(step);
                 self.give_up_place();
@@ -380,7 +383,8 @@ impl Entering {
         self.granted
     }
 
-    /// What a candidate leaves behind if it stops while entering; `sent` if one of its transactions has no answer.
+    /// The lease and the keys that a candidate leaves behind if it stops while entering. `sent` states whether one of
+    /// its transactions has no answer.
     pub(super) fn leftover(&self, sent: bool) -> Option<Leftover> {
         let lease = self.lease.filter(|_| self.granted)?;
         Some(Leftover::unknown(lease, self.companion, self.doubtful || sent))

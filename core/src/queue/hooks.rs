@@ -36,7 +36,8 @@ impl Rule for Queue {
         seed: u64,
         now: Instant,
     ) -> Result<Campaign, InvalidSettings> {
-        // The birth record counts from its first sight, because it may have been written after the request was sent.
+        // The birth record counts from its first sight, because it may have been written after the inspection was
+        // requested.
         let info = StoreInfo { asked_at: now, ..*info };
         Campaign::new(settings, *store, &info, nonce, seed, now)
     }
@@ -201,7 +202,8 @@ impl Rule for Queue {
         }
     }
 
-    /// As far as other candidates know, the first place leads until the proof that showed it no longer counts.
+    /// Whether another candidate leads, as far as this candidate knows: the first place leads until the proof that
+    /// showed it no longer counts.
     fn knows_a_leader(campaign: &Campaign) -> bool {
         let other = campaign.leader().is_some_and(|leader| leader.nonce != Some(campaign.nonce));
         let counts = |placed: &super::Placed| placed.deadline.is_some_and(|deadline| deadline > campaign.now);
@@ -210,7 +212,7 @@ impl Rule for Queue {
 
     fn obstacle(campaign: &Campaign) -> Obstacle {
         let left = |until: Instant| until.since(campaign.now);
-        // When a rest ends, after the user's handler failed or this candidate gave way.
+        // A rest follows a failure of the user's handler, or giving way. This is when it ends.
         let rest =
             campaign.giving_way.rest_until(campaign.now).unwrap_or_default().max(campaign.past.rest_until);
         match &campaign.stage {
@@ -239,7 +241,7 @@ impl Rule for Queue {
     fn worst_fail_over(campaign: &Campaign, _: Instant) -> Duration {
         // A new leader waits for a lease in any case.
         let delay = campaign.rules.win_delay.least(Duration::ZERO);
-        // If a key may have disappeared too early, the next leader waits for a lease after that.
+        // If a key may have disappeared too early, the next leader waits for another lease.
         let longest = campaign.own.store.longest();
         longest + EXPIRED + campaign.attempt_limit() + longest + delay
     }
@@ -256,8 +258,8 @@ impl Rule for Queue {
         campaign.keeps_companion_on(lease)
     }
 
-    /// Keep-alives, then a read. If answers came later than the limit, they waited behind more requests than there may
-    /// be now, and a round has two requests that wait there.
+    /// A round consists of keep-alives and then a read. If answers came later than the limit, they waited behind more
+    /// requests than are allowed now, and two requests of a round wait there.
     fn renewal_takes(campaign: &Campaign, usual: Duration) -> Duration {
         usual.min(campaign.attempt_limit()) * 2
     }
@@ -287,7 +289,7 @@ impl Rule for Queue {
         store.window()
     }
 
-    /// The companions' lease is requested once for all candidates, and needs no place.
+    /// The companions' lease is requested a single time for all candidates, and needs no place.
     fn ticket(campaign: &Campaign, request: &Request) -> Option<(Ticket, Duration)> {
         let ticket = match request {
             Request::Grant { lease, .. } => Ticket::Grant(lease.0),
@@ -305,7 +307,7 @@ impl Rule for Queue {
             Answer::Granted { lease, result } => (Ticket::Grant(lease.0), result.as_ref().err()),
             Answer::Shared { .. } => return None,
             Answer::KeptAlive { lease, result, .. } => (Ticket::KeepAlive(lease.0), result.as_ref().err()),
-            // This only informs the campaign; the answer may still arrive.
+            // This only informs the campaign that the read is late; the answer may still arrive.
             Answer::Read { result: Err(Failure::Unanswered), .. } => return None,
             Answer::Read { read, result, .. } => (Ticket::Look(read.0), result.as_ref().err()),
             Answer::Wrote { attempt, outcome } => {
@@ -317,9 +319,9 @@ impl Rule for Queue {
         Some((ticket, !matches!(failure, Some(Failure::Unknown | Failure::Unanswered))))
     }
 
-    /// The campaign limits the wait for an answer itself, and then asks again. A candidacy's deletes are repeated for
-    /// up to a lease, until answered. A read counts as failed once it has been in flight that long, but its answer
-    /// still counts.
+    /// The campaign itself limits the wait for an answer, and then asks again. A candidacy's deletes are repeated for
+    /// up to a lease, until they are answered. A read counts as failed once it has been in flight for its time limit,
+    /// but its answer still counts.
     fn limit(campaign: &Campaign, request: &Request, _: Duration) -> Duration {
         match request {
             Request::Read { .. } => campaign.attempt_limit(),

@@ -15,19 +15,19 @@ use crate::record::{Attempt, Nonce};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// The number of one of the store's leases, to which keys are attached. Both keys of a candidacy have names that end in
-/// it, in hexadecimal, as Go's `concurrency.Election` names its keys.
+/// The number of one of the store's leases, to which keys are attached. The names of both keys of a candidacy end in
+/// this number, in hexadecimal, as Go's `concurrency.Election` names its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);
 
 impl LeaseId {
-    /// The number of bits below the raft term. A number is positive, with 63 bits.
+    /// The number of bits below the raft term. A lease's number is positive and has 63 bits.
     const DRAWN_BITS: u32 = 31;
 
     /// The number of a lease for companions: `raft_term`, followed by 31 bits of `drawn`. An answer's header showed
-    /// this term before the lease was requested, so no leader of an earlier term ever knew the lease.
+    /// this raft term before the lease was requested, so no leader of an earlier term ever knew the lease.
     ///
-    /// A larger term than 2³² − 1 is capped there, and then differs from the store's.
+    /// A term above 2³² − 1 is capped at that number, and then differs from the store's.
     pub const fn of_companions(raft_term: u64, drawn: u64) -> Self {
         let largest = u32::MAX as u64;
         let term = if raft_term < largest { raft_term } else { largest };
@@ -57,7 +57,7 @@ pub struct Place {
     pub created: Revision,
     /// The revision that last wrote the key.
     pub modified: Revision,
-    /// The lease that the key is attached to, if any.
+    /// The lease to which the key is attached, if any.
     pub lease: Option<LeaseId>,
     /// The value: the candidate's name.
     pub name: String,
@@ -72,19 +72,19 @@ pub struct Companion {
     pub created: Revision,
     /// The revision that last wrote the key.
     pub modified: Revision,
-    /// The lease that the key is attached to, if any.
+    /// The lease to which the key is attached, if any.
     pub lease: Option<LeaseId>,
-    /// The campaign that wrote it; `None` if that cannot be read.
+    /// The campaign that wrote the companion; `None` if that cannot be read.
     pub nonce: Option<Nonce>,
     /// The lease time of that campaign; zero if it cannot be read.
     pub lease_time: Duration,
-    /// The successor's name, while its leader hands over.
+    /// The successor's name, while the companion's leader hands over.
     pub successor: Option<String>,
     /// What the leader publishes about itself.
     pub metadata: Vec<(String, String)>,
 }
 
-/// What one linearised read showed, all at one revision.
+/// What one linearised read showed. All of it belongs to one revision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Snapshot {
     /// The store's revision, from the answer's header.
@@ -101,13 +101,15 @@ pub struct Snapshot {
     pub places: Vec<Place>,
     /// The companions, likewise.
     pub companions: Vec<Companion>,
-    /// Both prefixes and the remedy, in words, if the places include a key that belongs to another prefix's elections.
+    /// A warning that names both prefixes and the remedy, if the places include a key that belongs to another prefix's
+    /// elections.
     pub overlap: Option<String>,
 }
 
 impl Snapshot {
-    /// Whether the store may have had a leader other than that of this read. Its log begins in raft term 1, which has
-    /// no leader; this also holds after a restore (raft's `Bootstrap`, etcd's `snapshot restore`).
+    /// Whether the store may have had another leader before the one that answered this read. The store's log begins in
+    /// raft term 1, which has no leader; this also holds after a restore (raft's `Bootstrap`, etcd's `snapshot
+    /// restore`).
     pub(super) fn may_have_a_former_leader(&self) -> bool {
         self.raft_term > 2
     }
@@ -122,7 +124,7 @@ pub struct KeptAlive {
     pub raft_term: u64,
 }
 
-/// What a watch delivered for one revision, in both queues of the election.
+/// What a watch delivered for one revision, covering both queues of the election.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The revision.
@@ -131,23 +133,23 @@ pub struct Change {
     pub removed_places: Vec<String>,
     /// The companions that it removed.
     pub removed_companions: Vec<String>,
-    /// The companions that it wrote again.
+    /// The companions that the revision wrote again.
     pub rewritten_companions: Vec<String>,
 }
 
-/// The leases that the keys of one candidacy are attached to.
+/// The leases to which the keys of one candidacy are attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Leases {
     /// The lease of the place.
     pub place: LeaseId,
     /// The lease of the companion.
     pub companion: LeaseId,
-    /// The lease that the companion moves to. Until a read shows it there, the companion may be on either.
+    /// The lease to which the companion moves. Until a read shows the companion there, it may be on either lease.
     pub moves_to: Option<LeaseId>,
 }
 
 impl Leases {
-    /// All of them, in the order in which they are kept alive.
+    /// All of these leases, in the order in which they are kept alive.
     pub fn iter(&self) -> impl Iterator<Item = LeaseId> {
         [self.place, self.companion].into_iter().chain(self.moves_to)
     }
@@ -180,14 +182,15 @@ pub enum Action {
         lease: LeaseId,
         /// The lease of the companion.
         companion: LeaseId,
-        /// An earlier place and companion to delete; both must still exist at their revision.
+        /// An earlier place and companion to delete; both must still exist with the revision that created them.
         replaces: Option<Own>,
     },
     /// Write the companion again, if it was last written at `modified`.
     Name {
         /// The keys.
         own: Own,
-        /// The revision that last wrote the companion: an earlier write that is applied late moves nothing back.
+        /// The revision that last wrote the companion. With this condition, an earlier write that is applied late moves
+        /// nothing back.
         modified: Revision,
         /// The lease of the companion.
         companion: LeaseId,
@@ -200,20 +203,20 @@ pub enum Action {
         own: Own,
         /// The revision that last wrote the companion.
         modified: Revision,
-        /// The lease to attach it to.
+        /// The lease to which the companion is to be attached.
         to: LeaseId,
     },
-    /// Delete only the companion, whatever its revision. That needs fewer permissions.
+    /// Delete only the companion, whatever its revision. This needs fewer permissions than [`Leave`](Self::Leave).
     LeaveCompanion {
-        /// The lease of the place, which the companion is named after.
+        /// The lease of the place, after which the companion is named.
         lease: LeaseId,
     },
-    /// Delete the place and the companion: each one if it was created at `revision`, or both unconditionally if that is
-    /// `None`. No other candidacy has keys with these names.
+    /// Delete the place and the companion. If `revision` is known, each is deleted only if it was created at that
+    /// revision; otherwise both are deleted unconditionally. No other candidacy has keys with these names.
     Leave {
         /// The lease of the place. Both keys are named after it.
         lease: LeaseId,
-        /// The revision that created them, if known.
+        /// The revision that created both keys, if known.
         revision: Option<Revision>,
     },
 }
@@ -221,14 +224,15 @@ pub enum Action {
 /// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The keys are written, now, by exactly this attempt.
+    /// Exactly this attempt has just written the keys.
     Applied {
         /// The revision, from the answer's header.
         revision: Revision,
     },
     /// A compare failed.
     Refused {
-        /// When the place was created, if it exists with its lease: an earlier attempt was applied.
+        /// The revision that created the place, if the place exists with its lease because an earlier attempt was
+        /// applied.
         created: Option<Revision>,
     },
     /// The transaction failed for this reason.
@@ -237,11 +241,12 @@ pub enum Outcome {
 
 /// What happens to a campaign.
 ///
-/// The watch gives hints. A change only means that a round is worth its cost. A new watch means the same, because
+/// The watch only gives hints: a change means that a round is worth its cost. A new watch means the same, because
 /// changes may have been missed. A new connection has a new stream of keep-alives.
 pub type Input = candidacy::Input<Answer, Change, Told>;
 
-/// What a campaign wants done, in order. Any inspection will do: it shows whether the store has a birth record.
+/// What a campaign wants done, in order. It asks for inspections only to learn whether the store has a birth record, so
+/// any inspection will do.
 pub type Output = candidacy::Output<Request, Timer, Tell>;
 
 /// The connection's notices to its candidates about their companions' leases.
@@ -256,7 +261,7 @@ pub enum Told {
         to: LeaseId,
     },
     /// No candidate of this connection keeps this lease alive any more. It is the lease of a [stranded](Tell::Stranded)
-    /// companion, or one to [move](Tell::Move) from.
+    /// companion, or one that a [move](Tell::Move) replaces.
     Left(LeaseId),
 }
 
@@ -267,17 +272,17 @@ pub enum Tell {
     NotNext {
         /// The successor.
         successor: String,
-        /// The first candidate ahead of it; `None` if the successor itself is not in the queue.
+        /// The first candidate ahead of the successor; `None` if the successor itself is not in the queue.
         before: Option<String>,
     },
     /// This candidate has a companion whose place is gone and that cannot be deleted. Answer with [`Told::Left`] once
-    /// no candidate of the connection keeps its lease alive.
+    /// no candidate of the connection keeps the companion's lease alive.
     Stranded {
-        /// The lease that the companion is attached to.
+        /// The lease to which the companion is attached.
         on: LeaseId,
     },
-    /// Send [`Told::Move`] to every candidate of the connection, and [`Told::Left`] to this candidate once none
-    /// keeps the former lease alive.
+    /// Send [`Told::Move`] to every candidate of the connection. Send [`Told::Left`] to this candidate once no
+    /// candidate keeps the former lease alive.
     Move {
         /// The lease to leave.
         from: LeaseId,
@@ -286,7 +291,7 @@ pub enum Tell {
     },
 }
 
-/// Other rules send the connection no notices.
+/// Candidates of other rules send the connection no notices.
 impl From<Infallible> for Tell {
     fn from(nothing: Infallible) -> Self {
         match nothing {}
@@ -303,10 +308,10 @@ pub enum Request {
         /// The lease's time to live.
         ttl: Duration,
     },
-    /// Answer with [`Answer::Shared`]: the connection's lease for companions, or a new one if there is none yet. Its
-    /// [number](LeaseId::of_companions) shows the raft term in which it was asked for.
+    /// Answer with [`Answer::Shared`], which names the connection's lease for companions, or a new one if there is none
+    /// yet. The [number](LeaseId::of_companions) of that lease shows the raft term in which it was asked for.
     Share {
-        /// A lease that must not be returned: the store no longer knows it, it is older than the raft term, or
+        /// A lease that must not be returned, because the store no longer knows it, it is older than the raft term, or
         /// companions are leaving it.
         gone: Option<LeaseId>,
         /// The lease's time to live.
@@ -338,7 +343,7 @@ pub enum Request {
 /// The answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// A lease was granted for a place, or not.
+    /// A lease was granted for a place, or the grant failed.
     Granted {
         /// The lease that was asked for.
         lease: LeaseId,
@@ -354,7 +359,7 @@ pub enum Answer {
     KeptAlive {
         /// The lease.
         lease: LeaseId,
-        /// The caller's clock, read before the keep-alive was sent.
+        /// The reading of the caller's clock before the keep-alive was sent.
         sent_at: Instant,
         /// The answer.
         result: Result<KeptAlive, Failure>,
@@ -363,7 +368,7 @@ pub enum Answer {
     Read {
         /// The read's number.
         read: ReadId,
-        /// The caller's clock, read before the read was sent.
+        /// The reading of the caller's clock before the read was sent.
         sent_at: Instant,
         /// What it showed.
         result: Result<Box<Snapshot>, Failure>,
@@ -379,7 +384,7 @@ pub enum Answer {
     Revoked {
         /// The lease.
         lease: LeaseId,
-        /// `Ok` if it is gone; or the failure.
+        /// `Ok` if the lease is gone; or the failure.
         result: Result<(), Failure>,
     },
 }

@@ -10,7 +10,7 @@ use crate::time::Instant;
 pub(super) struct KeepAlives {
     began: Instant,
     leases: Leases,
-    /// The answers for the lease of the place, that of the companion, and the one that the companion moves to.
+    /// The answers for three leases: the place's, the companion's, and the one to which the companion moves.
     answers: [Answered; 3],
 }
 
@@ -40,7 +40,8 @@ impl KeepAlives {
         self.began
     }
 
-    /// Whether a keep-alive sent at that time belongs to these; an answer to an earlier one proves nothing about them.
+    /// Whether a keep-alive sent at `sent_at` is one of these. An answer to an earlier keep-alive proves nothing about
+    /// them.
     pub(super) fn expect(&self, lease: LeaseId, sent_at: Instant) -> bool {
         sent_at >= self.began && self.leases.iter().any(|asked| asked == lease)
     }
@@ -49,12 +50,12 @@ impl KeepAlives {
         self.set(lease, Answered::Kept { sent_at, answer });
     }
 
-    /// This lease is not kept alive, so it proves nothing.
+    /// Notes that this lease was not kept alive, so that it proves nothing.
     pub(super) fn not_kept(&mut self, lease: LeaseId) {
         self.set(lease, Answered::Not);
     }
 
-    /// The companion cannot be on the lease to which it was to move.
+    /// Notes that the companion cannot be on the lease to which it was to move.
     pub(super) fn moves_nowhere(&mut self) {
         (self.leases.moves_to, self.answers[2]) = (None, Answered::Not);
     }
@@ -69,7 +70,7 @@ impl KeepAlives {
         !self.answers.iter().any(|answer| matches!(answer, Answered::Awaited))
     }
 
-    /// When the last of them was sent.
+    /// When the last of these keep-alives was sent.
     pub(super) fn last_sent(&self) -> Instant {
         self.all_kept().map(|(sent_at, _)| sent_at).max().unwrap_or(self.began)
     }

@@ -18,7 +18,7 @@ pub(super) struct HandOver {
 }
 
 impl Candidacy<Queue> {
-    /// The reason for ending a term, if a linearised read shows that our keys changed.
+    /// The reason for ending the term, if a linearised read shows that our keys changed.
     pub(super) fn missing(&self, snapshot: &Snapshot) -> Option<Reason> {
         let keys = &self.placed()?.keys;
         let created = |revision| keys.is_created_at(revision);
@@ -28,14 +28,14 @@ impl Candidacy<Queue> {
         // A place without a lease would outlive us, and another value belongs to another candidate.
         let place_is_ours =
             created(place.created) && created(place.modified) && place.lease == Some(keys.lease);
-        // A companion that moves is on either of two leases.
+        // A companion that is moving is on one of two leases.
         let companion_is_ours = created(companion.created)
             && companion.lease.is_some_and(|lease| keys.has_companion_on(lease))
             && companion.nonce == Some(self.nonce);
         (!place_is_ours || !companion_is_ours).then_some(Reason::Usurped)
     }
 
-    /// A proof showed both leases and both keys, which gives this deadline.
+    /// Handles a proof, which showed both leases and both keys and gives this deadline.
     pub(super) fn proven(&mut self, deadline: Instant, tried: Tried, snapshot: &Snapshot, whole: bool) {
         let now = self.now;
         match deadline > now {
@@ -75,8 +75,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The whole queue was read for the first time since this candidacy entered. Disappearances before that went
-    /// unnoticed, so the wait that is owed for them counts from now.
+    /// Sets the wait that is owed after the first read of the whole queue since this candidacy entered. Disappearances
+    /// before that read went unnoticed, so the wait for them counts from now.
     fn owe(&mut self, snapshot: &Snapshot) {
         let longest = self.own.store.longest();
         self.own.owed = self.own.owed.max(self.now + self.rules.win_delay.least(longest));
@@ -89,7 +89,7 @@ impl Candidacy<Queue> {
     /// Reports the win when a proof shows this candidate first, unless a wait is owed.
     fn win(&mut self) {
         let Some(placed) = self.placed() else { return };
-        // A transaction in flight replaces this place: others may win as soon as it is applied.
+        // A transaction that replaces this place is in flight: other candidates may win as soon as it is applied.
         if placed.step.as_ref().is_some_and(StepBehind::is_sent) {
             return;
         }
@@ -111,8 +111,8 @@ impl Candidacy<Queue> {
         self.won(token);
     }
 
-    /// The place is lost, and so is the term, if any: the loss is reported first, then the keys are removed. A place
-    /// without a term remains until the store shows otherwise.
+    /// Loses the place, and the term, if any. The loss is reported first, then the keys are removed. A place without a
+    /// term remains until the store shows otherwise.
     pub(super) fn lose(&mut self, reason: Reason) {
         if self.placed().is_some() {
             let working = self.departure.is_some() && reason == Reason::Expired;
@@ -121,14 +121,14 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A candidate that does not lead gives up its place.
+    /// Gives up the place of a candidate that does not lead.
     pub(super) fn give_up_place(&mut self) {
         if self.placed().is_some() && self.term.is_none() {
             self.leave_place(false);
         }
     }
 
-    /// A leader that leaves for another reason hands over to no candidate.
+    /// Ends a hand-over that is under way. If the leader leaves for another reason, it hands over to no candidate.
     pub(super) fn departs(&mut self, reason: Reason) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let given_up = placed.hand_over.take();
@@ -151,8 +151,8 @@ impl Candidacy<Queue> {
         self.begin_round();
     }
 
-    /// Releases once a proof shows that the successor is next. Names the successor if other candidates of ours have to
-    /// step behind it.
+    /// Releases once a proof shows that the successor is next. Names the successor in the companion if other candidates
+    /// of ours have to step behind it.
     fn advance_hand_over(&mut self, snapshot: &Snapshot, whole: bool) {
         let Some(placed) = self.placed() else { return };
         let revision = placed.keys.revision;
@@ -173,7 +173,7 @@ impl Candidacy<Queue> {
 
     fn write_name(&mut self, successor: Option<String>) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
-        // Counts from the time of sending, because it may be applied whatever the answer is.
+        // The successor counts as named from now on, because this write may be applied whatever its answer is.
         placed.names_successor |= successor.is_some();
         let Keys { companion, modified, .. } = placed.keys;
         let own = placed.keys.own();
@@ -190,7 +190,7 @@ impl Candidacy<Queue> {
                 placed.names_successor &= !names;
                 self.begin_round();
             }
-            // The next proof will show whether this is still needed.
+            // The next proof will show whether the write is still needed.
             Outcome::Failed(failure) => {
                 placed.names_successor &= !names || failure.may_be_applied();
                 self.failed(failure);
@@ -206,7 +206,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The hand-over was not carried out, and the term continues.
+    /// Gives up the hand-over, which could not be carried out. The term continues.
     fn not_next(&mut self, before: Option<String>) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some(hand_over) = placed.hand_over.take() else { return };

@@ -2,14 +2,16 @@
 //!
 //! 1. One transaction deletes both keys if they are the ones that were created. This is the release. A full store still
 //!    accepts deletes, revocations and keep-alives (measured).
-//! 2. A moment later the lease of the place is revoked, until it is gone. From then on the store refuses every
-//!    transaction that names it as a whole (measured), even one sent long before.
+//! 2. A moment later the lease of the place is revoked. The revocation is repeated until the lease is gone. From then
+//!    on the store refuses the whole of any transaction that names this lease (measured), even one sent long before.
 //! 3. If the outcome of a transaction was ever unknown, or the deletion was refused, both keys are deleted once more:
 //!    they may have been created again before the revocation.
-//! 4. If that is refused too, only the companion is deleted: that needs no permission on the place, which is gone with
-//!    its lease. A companion that cannot be deleted is left to run out with its own lease; see `moving`.
-//! 5. If it was refused and then was not, the permission has come back, and both keys are deleted once more. A place
-//!    written by another party does not go with the lease, and would keep every candidate waiting.
+//! 4. If this second deletion is refused too, only the companion is deleted, which needs no permission on the place;
+//!    the place is gone with its lease. A companion that cannot be deleted is left to run out with its own lease; see
+//!    `moving`.
+//! 5. If the deletion of the companion first failed and then succeeded, the permission may have come back, so both keys
+//!    are deleted once more. A place written by another party does not go with the lease, and would keep every
+//!    candidate waiting.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -29,22 +31,22 @@ use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// The pause between a release and the writes that follow it. A server first logs pending writes and then answers the
-/// successor's read, which comes 2 ms after the release (measured).
+/// The pause between a release and the writes that follow it. It is there because a server first logs pending writes
+/// and only then answers the successor's read, which comes 2 ms after the release (measured).
 const SUCCESSOR_FIRST: Duration = Duration::from_millis(10);
 
 /// What one candidacy left behind.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Leftover {
     lease: LeaseId,
-    /// The lease of its companion, if it may have one.
+    /// The lease of the candidacy's companion, if there may be a companion.
     companion: Option<LeaseId>,
-    /// When its keys were created, if known.
+    /// The revision that created the candidacy's keys, if known.
     revision: Option<Revision>,
-    /// A transaction that creates keys may still be applied.
+    /// Whether a transaction that creates keys may still be applied.
     doubtful: bool,
     step: Step,
-    /// When the store was first asked to remove it.
+    /// When the store was first asked to remove this leftover.
     asked: Option<Instant>,
 }
 
@@ -69,12 +71,12 @@ impl Leftover {
         Self { step: Step::Revoke, ..Self::of(keys) }
     }
 
-    /// The lease goes first, and then whatever is left.
+    /// Begins with the revocation of the lease; whatever is left is removed after it.
     fn begin_with_the_lease(&mut self) {
         (self.step, self.doubtful) = (Step::Revoke, true);
     }
 
-    /// If `doubtful`, it is unknown whether there are keys; otherwise there are none.
+    /// A leftover of unknown keys. If `doubtful`, keys may exist; otherwise there are none.
     pub(super) fn unknown(lease: LeaseId, companion: Option<LeaseId>, doubtful: bool) -> Self {
         Self { lease, companion, revision: None, doubtful, step: Step::Revoke, asked: None }
     }
@@ -86,9 +88,9 @@ pub(super) struct Removal {
     left: VecDeque<Leftover>,
     awaited: Option<Awaited>,
     failures: u32,
-    /// The companion of the first leftover cannot be deleted.
+    /// The state of the first leftover's companion, if it cannot be deleted.
     pub(super) stranded: Option<Stranded>,
-    /// The term's work may still be running; nothing is removed until it has ended.
+    /// Whether the term's work may still be running; nothing is removed until it has ended.
     working: bool,
 }
 
@@ -132,13 +134,13 @@ impl Removal {
         self.left.front().is_some_and(|first| first.step == Step::DeleteAgain)
     }
 
-    /// The first leftover is completely removed.
+    /// Drops the first leftover, which is completely removed.
     fn drop_first(&mut self) {
         self.left.pop_front();
         (self.awaited, self.failures, self.stranded) = (None, 0, None);
     }
 
-    /// The first leftover has finished its step.
+    /// Moves on to the next step after the first leftover has finished one.
     fn advance(&mut self) {
         self.awaited = None;
         let failures = core::mem::take(&mut self.failures);
@@ -158,7 +160,7 @@ impl Removal {
 }
 
 impl Candidacy<Queue> {
-    /// Leaves the place, with or without a term. If it had a term, its end was already reported.
+    /// Leaves the place, with or without a term. The end of a term has already been reported.
     pub(super) fn leave_place(&mut self, working: bool) {
         let Stage::Racing(Race::Placed(placed)) = &self.stage else { return };
         let leftover = Leftover::of(&placed.keys);
@@ -180,7 +182,8 @@ impl Candidacy<Queue> {
         self.leave(leftover, false);
     }
 
-    /// Removes what a candidacy left behind, once its work has ended or a lease has passed.
+    /// Removes what a candidacy left behind. If its work is still `working`, that waits until the work has ended or a
+    /// lease has passed.
     pub(super) fn leave(&mut self, leftover: Leftover, working: bool) {
         self.own.removal.push(leftover);
         self.stop_entering();
@@ -193,7 +196,7 @@ impl Candidacy<Queue> {
         self.remove();
     }
 
-    /// Stops what a candidate that has a place, or is about to get one, was doing.
+    /// Stops the activities of a candidate that has a place or is entering.
     pub(super) fn stop_entering(&mut self) {
         self.own.awaited = None;
         self.own.round.stop();
@@ -220,8 +223,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Removes companions of this campaign that do not belong to its present candidacy. A store that went back has them
-    /// again, ahead of every candidate, and keeps them as long as the connection's lease is kept alive.
+    /// Removes companions of this campaign that do not belong to its present candidacy. A store that went back holds
+    /// such companions again, ahead of every candidate, and keeps them as long as the connection's lease is kept alive.
     pub(super) fn remove_revived(&mut self, snapshot: &Snapshot) {
         let own = self.placed().map(|placed| placed.keys.lease);
         let ours = snapshot.companions.iter().filter(|companion| companion.nonce == Some(self.nonce));
@@ -280,7 +283,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A delete was answered. If its compare failed, its target does not exist.
+    /// Handles the answer to a delete. If its compare failed, its target does not exist.
     pub(super) fn left(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Applied { .. } | Outcome::Refused { .. } => self.step_removed(),
@@ -334,8 +337,8 @@ impl Candidacy<Queue> {
         self.timers.set(Timer::Remove, self.now + wait);
     }
 
-    /// Replaces a failed removal step by another one, if there is one, instead of repeating it. Returns whether it did.
-    /// `has_read` if the failed step was the read that looks for the companion.
+    /// Replaces a failed removal step by another step, if there is one, instead of repeating it. Returns whether it did
+    /// so. `has_read` states whether the failed step was the read that looks for the companion.
     fn take_another_way(&mut self, failure: &Failure, has_read: bool) -> bool {
         let now = self.now;
         let Some(first) = self.own.removal.left.front_mut() else { return false };
@@ -346,8 +349,8 @@ impl Candidacy<Queue> {
             (Step::Delete, None, _) if for_a_lease => first.begin_with_the_lease(),
             (Step::DeleteAgain, Some(_), _) => {
                 first.step = Step::DeleteCompanion;
-                // A read proves nothing about the unanswered deletion of both keys, which is repeated after this
-                // deletion.
+                // A read proves nothing about the unanswered deletion of both keys. So after the companion's deletion,
+                // both keys are deleted once more.
                 self.own.removal.failures = u32::from(has_read);
             }
             (Step::DeleteCompanion, Some(fault), Some(on)) => {
@@ -371,7 +374,7 @@ impl Candidacy<Queue> {
         of_a_companion && first.asked.is_some_and(|asked| asked + self.lease <= self.now)
     }
 
-    /// Reads whether the companion still exists, if no deletion was answered or its lease is over.
+    /// Reads whether the companion still exists, because no deletion was answered or the companion's lease is over.
     pub(super) fn check(&mut self) {
         let Some(lease) = self.own.removal.left.front().map(|first| first.lease) else { return };
         self.timers.stop(Timer::Remove);
@@ -384,10 +387,10 @@ impl Candidacy<Queue> {
         self.send(Request::Read { read, own: Some(lease), whole: false });
     }
 
-    /// The read for a companion was answered.
+    /// Handles the answer to the read that looks for a companion.
     pub(super) fn checked(&mut self, result: Result<Box<Snapshot>, Failure>) {
         match result {
-            // Someone else wrote this place without a companion; delete it until the store answers.
+            // If a place without a companion exists, another party wrote it; delete it until the store answers.
             Ok(snapshot) if snapshot.companion.is_none() => {
                 if snapshot.place.is_some() && self.own.removal.deletes_both() {
                     return self.removal_waits();
@@ -417,7 +420,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The term's work has ended, or continued for a lease after the term.
+    /// Continues with the removal: the term's work has ended, or has run for a lease after the term.
     pub(super) fn work_ended(&mut self) {
         if core::mem::take(&mut self.own.removal.working) {
             self.timers.stop(Timer::Release);

@@ -5,16 +5,16 @@
 //!
 //! # A lease may be revoked before its time
 //!
-//! Suppose a member that led etcd was stopped, or its disk hung, and it continues after another was elected. It finds
-//! leases expired that were kept alive without it, and may propose to revoke them before it learns of the other leader,
-//! which then does so (etcd issue 15247; measured on 3.7.3 as well, whose check asks only whether the member is alive).
-//! So if a companion disappears without a release, its owner may still count on the lease, and the next leader waits
-//! for a lease from then on.
+//! Suppose that the member that led etcd was stopped, or its disk hung, and it continues after another member was
+//! elected. It takes leases for expired that were kept alive without it, and may propose to revoke them before it
+//! learns of the other leader. The other leader then revokes them (etcd issue 15247; measured on 3.7.3 as well, whose
+//! check asks only whether the member is alive). So if a companion disappears without a release, its owner may still
+//! count on the lease, and the next leader waits for a lease from then on.
 //!
-//! One thing excludes that. A member knows a lease only once it has applied the grant, and gives up its leadership
-//! before it applies anything of a later raft term. So a former leader cannot revoke a lease that was granted in the
-//! present term, and if its companion disappears, the lease did run out. The [lease's number](LeaseId::of_companions)
-//! shows its term.
+//! There is one case in which that cannot happen. A member knows a lease only once it has applied the grant, and gives
+//! up its leadership before it applies anything of a later raft term. So a former leader cannot revoke a lease that was
+//! granted in the present term. If the companion on such a lease disappears, the lease did run out. The [lease's
+//! number](LeaseId::of_companions) shows the term in which it was granted.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,15 +28,15 @@ use crate::token::Revision;
 /// The keys ahead of one candidacy.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Line {
-    /// The whole queue was read since the candidacy entered, so any disappearance is noticed from now on.
+    /// Whether the whole queue was read since the candidacy entered, so that any disappearance is noticed from then on.
     observed: bool,
-    /// The whole queue was read, and the watch has missed no change since.
+    /// Whether the whole queue was read, and the watch has missed no change since then.
     known: bool,
     places: Vec<Ahead>,
     companions: Vec<Ahead>,
-    /// Companions that disappeared without a release being seen.
+    /// The companions that disappeared although no release was seen.
     vanished: Vec<Vanished>,
-    /// The first companion, and the successor it names.
+    /// The first companion's key, and the successor that it names.
     front: Option<(String, Option<String>)>,
     /// The first companion, if it has no place.
     alone: Option<Alone>,
@@ -54,7 +54,7 @@ struct Alone {
 struct Ahead {
     key: String,
     created: Revision,
-    /// The candidate's name, for a place.
+    /// The candidate's name, for a place; empty for a companion.
     name: String,
     /// For a companion, the lease to which the key was attached when last read.
     lease: Option<LeaseId>,
@@ -64,7 +64,7 @@ struct Ahead {
 struct Vanished {
     key: String,
     noticed: Instant,
-    /// The lease to which it was attached, if it was read.
+    /// The lease to which the companion was attached, if that was read.
     lease: Option<LeaseId>,
 }
 
@@ -85,8 +85,8 @@ impl Line {
         self.known = false;
     }
 
-    /// Takes in what a read showed to the candidacy that entered at `revision`. Returns whether this is its first read
-    /// of the whole queue: the candidacy did not observe what disappeared before.
+    /// Takes in what a read showed to the candidacy that entered at `revision`. Returns whether this is the candidacy's
+    /// first read of the whole queue, so that it did not observe what disappeared before.
     pub(super) fn observe(
         &mut self,
         snapshot: &Snapshot,
@@ -97,7 +97,7 @@ impl Line {
         let before = |created: Revision| created < revision;
         self.front = snapshot.companions.first().map(|first| (first.key.clone(), first.successor.clone()));
         let front = snapshot.companions.first().map_or(revision, |first| first.created);
-        // Both keys are created at the same revision.
+        // A place and its companion are created at the same revision.
         let has_no_place = front < snapshot.places.first().map_or(Revision(u64::MAX), |first| first.created);
         let lease = snapshot.companions.first().and_then(|first| first.lease).filter(|_| has_no_place);
         let known = self.alone.filter(|alone| alone.created == front);
@@ -115,7 +115,7 @@ impl Line {
             let shown = snapshot.companions.iter().find(|companion| companion.created == ahead.created);
             ahead.lease = shown.map_or(ahead.lease, |companion| companion.lease);
         }
-        // No earlier leader of the store knew its lease, so the lease ran out normally.
+        // No earlier leader of the store knew a lease of this raft term, so the lease ran out normally.
         let ran_out = |lease: LeaseId| lease.raft_term() == snapshot.raft_term;
         self.vanished.retain(|at| snapshot.may_have_a_former_leader() && !at.lease.is_some_and(ran_out));
         let is_first = whole && !self.observed;
@@ -137,7 +137,7 @@ impl Line {
             self.companions =
                 snapshot.companions.iter().filter(|at| before(at.created)).map(companion).collect();
         } else {
-            // A key that the watch showed gone is not ahead again, even if an older read still shows it.
+            // A key whose removal the watch showed is not ahead again, even if an older read still shows the key.
             let first = snapshot.places.first().map_or(revision, |first| first.created);
             let stands = |ahead: &Ahead| match whole {
                 true => snapshot.places.iter().any(|place| place.created == ahead.created),
@@ -148,8 +148,8 @@ impl Line {
         is_first
     }
 
-    /// Takes in a change. Returns whether it cleared the way: a key that was ahead or waited for is gone, and no key is
-    /// known to be ahead now.
+    /// Takes in a change. Returns whether the change cleared the way: a key that was ahead or waited for is gone, and
+    /// no key is known to be ahead now.
     pub(super) fn change(&mut self, change: &Change, now: Instant) -> bool {
         let release = release(change);
         let (ahead, vanished) = (self.ahead(), self.vanished.len());
@@ -176,21 +176,21 @@ impl Line {
         self.vanished.iter().map(|at| at.noticed + lease).max()
     }
 
-    /// The lease of a companion that has been ahead without its place for this long. A live owner deletes its companion
-    /// within a lease; otherwise the companion runs out within a lease.
+    /// The lease of a companion that has been ahead without its place for `lease`. A live owner deletes such a
+    /// companion within a lease; otherwise the companion runs out within a lease.
     pub(super) fn in_the_way(&mut self, lease: Duration, now: Instant) -> Option<LeaseId> {
         let alone = self.alone.as_mut().filter(|alone| alone.since + lease <= now)?;
         alone.since = now;
         Some(alone.lease)
     }
 
-    /// The leader that is handing over and its successor, if it names one.
+    /// The leader that is handing over and its successor, if a successor is named.
     pub(super) fn handing_over(&self) -> Option<(&str, &str)> {
         let (leader, successor) = self.front.as_ref()?;
         Some((leader, successor.as_deref()?))
     }
 
-    /// Whether `key` is the first companion's.
+    /// Whether `key` belongs to the first companion.
     pub(super) fn is_front(&self, key: &str) -> bool {
         self.front.as_ref().is_some_and(|(front, _)| front == key)
     }
@@ -202,7 +202,7 @@ impl Line {
 }
 
 /// The candidate that this change releases. A release removes the place and the companion of one candidacy and nothing
-/// else. When leases expire or an operator deletes keys, the two disappear at different revisions or together with
+/// else. When leases expire or an operator deletes keys, the two keys disappear at different revisions or together with
 /// others.
 fn release(change: &Change) -> Option<&str> {
     match (&change.removed_places[..], &change.removed_companions[..]) {
@@ -254,8 +254,8 @@ pub(super) fn companion<'a>(snapshot: &'a Snapshot, place: &Place) -> Option<&'a
     snapshot.companions.iter().find(|at| at.key == place.key && at.created == place.created)
 }
 
-/// The leader that a read showed: the first place. If keys of another prefix also count as places, only a candidate of
-/// ours counts.
+/// The leader that a read showed, which is the first place. If keys of another prefix also count as places, only a
+/// candidate of ours counts.
 pub(super) fn leader(snapshot: &Snapshot) -> Option<Leader> {
     let place = snapshot.places.first()?;
     let companion = companion(snapshot, place);

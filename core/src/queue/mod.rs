@@ -100,7 +100,7 @@ pub type Campaign = Candidacy<Queue>;
 #[derive(Clone, Debug)]
 pub struct Queue {
     store: StoreView,
-    /// The store has no birth record; an inspection will write one.
+    /// Whether the store has no birth record; an inspection will write one.
     unborn: bool,
     /// A new connection was requested.
     reconnecting: bool,
@@ -111,9 +111,9 @@ pub struct Queue {
     awaited: Option<Awaited>,
     removal: Removal,
     last_attempt: Attempt,
-    /// No win is reported before this.
+    /// No win is reported before this instant.
     owed: Instant,
-    /// The next candidacy waits for a lease before it wins, because someone else deleted our companion.
+    /// Whether the next candidacy waits for a lease before it wins, because another party deleted our companion.
     owes_a_lease: bool,
     probe: Probe,
     turns: Turns,
@@ -133,7 +133,7 @@ struct Shared {
     leaves: Option<LeaseId>,
 }
 
-/// What a candidate in the race does.
+/// The state of a candidate in the race.
 #[derive(Clone, Debug, Hash)]
 pub enum Race {
     /// The candidate has no place yet.
@@ -142,20 +142,20 @@ pub enum Race {
     Placed(Box<Placed>),
 }
 
-/// The leases of one place and its companion, and when they were created.
+/// The leases and the revisions of one place and its companion.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Keys {
     /// The lease of the place, after which both keys are named.
     lease: LeaseId,
     /// The lease of the companion.
     companion: LeaseId,
-    /// The companion has to move to another lease.
+    /// The move of the companion to another lease, if it has to move.
     moves: Option<Move>,
-    /// The revision that last wrote the companion, if read.
+    /// The revision that last wrote the companion, as far as known.
     modified: Revision,
-    /// The revision that created both keys: the token's sequence.
+    /// The revision that created both keys. It is the token's sequence.
     revision: Revision,
-    /// A transaction that creates the keys may still be applied later.
+    /// Whether a transaction that creates the keys may still be applied later.
     doubtful: bool,
 }
 
@@ -166,17 +166,17 @@ pub struct Placed {
     line: Line,
     /// `D`, from the newest proof.
     deadline: Option<Instant>,
-    /// The newest proof showed this candidate first in both queues.
+    /// Whether the newest proof showed this candidate first in both queues.
     first: bool,
     hand_over: Option<HandOver>,
-    /// The companion names a successor, or may.
+    /// Whether the companion names a successor, or may name one.
     names_successor: bool,
     step: Option<StepBehind>,
     /// The leader and the successor for which this candidate went to the end of the queue.
     stepped_for: Option<(String, String)>,
 }
 
-/// The answer that a candidate waits for; rounds and removals track their own.
+/// The answer that a candidate waits for. Rounds and removals keep track of their own answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Awaited {
     Grant(LeaseId),
@@ -198,7 +198,7 @@ struct Reported {
     short_ttl: bool,
     reset: bool,
     barred: bool,
-    /// The move to another companions' lease failed.
+    /// Whether the failure of a move to another companions' lease was reported.
     stays: bool,
     place: Option<Revision>,
 }

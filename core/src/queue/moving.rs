@@ -1,26 +1,27 @@
 //! Moves the companions of a connection to another lease, for one of three reasons.
 //!
-//! The lease has to run out. All companions of a connection are attached to one lease, and the rounds of all its
-//! candidates keep it alive. A companion that its owner cannot delete would block its election as long as another
-//! candidate of the process lives. So the connection gets another lease, and its other candidates move their companions
-//! there at once.
+//! The first reason is that the lease has to run out. All companions of a connection are attached to one lease, and the
+//! rounds of all its candidates keep it alive. A companion that its owner cannot delete would block its election as
+//! long as another candidate of the process lives. So the connection gets another lease, and its other candidates move
+//! their companions there at once.
 //!
-//! The lease is of an earlier raft term: if its owner crashes, the next leader [waits](super::line) one more lease. So
-//! after the store elects a leader, the connection gets a lease of the new term, and each candidate moves in its next
-//! rounds. If a candidate cannot move, only that time is lost.
+//! The second reason is that the lease is of an earlier raft term: if its owner crashes, the next leader
+//! [waits](super::line) one more lease. So after the store elects a leader, the connection gets a lease of the new
+//! term, and each candidate moves its companion in its next rounds. If a candidate cannot move it, only the time of
+//! that wait is lost.
 //!
-//! A companion that no process deletes is in the way: its candidate is over, but a store that went back has it again.
-//! The connection that owns the lease would keep it alive without end.
+//! The third reason is a companion in the way that no process deletes: its candidate is over, but a store that went
+//! back holds the companion again. The connection that owns the lease would keep it alive without end.
 //!
-//! A companion moves with a put that compares the revision that last wrote it: of two puts for one companion, the late
-//! one is refused.
+//! A companion moves with a put that compares the revision that last wrote it. So of two puts for one companion, the
+//! later one is refused.
 //!
-//! A move is proved like an entering. Until a read shows the companion on its new lease, it may be on either. Each
-//! round keeps both alive, and the deadline counts only from a round that kept alive the very lease that its read shows
-//! the companion on. There is one move at a time, so a companion is never on a third lease.
+//! A move is proved like an entry. Until a read shows the companion on its new lease, the companion may be on either
+//! lease. Each round keeps both alive, and the deadline counts only from a round that kept alive the very lease on
+//! which its read shows the companion. There is one move at a time, so a companion is never on a third lease.
 //!
 //! The former lease runs out when no candidate keeps it alive any more. If no other lease can be had, or a companion
-//! cannot be put there, the former lease stays in use, and a warning reports what that costs.
+//! cannot be put on it, the former lease stays in use, and a warning reports what that costs.
 
 use alloc::format;
 use core::time::Duration;
@@ -39,9 +40,9 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Move {
     to: LeaseId,
-    /// A put was sent; it may have been applied, or may still be.
+    /// Whether a put was sent that may have been applied, or may still be.
     sent: bool,
-    /// A put before the last one was never answered.
+    /// Whether a put before the last one was never answered.
     doubtful: bool,
 }
 
@@ -51,7 +52,7 @@ impl Keys {
         Leases { place: self.lease, companion: self.companion, moves_to }
     }
 
-    /// Whichever lease the companion may be on the longest.
+    /// The lease on which the companion may be for the longest time.
     pub(super) fn last_companion(&self) -> LeaseId {
         self.moves.filter(|moves| moves.sent).map_or(self.companion, |moves| moves.to)
     }
@@ -62,29 +63,30 @@ impl Keys {
     }
 }
 
-/// A companion that could not be deleted, and is the first to be removed.
+/// The state of a companion that could not be deleted, and is the first to be removed.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) enum Stranded {
-    /// Other campaigns of the connection keep its lease alive, or may start to do so.
+    /// Other campaigns of the connection keep the companion's lease alive, or may start to do so.
     Kept {
         /// When to ask for another lease again.
         ask_at: Instant,
-        /// Other candidates use it, and a warning was reported.
+        /// Whether other candidates were found to use the lease, and a warning was reported.
         warned: bool,
         /// The connection has another lease.
         moved: bool,
     },
     /// No candidate keeps it alive.
     RunsOut {
-        /// When it will have run out.
+        /// When the lease will have run out.
         at: Instant,
-        /// The store has not answered since then. It may have elected a new leader, which extends the lease.
+        /// Whether the store has left a request unanswered since then. It may have elected a new leader, which extends
+        /// the lease.
         unanswered: bool,
     },
 }
 
 impl Candidacy<Queue> {
-    /// Whether this campaign keeps a companions' lease alive, or will if an answer names it.
+    /// Whether this campaign keeps a companions' lease alive, or will do so if an answer names the lease.
     pub fn keeps_companion_on(&self, lease: LeaseId) -> bool {
         match &self.stage {
             Stage::Racing(Race::Placed(placed)) => placed.keys.has_companion_on(lease),
@@ -95,7 +97,7 @@ impl Candidacy<Queue> {
 
     // ---- the connection's lease ----
 
-    /// Asks for another lease to replace this lease, for all companions of the connection.
+    /// Asks for another lease to replace the lease `from`, for all companions of the connection.
     pub(super) fn ask_for_another(&mut self, from: LeaseId) {
         if self.own.shared.leaves.is_none() {
             self.own.shared.leaves = Some(from);
@@ -103,7 +105,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The connection has another lease, or cannot get one.
+    /// Notes that the connection has another lease, or cannot get one.
     pub(super) fn another_is_shared(&mut self, from: LeaseId, result: &Result<LeaseId, Failure>) {
         let of_ours = self.own.removal.hangs_on(from);
         match (result, &mut self.own.removal.stranded) {
@@ -126,7 +128,7 @@ impl Candidacy<Queue> {
         if self.own.shared.lease == Some(from) {
             self.own.shared.lease = Some(to);
         }
-        // A campaign with another lease time has another lease.
+        // If another lease is known here, this campaign has another lease time and is not affected.
         if self.own.shared.lease.is_none_or(|shared| shared == to) {
             self.own.shared.gone = Some(from);
         }
@@ -135,9 +137,9 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A proof showed this raft term. If the companion's lease is of another term, asks for one of this term at each
-    /// proof until it arrives. After a restore terms start again, so a lease of the former store may have a term still
-    /// to come.
+    /// Asks for a lease of this raft term, which a proof showed, if the companion's lease is of another term. It asks
+    /// at each proof until the lease arrives. After a restore terms start again, so a lease of the former store may
+    /// have a term that is still to come.
     pub(super) fn renew_shared(&mut self, raft_term: u64) {
         let Some(placed) = self.placed() else { return };
         let (companion, moves) = (placed.keys.companion, placed.keys.moves.is_some());
@@ -152,9 +154,9 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A companion without a place has been ahead for a lease. It may belong to a finished candidate of this
-    /// connection, brought back by a store that went back; then the connection itself keeps it alive. It disappears
-    /// with its lease once no candidate of the connection has a companion on that lease.
+    /// Asks for another lease if a companion without a place has been ahead for a lease. That companion may belong to a
+    /// finished candidate of this connection, brought back by a store that went back. Then the connection itself keeps
+    /// it alive, and it disappears with its lease once no candidate of the connection has a companion on that lease.
     pub(super) fn leave_the_lease_in_the_way(&mut self) {
         let (lease, now) = (self.lease, self.now);
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
@@ -165,8 +167,8 @@ impl Candidacy<Queue> {
 
     // ---- a companion that moves ----
 
-    /// Before a round: if the connection has another lease, the companion will move there once that lease is kept
-    /// alive.
+    /// Plans a move before a round: if the connection has another lease, the companion will move there once that lease
+    /// is kept alive.
     pub(super) fn plan_move(&mut self) {
         let shared = self.own.shared.lease;
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
@@ -177,8 +179,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A round kept both leases alive, and its read shows which lease the companion is on: it may have moved. Later
-    /// writes of the companion use that lease.
+    /// Ends a move if a round kept both leases alive and its read shows the companion on the new one. Later writes of
+    /// the companion use that lease.
     pub(super) fn end_move(&mut self, snapshot: &Snapshot) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let keys = &mut placed.keys;
@@ -189,7 +191,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// After such a round, if the companion has not moved: puts the companion onto the other lease.
+    /// Puts the companion onto the other lease, if a round kept that lease alive and the companion has not moved yet.
     pub(super) fn advance_move(&mut self, snapshot: &Snapshot) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let keys = &mut placed.keys;
@@ -217,7 +219,7 @@ impl Candidacy<Queue> {
 
     pub(super) fn moved(&mut self, outcome: &Outcome) {
         match outcome {
-            // A read will show where it is.
+            // A read will show where the companion is.
             Outcome::Applied { .. } | Outcome::Refused { .. } => self.begin_round(),
             // No put that names this lease can be applied any more.
             Outcome::Failed(Failure::LeaseGone) => {
@@ -253,7 +255,8 @@ impl Candidacy<Queue> {
         self.placed().and_then(|placed| placed.keys.moves).is_some_and(|moves| moves.sent)
     }
 
-    /// The new lease is gone. Returns whether the move is over: no put was sent that may still be applied.
+    /// Handles the loss of the new lease. Returns whether the move is over, because no put was sent that may still be
+    /// applied.
     pub(super) fn cannot_move(&mut self) -> bool {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return true };
         let Some(moves) = placed.keys.moves.take_if(|moves| !moves.sent) else {
@@ -264,7 +267,7 @@ impl Candidacy<Queue> {
         true
     }
 
-    /// Warns that the former lease stays in use, and what that costs.
+    /// Warns that the former lease stays in use, and states what that costs.
     fn lease_stays(&mut self, failure: &Failure, cost: &str) {
         let Some(fault) = failure.fault() else { return };
         if !core::mem::replace(&mut self.own.reported.stays, true) {
@@ -275,8 +278,8 @@ impl Candidacy<Queue> {
 
     // ---- a companion that cannot be deleted ----
 
-    /// The store's answer shows that a companion could not be deleted. Returns whether it will certainly disappear
-    /// anyway.
+    /// Notes that, by the store's answer, a companion could not be deleted. Returns whether the companion will
+    /// certainly disappear anyway.
     pub(super) fn is_stranded(&mut self, on: LeaseId, asked: Instant, cause: &Fault) -> bool {
         let (lease, now) = (self.lease, self.now);
         match &mut self.own.removal.stranded {
@@ -298,38 +301,40 @@ impl Candidacy<Queue> {
                 self.ask_for_another(on);
             }
             Some(Stranded::Kept { .. }) => {}
-            // The first answer after a silence: the store has elected its leader by now.
+            // This is the first answer after a silence, so the store has elected its leader by now.
             Some(Stranded::RunsOut { unanswered: true, .. }) => self.runs_out(lease),
             Some(Stranded::RunsOut { at, .. }) => return *at <= now,
         }
         false
     }
 
-    /// After this long the stranded companion's lease has run out. A keep-alive may still be in flight.
+    /// Waits until the stranded companion's lease has run out, which takes `left` and the time in which a keep-alive
+    /// may still be in flight.
     fn runs_out(&mut self, left: Duration) {
         let until = self.now + self.attempt_limit() + left + EXPIRED;
         self.own.removal.stranded = Some(Stranded::RunsOut { at: until, unanswered: false });
     }
 
-    /// Whether its lease should have run out by now. The store's next leader may have extended it.
+    /// Whether the companion's lease should have run out by now. The store's next leader may have extended it.
     pub(super) fn has_run_out(&self) -> bool {
         matches!(self.own.removal.stranded, Some(Stranded::RunsOut { at, .. }) if at <= self.now)
     }
 
-    /// The store did not answer. Its next leader extends the lease before the next answer.
+    /// Notes that the store did not answer. It may have elected a leader, which extends the lease before its first
+    /// answer.
     pub(super) fn gave_no_answer(&mut self) {
         if let Some(Stranded::RunsOut { unanswered, .. }) = &mut self.own.removal.stranded {
             *unanswered = true;
         }
     }
 
-    /// A read still shows the companion.
+    /// Waits a little longer, because a read still shows the companion.
     pub(super) fn runs_out_soon(&mut self) {
         self.runs_out(Duration::ZERO);
     }
 
-    /// No candidate of the connection keeps this lease alive. It runs out once none can start to, because the
-    /// connection has another lease.
+    /// Notes that no candidate of the connection keeps this lease alive. The lease runs out once no candidate can start
+    /// to do so, because the connection has another lease.
     pub(super) fn left_by_all(&mut self, lease: LeaseId) {
         if !self.own.removal.hangs_on(lease) {
             return;

@@ -1,4 +1,4 @@
-//! What the watch and the connection deliver, and the reports to the user.
+//! The handling of what the watch and the connection deliver, and the reports to the user.
 
 use alloc::string::String;
 
@@ -14,7 +14,8 @@ use crate::token::{Incarnation, Revision};
 impl Candidacy<Queue> {
     // ---- the watch ----
 
-    /// The queue changed. A round is worth its cost if our keys changed, or if nothing ahead is known since.
+    /// Handles a change of the queue. A round is worth its cost if our keys changed, or if no key is known to be ahead
+    /// any more.
     pub(super) fn watched(&mut self, change: &Change) {
         let now = self.now;
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
@@ -50,7 +51,8 @@ impl Candidacy<Queue> {
     pub(super) fn reconnected(&mut self) {
         self.own.reconnecting = false;
         self.own.store.reconnected();
-        // There were more failures than a lost stream explains, and only the back-off keeps the load on the store low.
+        // After more failures than a lost stream explains, no round begins here: only the back-off keeps the load on
+        // the store low.
         if self.own.failures <= 1 && !matches!(self.stage, Stage::Racing(Race::Entering(_))) {
             self.own.round.stop();
             self.begin_round();
@@ -74,13 +76,14 @@ impl Candidacy<Queue> {
         self.plan();
     }
 
-    /// Two connections show another store, or one that went back.
+    /// Handles a store that two connections show to be another store, or to have gone back.
     pub(super) fn reset(&mut self, birth: Option<Incarnation>, revision: Revision) {
         let replaced = birth.is_some_and(|birth| birth != self.own.store.incarnation());
         self.own.unborn = birth.is_none();
         self.is_another(birth, revision, true);
         if replaced {
-            // The connection's other campaigns, its watch and an operator's requests still refer to the old store.
+            // The inspection is for the connection's other campaigns, its watch and operators' requests, which still
+            // refer to the old store.
             self.ask_inspection(Instant::ZERO);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Keep-alives need no permission on the keys, and may be answered while reads are not. So a candidate whose proofs
 //! fail could keep its place, and keep every candidate behind it from leading. After a lease without a proof it leaves
-//! the queue. It does so whether it is first or not, because without reads it cannot know.
+//! the queue. It does so whether it is first or not, because without reads it cannot know whether it is.
 //!
 //! A probe repeats the steps of a proof as far as possible without a place: keep-alives of a lease without keys and of
 //! the companions' lease, then a read that names the keys of that lease. Nothing is put into the queue.
@@ -24,7 +24,7 @@ use crate::time::Instant;
 /// The probe of a candidate that rests.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Probe {
-    /// The probe's own lease, asked for once for the whole rest.
+    /// The probe's own lease, which serves the whole rest.
     lease: Option<LeaseId>,
     granted: bool,
     step: Step,
@@ -36,7 +36,7 @@ enum Step {
     Idle,
     Granting,
     KeepingAlive(KeepAlives),
-    /// The read that follows. Without keep-alives it only checks who is in the queue.
+    /// The read that follows the keep-alives. A read without keep-alives only checks who is in the queue.
     Reading {
         read: ReadId,
         kept: Option<KeepAlives>,
@@ -64,15 +64,15 @@ impl Probe {
         self.step = Step::Idle;
     }
 
-    /// The lease to revoke when no more probes come.
+    /// The probe's lease, which is revoked when no more probes come.
     pub(super) fn leftover(&mut self) -> Option<Leftover> {
         self.lease.take().map(|lease| Leftover::unknown(lease, None, false))
     }
 }
 
 impl Candidacy<Queue> {
-    /// A step of a proof was sent and failed, or was not answered in time. The candidate leaves its place after a lease
-    /// without a proof.
+    /// Counts a step of a proof that was sent and failed, or was not answered in time. The candidate leaves its place
+    /// after a lease without a proof.
     pub(super) fn step_failed(&mut self, step: Proof, tried: Tried, fault: Option<&Fault>) {
         let (lease, now) = (self.lease, self.now);
         if self.placed().is_none() {
@@ -82,14 +82,14 @@ impl Candidacy<Queue> {
         if let Some(fault) = fault {
             self.giving_way.answered_with(fault, now);
         }
-        // A term ends at its deadline instead.
+        // A leader does not give way here, because its term ends at its deadline.
         if self.giving_way.gives_way(lease) && self.term.is_none() {
             self.giving_way.withdraws(now);
             self.withdraw();
         }
     }
 
-    /// Whether this candidate must not enter. It wakes for the next probe, or when its rest ends.
+    /// Whether this candidate rests and must not enter. Sets the timer for the next probe, or for the end of the rest.
     pub(super) fn rests(&mut self) -> bool {
         let rests = self.giving_way.rests(self.now);
         match self.giving_way.wakes_at(self.now) {
@@ -106,7 +106,8 @@ impl Candidacy<Queue> {
         rests
     }
 
-    /// Probes when due. Always checks who is in the queue: another candidate may have left, or the rest may be over.
+    /// Probes when a probe is due. Always checks who is in the queue, because another candidate may have left, or the
+    /// rest may be over.
     pub(super) fn probe(&mut self) {
         if !self.giving_way.rests(self.now) {
             return self.try_to_enter();

@@ -2,15 +2,16 @@
 //!
 //! A keep-alive alone proves nothing. It does not show whether the keys still exist, and a former leader that is paused
 //! or isolated answers it from what it knows (measured: a resumed leader of 3.4.23 answered with a full time to live
-//! for leases that another leader had revoked half a second before the keep-alive was sent). A majority answers a
-//! linearised read. If its raft term is that of the keep-alives, no other leader was elected in between, so the answers
-//! came from the leader that keeps the leases.
+//! for leases that another leader had revoked half a second before the keep-alive was sent). A linearised read is
+//! answered by a majority. If its raft term is that of the keep-alives, no other leader was elected in between, so the
+//! answers came from the leader that keeps the leases.
 //!
-//! The read may come late, and can follow the keep-alives of the previous round. So a change in the queue is worth a
-//! read alone, as long as the deadline of those keep-alives has not passed. The deadline does not change.
+//! The read may come late, and can follow the keep-alives of the previous round. So as long as the deadline of those
+//! keep-alives has not passed, a change in the queue needs only a read. The deadline does not change.
 //!
-//! For the same reason a late answer counts: what it proves counts from its send. Late keep-alives can be completed by
-//! their answers until the next round leaves, and a late read until a later one is answered.
+//! For the same reason a late answer counts: what it proves counts from the time when its request was sent. Late
+//! keep-alives can be completed by their answers until the next round leaves, and a late read until a later one is
+//! answered.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -34,13 +35,13 @@ pub(super) struct Round {
     last_read: ReadId,
     /// When it was asked for.
     asked: Instant,
-    /// When its keep-alives were last sent.
+    /// When the round's keep-alives were last sent.
     kept_asked: Instant,
-    /// The keep-alives were not answered in time, and are sent again. A late answer still counts.
+    /// Whether the keep-alives were not answered in time, and are to be sent again. A late answer still counts.
     late: bool,
     /// The last read that was not answered in time. Its answer still counts.
     pub(super) given_up: Option<Box<GivenUp>>,
-    /// A change was seen at this revision, so a read that does not show it must be followed by another.
+    /// The newest revision at which a change was seen. A read that does not show it must be followed by another read.
     pub(super) wanted: Revision,
     /// The number of rounds in a row whose read was from another raft term.
     other_terms: u32,
@@ -56,7 +57,7 @@ pub(super) struct GivenUp {
     read: ReadId,
     kept: KeepAlives,
     whole: bool,
-    /// Whether the place is the same and no later read was answered.
+    /// Whether the answer still counts, because the place is the same and no later read was answered.
     counts: bool,
 }
 
@@ -87,14 +88,14 @@ impl Round {
         self.forget_late();
     }
 
-    /// The answer to the abandoned read would show nothing new.
+    /// Notes that the answer to the abandoned read would show nothing new.
     fn forget_late(&mut self) {
         if let Some(given_up) = &mut self.given_up {
             given_up.counts = false;
         }
     }
 
-    /// Whether its keep-alives are in flight and its read is not sent yet.
+    /// Whether the round's keep-alives are in flight and its read has not been sent yet.
     pub(super) fn keeps_alive(&self) -> bool {
         matches!(self.step, Step::KeepingAlive(_)) && !self.late
     }
@@ -106,7 +107,7 @@ impl Round {
 }
 
 impl Candidacy<Queue> {
-    /// Begins a round, unless one is in progress whose read is not sent yet.
+    /// Begins a round, unless one is under way whose read has not been sent yet.
     pub(super) fn begin_round(&mut self) {
         if self.own.round.keeps_alive() {
             return;
@@ -115,7 +116,8 @@ impl Candidacy<Queue> {
         let deadline = placed.deadline.filter(|_| self.term.is_none());
         self.timers.stop(Timer::Round);
         if !self.may_ask(Wanted::Round) {
-            // After that it waits like a read: its leases may have run out, and a term has ended.
+            // After the deadline this round waits like a read, because the leases may have run out, and a term has
+            // ended.
             if let Some(deadline) = deadline.filter(|deadline| *deadline > self.now) {
                 self.timers.set(Timer::Round, deadline);
             }
@@ -144,8 +146,8 @@ impl Candidacy<Queue> {
             || waits.contains(Wanted::Confirm)
     }
 
-    /// A change at this revision is worth a read: with the keep-alives of the newest proof if its deadline has not
-    /// passed, otherwise with new ones.
+    /// Reads the queue because of a change at this revision. If the deadline of the newest proof has not passed, its
+    /// keep-alives serve this read; otherwise new ones are sent.
     pub(super) fn want_round(&mut self, revision: Revision) {
         self.own.round.wanted = self.own.round.wanted.max(revision);
         match self.own.round.step {
@@ -178,8 +180,9 @@ impl Candidacy<Queue> {
         self.send(Request::Read { read, own: Some(own), whole });
     }
 
-    /// Rounds are due at multiples of a third of the lease. So the rounds of all campaigns of a connection coincide,
-    /// and keep the companions' lease alive once. On a connection with many campaigns they are spread over that time.
+    /// Sets the next round to a multiple of a third of the lease, so that the rounds of all campaigns of a connection
+    /// coincide and keep the companions' lease alive together. On a connection with many campaigns, rounds are spread
+    /// over that third instead.
     fn round_later(&mut self) {
         let third = pace::renew_every(self.lease);
         let due = if self.own.round.is_one_of_many {
@@ -218,16 +221,16 @@ impl Candidacy<Queue> {
             Ok(_) | Err(Failure::LeaseGone) if lease == leases.companion && self.may_have_moved() => {
                 keeping.not_kept(lease);
             }
-            // Losing needs no proof, so the loss does not wait for a read.
+            // A loss needs no proof, so it does not wait for a read.
             Ok(_) | Err(Failure::LeaseGone) => {
                 self.lease_is_gone(lease);
                 return self.lose(Reason::Expired);
             }
-            // A companion can still be moved off it.
+            // The companion can still be moved off this lease.
             Err(Failure::Fault(_)) if lease == leases.companion && leases.moves_to.is_some() => {
                 keeping.not_kept(lease);
             }
-            // The round already failed as late.
+            // This round has already failed because it was late.
             Err(_) if self.own.round.late => return,
             Err(failure) => {
                 let tried = Tried { asked: self.own.round.kept_asked, sent: sent_at };
@@ -308,7 +311,7 @@ impl Candidacy<Queue> {
                     Err(failure) => self.entering_failed(&failure),
                 }
             }
-            // The round gave it up, and until now it was unknown whether it had been sent.
+            // The round gave up this read, and until now it was unknown whether the read had been sent.
             _ => match (result, self.own.round.given_up.as_deref().copied()) {
                 (Err(failure), Some(given_up)) if given_up.read == read => {
                     self.step_failed(Proof::Read, tried, failure.fault());
@@ -327,7 +330,7 @@ impl Candidacy<Queue> {
         self.own.round.given_up = Some(Box::new(GivenUp { read, kept, whole, counts: true }));
     }
 
-    /// After a late answer, the round need not be repeated.
+    /// Cancels the repetition of the round, which a late answer makes unnecessary.
     fn no_round_waits(&mut self) {
         self.own.turns.waits.round_leaves(self.now);
         self.timers.stop(Timer::Round);
@@ -347,7 +350,7 @@ impl Candidacy<Queue> {
             Step::KeepingAlive(kept) => {
                 self.round_failed(&Failure::Unanswered);
                 (self.own.round.step, self.own.round.late) = (Step::KeepingAlive(kept), true);
-                // A silent stream blocks everything behind it, for up to 7 s (measured).
+                // A silent stream blocks all requests behind it, for up to 7 s (measured).
                 if self.is_stream_silent(kept.began()) {
                     self.reconnect();
                 }
@@ -355,7 +358,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// A round without an answer neither wins nor loses. It is repeated until the deadline.
+    /// Handles a round without an answer, which neither wins nor loses. It is repeated until the deadline.
     fn round_failed(&mut self, failure: &Failure) {
         self.own.round.step = Step::Idle;
         self.timers.stop(Timer::Answer);
@@ -378,8 +381,8 @@ impl Candidacy<Queue> {
         self.try_another_member(failure);
     }
 
-    /// Connects again if that may help. If the store answers other requests it is only slow, and a new connection,
-    /// which drops everything in flight, would add to its load.
+    /// Connects again if that may help. If the store answers other requests it is only slow, and a new connection would
+    /// add to its load, because everything in flight is lost.
     pub(super) fn try_another_member(&mut self, failure: &Failure) {
         let is_silent = *failure == Failure::Unanswered && self.is_silent();
         if is_silent || failure.wants_another_member() {
@@ -387,7 +390,7 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// The store answered as it should.
+    /// Notes that the store answered as it should.
     pub(super) fn succeeded(&mut self) {
         self.own.failures = 0;
         self.reports.is_well();
@@ -414,13 +417,13 @@ impl Candidacy<Queue> {
             Sight::Reset => return self.reset(snapshot.birth, snapshot.revision),
         }
         if let Some(reason) = self.missing(snapshot) {
-            // The companion's lease exists, so someone else deleted our companion, and perhaps also a leader's.
+            // The companion's lease exists, so another party deleted our companion, and perhaps also a leader's.
             self.own.owes_a_lease |= snapshot.companion.is_none();
             return self.lose(reason);
         }
         self.end_move(snapshot);
         let shown = snapshot.companion.as_ref().and_then(|companion| companion.lease);
-        // A companion that moves is on one of two leases, and that lease must have been kept alive.
+        // A companion that is moving is on one of two leases, and the lease that it is on must have been kept alive.
         let kept_alive = shown.and_then(|shown| kept.answer(shown));
         let Some((since, ttl)) = kept_alive.and_then(|_| kept.since()) else {
             let wait = backoff::standard(1, &mut self.rng);
@@ -439,7 +442,7 @@ impl Candidacy<Queue> {
         if self.placed().is_none() {
             return;
         }
-        // A round whose keep-alives were late is always repeated: their answers may never come.
+        // A round whose keep-alives were late is always repeated, because their answers may never come.
         if !matches!(self.own.round.step, Step::Idle) && !self.own.round.late {
             return;
         }
@@ -450,8 +453,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Repeats a round whose keep-alives are of another raft term than its read: at once, because the new leader should
-    /// answer both next time. If it does not, a little later.
+    /// Repeats a round whose keep-alives are of another raft term than its read. The first repetition is at once,
+    /// because the new leader should answer both requests. Further ones come a little later.
     fn repeat_in_this_term(&mut self) {
         self.own.round.other_terms = self.own.round.other_terms.saturating_add(1);
         match self.own.round.other_terms {

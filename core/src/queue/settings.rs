@@ -11,22 +11,23 @@ use crate::candidacy;
 use crate::refusals;
 use crate::store::{Fault, FaultKind};
 
-/// The longest lease. Servers record the remaining time of longer leases, which shortens them (lease checkpoints).
+/// The longest lease. For longer leases, servers record the remaining time (lease checkpoints), which shortens the
+/// lease.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// How long a lease may last beyond its end: servers check for expired leases twice a second.
 pub(super) const EXPIRED: Duration = Duration::from_millis(500);
 
 /// The multiple of the server's shortest lease that a lease must have at least. The shortest lease is one and a half
-/// election timeouts. An isolated leader steps down within two election timeouts, before such a lease could look
-/// expired to it.
+/// election timeouts. An isolated leader steps down within two election timeouts, before a lease of this length could
+/// look expired to it.
 const SHORTEST_TIMES: u32 = 3;
 
 /// What the rule needs to know about a store's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// The shortest lease that the server grants, from the answer to a grant of one second; `None` until a server has
-    /// granted one. No campaign begins before it is known.
+    /// The shortest lease that the server grants, known from the answer to a grant of one second; `None` until a server
+    /// has granted one. No campaign begins before it is known.
     pub shortest: Option<Duration>,
 }
 
@@ -36,33 +37,33 @@ impl Server {
         self.shortest.map(|shortest| (shortest * SHORTEST_TIMES, LONGEST))
     }
 
-    /// The number of requests that the servers accept at once from one connection. They refuse more than 5,000 requests
-    /// that are proposed but not applied (`etcdserver: too many requests`), counted over all connections.
+    /// The number of requests that the servers accept at once from one connection. The servers refuse a request while
+    /// more than 5,000 requests of all connections are proposed but not applied (`etcdserver: too many requests`).
     pub const fn window(self) -> u32 {
         256
     }
 
-    /// The longest time that the servers take to elect their own leader: two election timeouts; the shortest lease is
-    /// one and a half. `None` until that is known.
+    /// The longest time that the servers take to elect their own leader, which is two election timeouts. The shortest
+    /// lease is one and a half election timeouts. `None` until the shortest lease is known.
     pub fn fail_over(self) -> Option<Duration> {
         self.shortest.map(|shortest| shortest * 4 / 3)
     }
 
-    /// What is still unknown but needed before a campaign begins.
+    /// A fact that is still unknown but needed before a campaign begins.
     pub fn not_known_yet(self) -> Option<Fault> {
         let detail =
             "the shortest lease is unknown, because the store has not granted one yet; it is asked again";
         self.shortest.is_none().then(|| Fault { kind: FaultKind::Unreachable, detail: detail.into() })
     }
 
-    /// The timing that `settings` give on these servers, by the rules that a campaign follows.
+    /// The timing that results from `settings` on these servers, computed by the rules that a campaign follows.
     ///
     /// A candidate writes nothing to keep its place here, so [`Forecast::writes_a_day`] counts its rounds, each of two
     /// keep-alives and a read.
     ///
     /// # Errors
     ///
-    /// A setting that [`Campaign::new`](super::Campaign::new) refuses.
+    /// Refuses a setting that [`Campaign::new`](super::Campaign::new) refuses.
     pub fn forecast(self, settings: Settings) -> Result<Forecast, InvalidSettings> {
         let rules = rules(settings, self)?;
         let (lease, margin, attempt) =
@@ -105,7 +106,7 @@ impl Rules {
     }
 }
 
-/// The default margin between a leader's deadline and the end of a lease of that length.
+/// The default margin of a lease of this length: the time from the leader's deadline to the end of the lease.
 pub fn default_margin(lease: Duration) -> Duration {
     Margin::of_durations(&Settings::new("")).of(lease)
 }
@@ -130,10 +131,10 @@ fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), In
     Ok(())
 }
 
-/// Refuses a priority: the queue is in order of arrival.
+/// Refuses a priority, because the queue is in order of arrival.
 ///
 /// # Errors
-/// Returns the setting, if there is one.
+/// Refuses the setting `priority` if it is set.
 pub fn check_priority(priority: Option<i64>) -> Result<(), InvalidSettings> {
     priority.map_or(Ok(()), |priority| Err(refusals::priority(&priority.to_string())))
 }

@@ -11,15 +11,15 @@ use crate::token::{Incarnation, Revision, Token};
 #[derive(Clone, Debug, Hash)]
 pub(super) struct StoreView {
     incarnation: Incarnation,
-    /// No win is reported before this: a leader of an earlier incarnation may lead until then.
+    /// No win is reported before this instant, because a leader of an earlier incarnation may lead until then.
     trusted_at: Instant,
     /// The highest revision that a linearised answer showed.
     mark: Revision,
     /// The largest token observed.
     largest: Option<Token>,
-    /// The longest lease of any candidate observed.
+    /// The longest lease of all candidates observed.
     longest: Duration,
-    /// The number of this connection, and of the connection over which an answer was doubtful.
+    /// The number of the present connection, and that of the connection over which an answer was doubtful.
     connection: u64,
     doubted: Option<u64>,
 }
@@ -29,9 +29,9 @@ pub(super) struct StoreView {
 pub(super) enum Sight {
     /// The store is the known one.
     Same,
-    /// The store may be another one, or have gone back: ask again over a new connection.
+    /// The store may be another one, or have gone back. Ask again over a new connection.
     Doubtful,
-    /// A second connection shows the same.
+    /// A second connection also shows another store, or one that went back.
     Reset,
 }
 
@@ -48,7 +48,7 @@ impl StoreView {
         }
     }
 
-    /// Compares a read with what is known. `own` is when the candidate's own keys were created.
+    /// Compares a read with what is known. `own` is the revision that created the candidate's own keys.
     pub(super) fn sight(&mut self, snapshot: &Snapshot, own: Option<Revision>) -> Sight {
         if snapshot.birth == Some(self.incarnation) && snapshot.revision >= self.mark {
             self.mark = snapshot.revision;
@@ -77,7 +77,7 @@ impl StoreView {
         for companion in &snapshot.companions {
             self.longest = self.longest.max(companion.lease_time);
         }
-        // A leader's token is the creation revision of its place: the first place, if any.
+        // A leader's token is the revision that created its place and companion. Only the first candidate can lead.
         if let Some(first) = snapshot.companions.first().filter(|first| Some(first.created) != own) {
             self.observe_token(self.token(first.created));
         }
@@ -109,7 +109,7 @@ impl StoreView {
         self.largest.is_some_and(|largest| self.next_token() <= largest)
     }
 
-    /// The longest lease of any leader.
+    /// The longest lease that any leader can have, as far as observed.
     pub(super) fn longest(&self) -> Duration {
         self.longest
     }
@@ -126,7 +126,7 @@ impl StoreView {
         self.connection += 1;
     }
 
-    /// The store was replaced or went back, so earlier leaders may lead for another lease.
+    /// Notes that the store was replaced or went back, so that earlier leaders may lead for another lease.
     pub(super) fn reset(&mut self, incarnation: Option<Incarnation>, revision: Revision, now: Instant) {
         self.incarnation = incarnation.unwrap_or(self.incarnation);
         self.trusted_at = now + self.longest;
@@ -135,8 +135,9 @@ impl StoreView {
     }
 }
 
-/// A lease after the first sight of the birth record, or after its birth if the store's age is known. An operator's
-/// statement that the name was never used counts for a campaign that knew no other incarnation.
+/// When wins may be reported: a lease after the first sight of the birth record, or a lease after its creation if the
+/// store's age is known. If an operator stated that the name was never used, wins may be reported at once; that counts
+/// only for a campaign that has known no other incarnation.
 fn trusted_at(info: &StoreInfo, lease: Duration, now: Instant) -> Instant {
     match info.never_used {
         true => now,

@@ -23,7 +23,7 @@ crate::timers! {
     Round,
     /// When to try again to enter.
     Retry,
-    /// When a candidate that gave way probes the store, or its rest is over.
+    /// When a candidate that gave way probes the store, or when its rest is over.
     Rest,
     /// When the splay is over.
     Splay,

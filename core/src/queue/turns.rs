@@ -24,7 +24,7 @@ use crate::candidacy::{self, Candidacy, Rule as _, Stage};
 use crate::session::{Class, Wish};
 use crate::time::Instant;
 
-/// An activity of a campaign whose first request may have to wait, ordered from the most urgent.
+/// An activity of a campaign whose first request may have to wait. The most urgent one comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Wanted {
     Round,
@@ -57,7 +57,7 @@ impl Wanted {
 pub(super) struct Waits {
     /// One bit each.
     these: u8,
-    /// Since when the waiting round has waited.
+    /// Since when the round that waits for a place has waited.
     round_since: Option<Instant>,
     /// How long the current round waited.
     round_waited: Duration,
@@ -78,28 +78,28 @@ impl Waits {
         self.these &= !(1 << wanted as u8);
     }
 
-    /// A round was sent, or its time was changed.
+    /// Notes that a round was sent, or that its time was changed.
     pub(super) fn round_leaves(&mut self, now: Instant) {
         self.round_waited = self.round_since.take().map_or(Duration::ZERO, |since| now.since(since));
         self.remove(Wanted::Round);
         self.remove(Wanted::Confirm);
     }
 
-    /// The place has changed, or there is none. Removals still wait.
+    /// Stops waiting for everything but removals, because the place has changed, or there is none.
     pub(super) fn stop(&mut self) {
         let [remove, check] = [Wanted::Remove, Wanted::Check].map(|wanted| 1 << wanted as u8);
         self.these &= remove | check;
         (self.round_since, self.round_waited) = (None, Duration::ZERO);
     }
 
-    /// When a round's read was requested, minus the time that the round waited here.
+    /// The time at which a round's read was requested, minus the time that the round waited here.
     pub(super) fn without_wait(&self, asked: Instant) -> Instant {
         asked.before(self.round_waited)
     }
 }
 
 impl Candidacy<Queue> {
-    /// The store answered a request of this campaign.
+    /// Notes when the store answered a request of this campaign.
     pub(super) fn store_answered(&mut self, answer: &Answer) {
         if let Some((ticket, true)) = Queue::answers(answer) {
             self.own.turns.answered(ticket, self.now);
@@ -111,7 +111,7 @@ impl Candidacy<Queue> {
         self.own.turns.last_answers().any + self.attempt_limit() <= self.now
     }
 
-    /// Whether the stream on which these keep-alives were sent at `sent` is silent: something sent considerably later
+    /// Whether the stream on which keep-alives were sent at `sent` is silent, because a request sent considerably later
     /// was answered. In a process that is itself late, answers wait in the order in which they arrived.
     pub(super) fn is_stream_silent(&self, sent: Instant) -> bool {
         sent + self.attempt_limit() <= self.own.turns.last_answers().apart
@@ -139,8 +139,8 @@ impl Candidacy<Queue> {
         self.ask(request);
     }
 
-    /// The most urgent waiting request, if there is still a reason for it. If a timer is set, the timer sends the
-    /// request.
+    /// The most urgent waiting request, if there is still a reason for it. A request with a timer that is set does not
+    /// count, because the timer will send it.
     fn waits(&self) -> Option<Wanted> {
         let waits = &self.own.turns.waits;
         if waits.these == 0 {
@@ -179,7 +179,7 @@ impl Candidacy<Queue> {
             Wanted::Enter => match &self.stage {
                 Stage::Racing(Race::Entering(entering)) if !self.is_barred() => {
                     let since = entering.since.unwrap_or(now);
-                    // This puts it ahead of entries that began at the same time and have no lease yet.
+                    // One nanosecond puts this entry ahead of those that began at the same time and have no lease yet.
                     let by = if entering.has_lease() { since.before(Duration::from_nanos(1)) } else { since };
                     (Class::Acquire, by)
                 }
@@ -190,7 +190,7 @@ impl Candidacy<Queue> {
         Some(Wish { class, by })
     }
 
-    /// Sends waiting requests, as far as there are places now.
+    /// Sends waiting requests as long as there are places.
     pub(super) fn turn(&mut self) {
         while self.own.turns.has_place()
             && let Some(wanted) = self.waits()

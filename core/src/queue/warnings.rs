@@ -15,7 +15,7 @@ use crate::time::Instant;
 use crate::token::Revision;
 
 /// Another campaign with this candidate's name. Until its lease has run out, its place may be left over from a process
-/// of ours that ended; if it exists after that, or was created again, the other campaign is alive.
+/// of ours that ended. If the place still exists after that, or was created again, the other campaign is alive.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Namesake {
     nonce: Nonce,
@@ -25,15 +25,15 @@ pub(super) struct Namesake {
 }
 
 impl Namesake {
-    /// Whether the next read of the whole queue will show if it is alive.
+    /// Whether the next read of the whole queue will show if the other campaign is alive.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         !self.reported && now >= self.alive_at
     }
 }
 
 impl Candidacy<Queue> {
-    /// Warns of places without a candidate, once per kind. Never advises deleting a key of another prefix, because two
-    /// of that prefix's candidates could then lead.
+    /// Warns of places without a candidate, a single time for each. Never advises deleting a key of another prefix,
+    /// because two of that prefix's candidates could then lead.
     pub(super) fn check_places(&mut self, snapshot: &Snapshot) {
         if let Some(overlap) = &snapshot.overlap {
             let first = snapshot.places.first().map_or(Revision(0), |place| place.created);
@@ -67,7 +67,8 @@ impl Candidacy<Queue> {
         }
     }
 
-    /// Warns of another candidate of ours with our name. Foreign ones have no nonce to tell them apart.
+    /// Warns of another candidate of ours with our name. Foreign candidates have no nonce that would show whether they
+    /// are other candidates.
     pub(super) fn check_namesake(&mut self, snapshot: &Snapshot, whole: bool) {
         let of_our_name = snapshot.places.iter().filter(|place| place.name == self.rules.name);
         let found = of_our_name.filter_map(|place| line::companion(snapshot, place)).find_map(|companion| {

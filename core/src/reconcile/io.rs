@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::time::Instant;
 
-/// The waits and retries of a [`Reconciler`](super::Reconciler). Every value is possible.
+/// The waits and retries of a [`Reconciler`](super::Reconciler). Every value is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The wait after *end* returned an error, before it runs again. 5 s by default.
@@ -120,10 +120,10 @@ pub enum Input {
     Tick,
     /// The election sends a message.
     Message(Message),
-    /// The lease allows the work until then. Given before [`Message::Leader`] and at every renewal, and at the instant
+    /// The lease allows the work until `until`. Given before [`Message::Leader`], at every renewal, and at the instant
     /// of a sudden loss. If it is never given, nothing is ever overdue.
     Lease {
-        /// Until then no other candidate can lead.
+        /// The instant until which no other candidate can lead.
         until: Instant,
     },
     /// A handler has returned.
@@ -147,20 +147,20 @@ pub enum Output {
         /// The handler.
         handler: Handler,
     },
-    /// The running *begin* no longer has a purpose: stop it if possible, and answer as usual. *End* follows.
+    /// The running *begin* no longer has a purpose: stop it if possible, and answer as usual. *End* will run after it.
     Stop(RunId),
     /// Give up the leadership in the store and stay out of the race. The lease may be held while *end* runs, for as
     /// long as any leader may take to leave.
     StandDown,
     /// Take part in the election again.
     StandUp,
-    /// Nothing is left of the work, so the lease held for it can be released.
+    /// Nothing is left of the work, so the lease that was kept for it can be released.
     Relinquish,
     /// Report this to the user.
     Event(Event),
-    /// *End* failed too often: exit, loudly. Nothing follows.
+    /// *End* failed too often. Exit, and report this prominently. No output follows.
     GiveUp(GaveUp),
-    /// Nothing more until an input, or until this wake-up.
+    /// Do nothing more until an input, or until this wake-up.
     WakeAt(Option<Wake>),
 }
 
@@ -172,19 +172,19 @@ pub enum Event {
     /// A handler failed.
     Failed(Handler),
     /// The promise of one leader is broken: the lease has run out, but the work that *begin* began has not ended.
-    /// Reported once, while it happens.
+    /// Reported a single time, while the work still runs.
     Overdue {
         /// When the lease was over.
         since: Instant,
     },
     /// Overdue work has ended.
     Late {
-        /// How long there was work without a lease.
+        /// How long there was work without a lease before it ended.
         by: Duration,
     },
     /// The error is over, and the candidacy resumes.
     Resumed {
-        /// The number of messages that arrived meanwhile and were dropped.
+        /// The number of messages that arrived during the error and were dropped.
         dropped: u32,
     },
 }
@@ -194,7 +194,7 @@ pub enum Event {
 pub struct GaveUp {
     /// The number of runs that failed.
     pub failed: u32,
-    /// How long there has been work without a lease, if there is any.
+    /// How long there has been work without a lease; `None` if there is none.
     pub overdue: Option<Duration>,
     /// The number of messages that were dropped since the error began.
     pub dropped: u32,

@@ -58,11 +58,11 @@ pub struct Reconciler {
     /// The message to act on once the running handler has returned.
     pending: Option<Message>,
     closing: bool,
-    /// Until when the lease allows the work that *begin* began.
+    /// The instant until which the lease allows the work that *begin* began.
     lease: Option<Instant>,
     /// Since when the work has been running without a lease.
     overdue: Option<Instant>,
-    /// Messages dropped since the error began.
+    /// The number of messages dropped since the error began.
     dropped: u32,
     outputs: VecDeque<Output>,
 }
@@ -70,7 +70,7 @@ pub struct Reconciler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     NotLeader,
-    /// *Begin* runs; `stopped` if it was asked to stop.
+    /// *Begin* runs. `stopped` states whether it was asked to stop.
     Beginning {
         run: RunId,
         stopped: bool,
@@ -78,13 +78,13 @@ enum Stage {
     Leader,
     /// *End* runs, outside of an error.
     Ending(RunId),
-    /// *End* runs because of an error: how often it failed before, and how often it may still run.
+    /// *End* runs because of an error. `failed` is how often it has failed, and `left` how often it may still run.
     Mending {
         run: RunId,
         failed: u32,
         left: u32,
     },
-    /// *End* failed this often, runs again at that time, and then at most this many more times.
+    /// *End* has failed `failed` times and runs again at `at`. After that run it may run at most `left` more times.
     Retrying {
         failed: u32,
         left: u32,
@@ -92,7 +92,7 @@ enum Stage {
     },
     /// *Error* runs.
     Handling(RunId),
-    /// *Error* failed, and is run again at that time.
+    /// *Error* failed, and runs again at this instant.
     Again(Instant),
     /// Until the candidacy resumes.
     Cooling(Instant),
@@ -118,7 +118,8 @@ impl Reconciler {
 
     /// Handles what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
-    /// A call that brings nothing new does nothing. If `now` is before an earlier one, the earlier one counts.
+    /// A call that brings nothing new does nothing. If `now` is before the time of an earlier call, that earlier time
+    /// counts.
     ///
     /// # Errors
     ///
@@ -145,13 +146,15 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    /// Returns what to do next. [`Output::WakeAt`] means that the outputs are drained: there is nothing more to do
+    /// until an input, or until the instant that it names.
     #[must_use]
     pub fn poll(&mut self) -> Output {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.wake()))
     }
 
-    /// The state of the handlers: not yet the leader's while *begin* runs, still the leader's while *end* runs.
+    /// The state of the handlers: not yet [`State::Leader`] while *begin* runs, still [`State::Leader`] while *end*
+    /// runs.
     pub fn state(&self) -> State {
         match self.stage {
             Stage::NotLeader | Stage::Beginning { .. } => State::NotLeader,
@@ -195,7 +198,7 @@ impl Reconciler {
         }
     }
 
-    /// A message that came while a handler runs. A later message does not displace an error.
+    /// Keeps a message that came while a handler runs. A later message does not displace an error.
     fn wait_with(&mut self, message: Message) {
         if self.pending != Some(Message::Error) {
             self.pending = Some(message);
@@ -226,7 +229,7 @@ impl Reconciler {
                 self.outputs.push_back(Output::StandDown);
                 self.report(Event::State(State::Error));
                 self.report(Event::Failed(Handler::End));
-                // From here on it is an error like any other, and ending the work comes first.
+                // From here on this is an error like any other, and *end* runs before *error*.
                 match self.settings.retries.checked_sub(1) {
                     Some(left) => self.mend(1, left),
                     None => self.give_up(1),
@@ -260,7 +263,8 @@ impl Reconciler {
         }
     }
 
-    /// A *begin* that was stopped may have done any part of its work, so *end* runs, whatever *begin* returned.
+    /// Runs *end* after a *begin* that was stopped, whatever *begin* returned, because *begin* may have done any part
+    /// of its work.
     fn end_what_was_begun(&mut self) {
         let pending = self.pending.take();
         self.enter(Stage::Leader);
@@ -268,7 +272,7 @@ impl Reconciler {
             self.message(Message::Error);
         } else {
             self.message(Message::NotLeader);
-            // If leadership was won again meanwhile, that is another term.
+            // If leadership has been won again meanwhile, that win begins another term.
             self.pending = pending.filter(|message| *message == Message::Leader);
         }
     }
@@ -281,7 +285,7 @@ impl Reconciler {
         self.outputs.push_back(Output::Relinquish);
     }
 
-    /// Enters a stage in which nothing runs, and acts on messages that came meanwhile.
+    /// Enters a stage in which nothing runs, and acts on a message that came meanwhile.
     fn enter(&mut self, stage: Stage) {
         let before = self.state();
         self.stage = stage;
@@ -296,7 +300,7 @@ impl Reconciler {
         }
     }
 
-    /// Something is wrong: gives up the election, after ending what was begun.
+    /// Gives up the election because of an error. If the work was `begun`, *end* runs first.
     fn fail(&mut self, begun: bool) {
         self.drop_pending();
         self.outputs.push_back(Output::StandDown);
@@ -371,7 +375,7 @@ impl Reconciler {
     /// Compares the work with the lease.
     fn judge(&mut self) {
         let Some(over) = self.lease.filter(|until| *until <= self.now) else { return };
-        // The clock shows it before the election reports it.
+        // The clock shows the end of the lease before the election reports it.
         match self.stage {
             Stage::Leader => self.message(Message::NotLeader),
             Stage::Beginning { stopped: false, .. } => self.wait_with(Message::NotLeader),

@@ -1,4 +1,5 @@
-//! What a record states besides its candidate: the campaign and the attempt that wrote it, and the holder's term.
+//! The facts that a record states in addition to its candidate: the campaign and the attempt that wrote it, and the
+//! holder's term.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,7 +8,7 @@ use core::time::Duration;
 use crate::token::{Incarnation, Revision, Token};
 
 /// A number [made](crate::campaign::draw) for one campaign from the operating system's random numbers. No two campaigns
-/// share one, not even in one process and election. If two do share one after all, a campaign still recognises its own
+/// share a nonce, not even in one process and election. If two share one after all, a campaign still recognises its own
 /// records by its name and its attempts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(pub u128);
@@ -37,8 +38,8 @@ pub struct WriteId {
     pub attempt: Attempt,
 }
 
-/// The text of a write id in a header. The text has a constant width up to ten thousand million attempts, so no renewal
-/// is longer than the record it replaces: a full store would refuse a longer record.
+/// The text of a write id in a header. Its width is constant up to ten thousand million attempts, so no renewal is
+/// longer than the record that it replaces; a full store would refuse a longer one.
 impl fmt::Display for WriteId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:010}", self.nonce, self.attempt.0)
@@ -65,25 +66,25 @@ impl FromStr for WriteId {
 pub struct TermInfo {
     /// The term's fencing token.
     pub token: Token,
-    /// How long it had led when it sent this record; `None` if its win was not reported yet.
+    /// How long the holder had led when it sent this record; `None` if its win had not been reported yet.
     pub led_for: Option<Duration>,
 }
 
 impl TermInfo {
-    /// What an acquire states: sequence zero, because its own revision will be the token's sequence, and no revision is
-    /// zero.
+    /// The term information of an acquire. Its sequence is zero, which is no revision, because the acquire's own
+    /// revision will be the token's sequence.
     pub(crate) fn of_acquire(incarnation: Incarnation) -> Self {
         Self { token: Token { incarnation, sequence: Revision(0) }, led_for: None }
     }
 
-    /// Fills in the given revision if the acquire itself stated this.
+    /// Fills in the record's revision if the record is the acquire itself.
     pub(super) fn made_at(self, revision: Revision) -> Self {
         let sequence = if self.token.sequence == Revision(0) { revision } else { self.token.sequence };
         Self { token: Token { sequence, ..self.token }, ..self }
     }
 }
 
-/// The text of term information in a header; of constant width, like the [`WriteId`](super::WriteId).
+/// The text of term information in a header. It has a constant width, like the [`WriteId`](super::WriteId).
 impl fmt::Display for TermInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.led_for {

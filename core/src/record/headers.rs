@@ -13,11 +13,11 @@ use crate::token::Incarnation;
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
 pub const NONCE: &str = "Incumbent-Nonce";
 /// Header of a live record: the holder's lease time in milliseconds, or what is left of its win delay if that is
-/// longer. Other candidates wait that long from their first observation of the record. Header of an operator's
-/// deletion, in a store without a maximum age: the lease of the deleted record.
+/// longer. Other candidates wait for this time from their first observation of the record. In a store without a maximum
+/// age, this is also the header of an operator's deletion: the lease of the deleted record.
 pub const LEASE: &str = "Incumbent-Lease";
-/// Header of a live record: the fencing token of the holder's term, and how many milliseconds it had led when it wrote
-/// this. It is for observers, and decides nothing.
+/// Header of a live record: the fencing token of the holder's term, and for how many milliseconds the holder had led
+/// when it wrote the record. It is for observers; no decision depends on it.
 pub const TERM: &str = "Incumbent-Term";
 /// Header of a release: the win delay still owed in milliseconds, and the store's incarnation.
 pub const RELEASE: &str = "Incumbent-Release";
@@ -26,7 +26,8 @@ pub const SUCCESSOR: &str = "Incumbent-Successor";
 /// The prefix of the headers of a leader's metadata.
 pub const METADATA: &str = "Incumbent-Meta-";
 
-/// Headers as a store carries them: pairs of a name and a value. This crate's names are not copied.
+/// Headers as a store carries them: pairs of a name and a value. The names that this crate defines are borrowed, not
+/// copied.
 pub type Headers = Vec<Header>;
 
 /// One of them.
@@ -35,7 +36,7 @@ pub type Header = (Cow<'static, str>, String);
 /// A leader's metadata: pairs of a key and a text.
 pub type Metadata = Vec<(String, String)>;
 
-/// The value of a header. Names are matched in any case, so one may appear twice, in any order.
+/// The value of a header. Case is ignored when names are compared, so a header may appear twice, in any order.
 pub(crate) enum HeaderValue<'a> {
     Missing,
     Once(&'a str),
@@ -69,7 +70,8 @@ pub(crate) fn metadata_key(name: &str) -> Option<&str> {
     (prefix.eq_ignore_ascii_case(METADATA) && !key.is_empty()).then_some(key)
 }
 
-/// The headers of a live record. Its lease is rounded up to whole milliseconds, since other candidates wait that long.
+/// The headers of a live record. Its lease is rounded up to whole milliseconds, since other candidates wait for the
+/// lease that the header states.
 pub(crate) fn live_headers(
     write_id: WriteId,
     lease: Duration,
@@ -98,8 +100,8 @@ pub(crate) fn release_headers(
     headers
 }
 
-/// The headers of an operator's deletion in a store without a maximum age. `lease` is the deleted record's lease,
-/// rounded up to whole milliseconds, since the successor waits that long.
+/// The headers of an operator's deletion in a store without a maximum age. `lease` is the deleted record's lease. It is
+/// rounded up to whole milliseconds, since the successor waits for it.
 pub fn deletion_headers(lease: Duration) -> Headers {
     Headers::from([lease_header(lease)])
 }
@@ -116,8 +118,8 @@ pub(super) fn term_header(term_info: TermInfo) -> Header {
     (TERM.into(), text::<47>(&term_info))
 }
 
-/// Formats a value into a string with this capacity. Padding zeros are written one at a time, so without it the string
-/// would grow repeatedly.
+/// Formats a value into a string with this capacity. Padding zeros are written one at a time, so a string without that
+/// capacity would grow repeatedly.
 fn text<const LENGTH: usize>(value: &dyn fmt::Display) -> String {
     let mut text = String::with_capacity(LENGTH);
     // Writing to a string cannot fail.

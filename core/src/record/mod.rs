@@ -1,8 +1,8 @@
 //! The entry of an election's key, and its encoding.
 //!
 //! The value of a live record is the candidate's name, as the Go library `nats-kv-leader-elect` writes it. Everything
-//! of ours travels in headers that it ignores. A store adapter carries value and headers unchanged and leaves their
-//! meaning to this module.
+//! that only incumbent needs is in headers, which that library ignores. A store adapter carries value and headers
+//! unchanged and leaves their meaning to this module.
 
 mod fields;
 mod headers;
@@ -25,36 +25,37 @@ pub(crate) use headers::{live_headers, release_headers};
 
 use crate::token::{Incarnation, Revision};
 
-/// The most bytes that an entry of ours has: the value, and the names and texts of its headers. A name has at most 255
-/// bytes and metadata at most 4,096, so no candidate writes anything longer. For longer entries, stores and hosts pass
-/// on only an [`Entry::oversize`].
+/// The largest number of bytes in an entry of ours: the value, and the names and texts of its headers. A name has at
+/// most 255 bytes and metadata at most 4,096, so no candidate writes anything longer. For longer entries, stores and
+/// hosts pass on only an [`Entry::oversize`].
 pub const LONGEST: usize = 64 << 10;
 
-/// The longest value within that, in bytes: a name has at most 255, and a request to hand over to it 288.
+/// The longest value in such an entry, in bytes. A name has at most 255, and a request to hand over at most 288.
 pub const LONGEST_VALUE: usize = 512;
 
 /// A live record: its writer holds the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// The revision of the write that made it.
+    /// The revision of the write that made the record.
     pub revision: Revision,
     /// The holder's name. Bytes that are not UTF-8 are shown as U+FFFD. A value too long for a name is replaced by its
     /// length: `(not a candidate's name: 6000000 bytes)`.
     pub candidate: String,
-    /// The campaign and attempt that wrote it; `None` for a record of other software.
+    /// The campaign and the attempt that wrote the record; `None` for a record of other software.
     pub write_id: Option<WriteId>,
-    /// The holder's lease time; `None` if it is the store's own.
+    /// The holder's lease time; `None` if the store's own lease time applies.
     pub lease: Option<Duration>,
-    /// The term that its holder claims to lead; `None` for a record written by other software.
+    /// The term that the record's holder claims to lead; `None` for a record written by other software.
     pub term_info: Option<TermInfo>,
     /// The leader's published metadata.
     pub metadata: Metadata,
-    /// The record's size in bytes, if it is larger than a candidate's record can be. Nothing else in it is read.
+    /// The record's size in bytes, if it is larger than a candidate's record can be. If so, nothing else in the record
+    /// is read.
     pub oversize: Option<u64>,
 }
 
 impl Record {
-    /// Returns true if both state the same campaign.
+    /// Returns true if both records state the same campaign.
     pub(crate) fn has_the_holder_of(&self, other: &Self) -> bool {
         let nonce = |record: &Self| record.write_id.map(|write_id| write_id.nonce);
         self.candidate == other.candidate && nonce(self) == nonce(other)
@@ -72,14 +73,14 @@ pub struct Release {
     pub owed: Duration,
     /// The incarnation in which the holder held the lease.
     pub incarnation: Incarnation,
-    /// The successor; other candidates hold back for a moment.
+    /// The successor, for which other candidates hold back for a moment.
     pub successor: Option<String>,
 }
 
 /// The entry of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// No entry: never written, or removed without a trace.
+    /// There is no entry: none was ever written, or it was removed without a trace.
     Vacant,
     /// A live record.
     Live(Record),
@@ -89,8 +90,8 @@ pub enum Entry {
     Deleted {
         /// The revision of the tombstone or marker.
         revision: Revision,
-        /// The longest lease of the deleted holder, if stated. A store without a maximum age writes it down with the
-        /// tombstone ([`deletion_headers`]), since nothing else bounds that lease.
+        /// The longest lease of the deleted holder, if stated. In a store without a maximum age the tombstone states it
+        /// ([`deletion_headers`]), since nothing else bounds that lease there.
         lease: Option<Duration>,
     },
     /// The store's marker for a record that reached its maximum age.
@@ -112,7 +113,7 @@ pub enum Kind {
 }
 
 impl Entry {
-    /// Reads the message a store found under a key.
+    /// Reads the message that a store found under a key.
     ///
     /// Never fails: a header that cannot be read, or that appears with two values, counts as missing. The result is
     /// always the cautious one: a foreign record, or a deletion that certifies nothing.
@@ -180,8 +181,8 @@ impl Entry {
         }
     }
 
-    /// The entry for a message of more than [`LONGEST`] bytes, or with a value of more than [`LONGEST_VALUE`]. A live
-    /// one is a foreign record without headers; a tombstone certifies nothing.
+    /// The entry for a message of more than [`LONGEST`] bytes, or with a value of more than [`LONGEST_VALUE`] bytes. A
+    /// live message becomes a foreign record without headers; a tombstone certifies nothing.
     pub fn oversize(revision: Revision, kind: Kind, bytes: u64) -> Self {
         match kind {
             Kind::Live => Self::Live(Record {
@@ -199,7 +200,7 @@ impl Entry {
     }
 
     /// The message that a store keeps for this entry, as [`decode`](Self::decode) reads it back; `None` for an absent
-    /// entry. For a record that is [too long](Self::oversize), only its revision.
+    /// entry. For a record that is [too long](Self::oversize), the message has only its revision.
     pub fn encode(&self) -> Option<(Revision, Kind, String, Headers)> {
         let bare = |revision: &Revision, kind| Some((*revision, kind, String::new(), Headers::new()));
         match self {

@@ -1,4 +1,4 @@
-//! A written record reads back, and an unreadable part is missing.
+//! Tests that a written record reads back unchanged, and that an unreadable part counts as missing.
 
 use super::*;
 use crate::token::Token;

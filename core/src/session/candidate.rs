@@ -23,12 +23,12 @@ const FIRST_LIMIT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(super) struct Candidate<R: Rule> {
     pub(super) id: CampaignId,
-    /// The next candidate in its election.
+    /// The slot of the next candidate in the same election.
     pub(super) next: Slot,
     pub(super) election: Arc<str>,
     pub(super) stage: Stage<R>,
     pub(super) healthy: bool,
-    /// How long an answer from the store can matter.
+    /// How long an answer from the store to this candidate can matter.
     pub(super) limit: Duration,
     /// When the campaign last sent something.
     pub(super) last_sent: Instant,
@@ -48,13 +48,13 @@ pub(super) enum Stage<R: Rule> {
     Running(Box<Candidacy<R>>),
 }
 
-/// An operator's requests to a candidate. Each is considered once, though a new watch shows them again.
+/// An operator's requests to a candidate. Each request is considered a single time, though a new watch shows it again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Operator {
     /// The last requests considered.
     hand_over: Option<Revision>,
     acceptance: Option<Revision>,
-    /// The largest token that the candidate has seen, if it stays out because the store would give no larger one.
+    /// The largest token that the candidate has observed, if it stays out because the store would give no larger one.
     barred_by: Option<Token>,
 }
 
@@ -100,13 +100,14 @@ impl Operator {
         self.hand_over.replace(revision) != Some(revision)
     }
 
-    /// Notes that the candidate stays out because of this token, or no longer stays out.
+    /// Notes that the candidate stays out because of the token `by`, or, if that is `None`, that it no longer stays
+    /// out.
     pub(super) fn bars(&mut self, by: Option<Token>) {
         self.barred_by = by;
     }
 
-    /// Accepts that tokens up to `seen` are forgotten. Returns whether that lets the candidate in, which happens only
-    /// once; `is_here` if the request is about the present store.
+    /// Accepts that tokens up to `seen` are forgotten. Returns whether that lets the candidate in, which it does at
+    /// most once. `is_here` states whether the request is about the present store.
     pub(super) fn accepts(&mut self, revision: Revision, seen: Token, is_here: bool) -> bool {
         let is_new = self.acceptance.replace(revision) != Some(revision);
         let is_named = self.barred_by.is_some_and(|barred_by| barred_by <= seen);

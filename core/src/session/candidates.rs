@@ -8,21 +8,21 @@ use super::index::Index;
 use super::{CampaignId, spare};
 use crate::candidacy::Rule;
 
-/// The number of campaigns from which renewals are spread. A burst from fewer costs a store nothing.
+/// The number of campaigns from which renewals are spread. A burst of fewer renewals costs a store nothing.
 const MANY: usize = 64;
 
-/// The slot of a candidate, which keeps it until it is removed.
+/// The position of a candidate, which does not change until the candidate is removed.
 pub(super) type Slot = u32;
 
-/// Candidates in slots. The candidates of one election form a ring, in order of arrival.
+/// The candidates of a session, by slot. The candidates of one election form a ring, in order of arrival.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates<R: Rule> {
     slots: Vec<Option<Box<Candidate<R>>>>,
     free: Vec<Slot>,
-    /// Sorted by number. An entry without a slot belongs to a removed candidate.
+    /// The slots of the candidates, sorted by number. An entry without a slot belongs to a removed candidate.
     numbers: Vec<(CampaignId, Option<Slot>)>,
     len: usize,
-    /// The last candidate to arrive, by the hash of its election's name.
+    /// For each election, by the hash of its name, the last candidate to arrive.
     elections: Index,
     /// There are many, or were.
     were_many: bool,
@@ -78,13 +78,13 @@ impl<R: Rule> Candidates<R> {
             None => self.elections.insert(hash, slot),
         }
         self.slots[slot as usize] = Some(candidate);
-        // Usually at the end, because numbers grow.
+        // The place is usually at the end, because numbers grow.
         let place = self.place(id).unwrap_or_else(|place| place);
         self.numbers.insert(place, (id, Some(slot)));
         self.len += 1;
     }
 
-    /// Removes a candidate. Returns its slot too, which another candidate may take from now on.
+    /// Removes a candidate. Also returns its slot, which another candidate may take from now on.
     pub(super) fn remove(&mut self, id: CampaignId) -> Option<(Slot, Box<Candidate<R>>)> {
         let place = self.place(id).ok()?;
         let slot = self.numbers[place].1.take()?;
@@ -101,12 +101,12 @@ impl<R: Rule> Candidates<R> {
         Some((slot, candidate))
     }
 
-    /// The candidate that arrived first in an election.
+    /// The candidate of an election that arrived first.
     pub(super) fn first_of(&self, election: &str) -> Option<Slot> {
         self.last_of(election).1.and_then(|last| self.after(last))
     }
 
-    /// The next candidate in the same election, unless this is the last.
+    /// The next candidate in the same election; `None` for the last one.
     pub(super) fn next_of(&self, election: &str, slot: Slot) -> Option<Slot> {
         self.after(slot).filter(|next| *next != slot).filter(|_| self.last_of(election).1 != Some(slot))
     }
@@ -120,7 +120,7 @@ impl<R: Rule> Candidates<R> {
         self.last_of(election).1.is_some()
     }
 
-    /// In the order of their numbers.
+    /// The candidates in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (CampaignId, &Candidate<R>)> {
         self.numbers.iter().filter_map(|(id, slot)| Some((*id, self.at((*slot)?)?)))
     }
@@ -130,17 +130,18 @@ impl<R: Rule> Candidates<R> {
         self.slots.iter_mut().flatten().map(Box::as_mut)
     }
 
-    /// Whether there are many for the first time, so that each has to be told.
+    /// Whether there are many candidates for the first time, so that each of them must learn it.
     pub(super) fn become_many(&mut self) -> bool {
         self.len >= MANY && !core::mem::replace(&mut self.were_many, true)
     }
 
-    /// Whether there are many, or ever were.
+    /// Whether there are many candidates, or ever were.
     pub(super) fn were_many(&self) -> bool {
         self.were_many
     }
 
-    /// The position of a number, or where to insert it. If no number is missing, that is its distance from the first.
+    /// The position of a number, or the position at which to insert it. If no number is missing, the position is the
+    /// distance from the first number.
     fn place(&self, id: CampaignId) -> Result<usize, usize> {
         let first = self.numbers.first().map_or(0, |(first, _)| *first);
         match usize::try_from(id.wrapping_sub(first)) {
@@ -153,14 +154,14 @@ impl<R: Rule> Candidates<R> {
         self.at(slot).map(|candidate| candidate.next)
     }
 
-    /// The hash of an election, and its last candidate.
+    /// The hash of an election's name, and the election's last candidate.
     fn last_of(&self, election: &str) -> (u32, Option<Slot>) {
         let hash = hash(election);
         let is_it = |slot| self.at(slot).is_some_and(|candidate| *candidate.election == *election);
         (hash, self.elections.get(hash, is_it))
     }
 
-    /// Unlinks a candidate that has left its slot from the ring of its election.
+    /// Takes a candidate that has left its slot out of the ring of its election.
     fn unlink(&mut self, slot: Slot, candidate: &Candidate<R>) {
         let hash = hash(&candidate.election);
         let mut before = candidate.next;
@@ -173,12 +174,13 @@ impl<R: Rule> Candidates<R> {
         if let Some(before) = self.at_mut(before) {
             before.next = candidate.next;
         }
-        // If it was the last, its predecessor is the last now.
+        // If the candidate was the last of its election, its predecessor is now the last.
         self.elections.replace(hash, slot, before);
     }
 }
 
-/// FNV-1a is enough: names are the user's own, and names chosen to collide cost only time.
+/// The FNV-1a hash of an election's name. It is enough, because names are the user's own, and names chosen to collide
+/// cost only time.
 pub(super) fn hash(election: &str) -> u32 {
     let add = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     election.bytes().fold(0x811c_9dc5, add)

@@ -11,7 +11,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// The current connection, and the attempts to make a new one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connection {
-    /// When it was made; `None` for the first one.
+    /// When the connection was made; `None` for the first one.
     made: Option<Instant>,
     replacement: Replacement,
 }
@@ -29,13 +29,13 @@ enum Replacement {
 }
 
 impl Connection {
-    /// Whether it was made after that time.
+    /// Whether the connection was made after `time`.
     pub(super) fn is_newer_than(&self, time: Instant) -> bool {
         self.made.is_some_and(|made| time < made)
     }
 
-    /// A campaign asks for another connection. Returns whether to begin an attempt: not while one is already in
-    /// progress.
+    /// Handles a campaign's request for another connection. Returns whether to begin an attempt, which is not so while
+    /// another attempt is under way.
     pub(super) fn replace(&mut self) -> bool {
         let is_news = self.replacement == Replacement::None;
         if is_news {
@@ -49,14 +49,14 @@ impl Connection {
         matches!(self.replacement, Replacement::UnderWay { .. })
     }
 
-    /// The attempt failed. Returns the wait before the next one.
+    /// Notes that the attempt failed. Returns the wait before the next one.
     pub(super) fn failed(&mut self) -> Option<Duration> {
         let Replacement::UnderWay { failures } = self.replacement else { return None };
         self.replacement = Replacement::Waiting { failures: failures.saturating_add(1) };
         Some(doubled(FIRST_WAIT, failures, LONGEST_WAIT))
     }
 
-    /// The wait is over. Returns whether to begin another attempt.
+    /// Notes that the wait is over. Returns whether to begin another attempt.
     pub(super) fn try_again(&mut self) -> bool {
         let Replacement::Waiting { failures } = self.replacement else { return false };
         self.replacement = Replacement::UnderWay { failures };

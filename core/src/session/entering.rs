@@ -1,4 +1,4 @@
-//! Campaigns enter, take commands and operators' requests, and leave.
+//! How campaigns enter, take commands and operators' requests, and leave.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -24,7 +24,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(super) struct Entering<E> {
     enter: Enter,
-    /// What the watch has shown of its election since the campaign entered, if anything.
+    /// The watch's sights of the campaign's election since the campaign entered, if there are any.
     early: Option<Box<E>>,
     /// Whether the campaign was reported to have entered.
     entered: bool,
@@ -48,7 +48,7 @@ impl<E> Entering<E> {
         }
     }
 
-    /// Notes what the watch showed of its election, because the watch shows it only once.
+    /// Notes what the watch showed of the campaign's election, because the watch shows it only once.
     pub(super) fn observe<S>(&mut self, shown: &S, now: Instant)
     where
         E: Early<S>,
@@ -87,7 +87,7 @@ impl<R: Rule> Session<R> {
         let newest = self.starting.began(id);
         let Some(candidate) = self.candidates.get(&id) else { return };
         let Stage::Entering(entering) = &candidate.stage else { return };
-        // The store answers now, so later inspections may succeed.
+        // A fact about the store is still missing. The store answers now, so a later inspection may supply it.
         if let (Ok(_), Some(unknown)) = (result, self.known.lacks()) {
             return self.not_begun(id, Refusal::Store(unknown));
         }
@@ -128,8 +128,8 @@ impl<R: Rule> Session<R> {
         self.starting.add(id, &self.candidates, watch, &mut self.timers, self.now);
     }
 
-    /// The campaign cannot begin now. It is refused if its caller is waiting for it to enter; otherwise it is tried
-    /// again.
+    /// Handles a campaign that cannot begin now. If its caller is still waiting for it to enter, it may be refused;
+    /// otherwise it is tried again.
     fn not_begun(&mut self, id: CampaignId, refusal: Refusal) {
         let Some(slot) = self.candidates.slot(id) else { return };
         let Some(candidate) = self.candidates.at_mut(slot) else { return };

@@ -9,7 +9,7 @@ const FEWEST: usize = 8;
 /// Slots by the hashes of their keys. The owner of the slots compares the keys.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// A power of two, or zero.
+    /// The table. Its length is a power of two, or zero.
     places: Vec<Place>,
     len: usize,
 }
@@ -32,7 +32,7 @@ impl Index {
 
     /// Adds a slot whose key is not in the index.
     pub(super) fn insert(&mut self, hash: u32, slot: u32) {
-        // At most three quarters are taken, so searches are short and always end.
+        // At most three quarters of the places are taken, so searches are short and always end.
         if (self.len + 1) * 4 > self.places.len() * 3 {
             self.resize((self.places.len() * 2).max(FEWEST));
         }
@@ -40,7 +40,7 @@ impl Index {
         self.put(Place { hash, slot });
     }
 
-    /// Makes a slot's entry point to another one.
+    /// Makes the entry of `slot` point to the slot `by`.
     pub(super) fn replace(&mut self, hash: u32, slot: u32, by: u32) {
         if let Some(place) = self.find(hash, |other| other == slot) {
             self.places[place].slot = by;

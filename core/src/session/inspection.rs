@@ -8,8 +8,9 @@ use crate::time::Instant;
 
 /// The campaigns that want the store inspected, and the inspection under way.
 ///
-/// An answer serves every campaign that wanted an inspection sent at that time or earlier. Only one inspection is in
-/// flight at a time. Campaigns that it does not serve are served by the next, which follows at once.
+/// An answer serves every campaign that wanted an inspection sent at the time of this one or earlier. Only one
+/// inspection is in flight at a time. Campaigns that its answer does not serve are served by the next inspection, which
+/// follows at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inspection {
     wanted: Map<CampaignId, Instant>,
@@ -24,7 +25,7 @@ struct UnderWay {
 }
 
 impl Inspection {
-    /// `campaign` wants an inspection sent at `since` or later.
+    /// Notes that `campaign` wants an inspection sent at `since` or later.
     pub(super) fn want(&mut self, campaign: CampaignId, since: Instant) {
         let latest = self.wanted.get(&campaign).map_or(since, |wanted| since.max(*wanted));
         self.wanted.insert(campaign, latest);
@@ -44,7 +45,7 @@ impl Inspection {
         Some(self.asked)
     }
 
-    /// Gives up the inspection in flight: over a new connection it may never be answered.
+    /// Gives up the inspection in flight, which may never be answered after the connection was replaced.
     pub(super) fn give_up(&mut self) {
         self.under_way = None;
     }
@@ -54,8 +55,8 @@ impl Inspection {
         self.under_way.is_some_and(|under_way| under_way.number == number)
     }
 
-    /// The campaigns served by the answer to inspection `number`. `asked_at` comes from the answer, and is `None` for a
-    /// failure. An abandoned inspection serves none.
+    /// The campaigns that the answer to inspection `number` serves. `asked_at` comes from the answer, and is `None` for
+    /// a failure. An abandoned inspection serves no campaign.
     pub(super) fn answered(&mut self, number: u64, asked_at: Option<Instant>) -> Vec<CampaignId> {
         let Some(under_way) = self.under_way.filter(|under_way| under_way.number == number) else {
             return Vec::new();

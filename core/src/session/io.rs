@@ -21,7 +21,7 @@ pub enum Input<A = campaign::Answer, S = Entry> {
     Tick,
     /// A new campaign enters.
     Enter(Box<Enter>),
-    /// A command for a campaign. A campaign that has not begun accepts its health and a close.
+    /// A command for a campaign. A campaign that has not begun accepts only its health and a close.
     Command {
         /// The campaign.
         id: CampaignId,
@@ -51,7 +51,7 @@ pub enum Input<A = campaign::Answer, S = Entry> {
         /// The inspection's result.
         result: Result<StoreInfo, Fault>,
     },
-    /// The store's settings are unsafe for this reason, or no longer are.
+    /// The store's settings are unsafe for this reason; `None` once they no longer are.
     Flaw(Option<Fault>),
     /// An observer wants the store watched as well.
     Observe,
@@ -66,14 +66,14 @@ pub enum Input<A = campaign::Answer, S = Entry> {
         number: u64,
         /// The election's key.
         election: String,
-        /// What the watch shows of it: its entry, or a change of its queue.
+        /// The election's entry or a change of its queue, as the watch shows it.
         shown: S,
     },
     /// A watch has shown every entry that existed when it began.
     WatchedAll {
         /// The watch's number.
         number: u64,
-        /// All elections that it shows from now on, including those in earlier inputs of this kind.
+        /// All elections that the watch shows from now on, including those in earlier inputs of this kind.
         of: Scope,
     },
     /// A watch ended, or could not begin.
@@ -90,8 +90,8 @@ pub enum Input<A = campaign::Answer, S = Entry> {
     Reconnected,
     /// There is no new connection.
     NotReconnected,
-    /// The client has a new connection that was not requested. Ignored while a requested connection is being made,
-    /// which is reported separately.
+    /// The client has a new connection that was not requested. This input is ignored while a requested connection is
+    /// being made, because that connection is reported separately.
     Connected,
     /// The candidates were registered, or could not be.
     Registered(bool),
@@ -118,11 +118,11 @@ pub struct Enter {
     pub election: Arc<str>,
     /// The candidate's settings.
     pub settings: Settings,
-    /// Marks the campaign's writes. Never used for another campaign.
+    /// The number that marks the campaign's writes. It is never used for another campaign.
     pub nonce: Nonce,
     /// Decides the campaign's random choices.
     pub seed: u64,
-    /// If the store does not answer at first, refuse the campaign instead of trying again.
+    /// Whether to refuse the campaign if the store does not answer at first, instead of trying again.
     pub fail_fast: bool,
 }
 
@@ -148,7 +148,7 @@ pub enum Command {
 /// A request of an operator, which each campaign considers once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Hand over. The request names the campaign that it is for, so it does not affect a successor.
+    /// Hand over. The request names the campaign that it is for, so it does not affect a later leader.
     HandOver {
         /// The nonce of the campaign that leads.
         leader: Nonce,
@@ -165,10 +165,10 @@ pub enum Request {
     },
 }
 
-/// An output of a session. Carry them out in order.
+/// An output of a session. The driver carries the outputs out in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output<R = campaign::Request, T = campaign::Timer> {
-    /// The campaign has begun, or waits for a store that does not answer yet. Its caller may continue.
+    /// The campaign has begun, or waits for a store that does not answer yet. The campaign's caller may continue.
     Entered(CampaignId),
     /// The campaign is refused and forgotten.
     Refused(CampaignId, Refusal),
@@ -194,40 +194,41 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
         id: CampaignId,
         /// The request.
         request: R,
-        /// How long the answer can matter. If there is none by then, report an unknown outcome, or for a read a fault.
+        /// How long the answer can matter. If there is no answer by then, report an unknown outcome for a write, or a
+        /// fault for a read.
         limit: Duration,
     },
-    /// A hand-over was not carried out, and the term continues. Only in a queue.
+    /// A hand-over was not carried out, and the term continues. This happens only in a queue.
     NotNext {
         /// The campaign.
         id: CampaignId,
         /// The successor.
         successor: String,
-        /// The candidate ahead of it, if that is the reason.
+        /// The candidate ahead of the successor, if that is the reason.
         before: Option<String>,
     },
     /// Inspect the store, and answer with [`Input::Inspected`].
     Inspect {
         /// The inspection's number.
         number: u64,
-        /// If there is no answer by then, answer with a fault.
+        /// The time limit. If there is no answer by then, answer with a fault.
         limit: Duration,
     },
     /// Watch the store, replacing any earlier watch, and answer with [`Input::Watching`].
     Watch {
         /// The watch's number.
         number: u64,
-        /// If the watch is not ready by then, answer with [`Input::WatchEnded`].
+        /// The time limit. If the watch is not ready by then, answer with [`Input::WatchEnded`].
         limit: Duration,
     },
     /// Connect again, to another server if there are several, and answer with [`Input::Reconnected`].
     Reconnect {
-        /// If there is no connection by then, answer with [`Input::NotReconnected`].
+        /// The time limit. If there is no connection by then, answer with [`Input::NotReconnected`].
         limit: Duration,
     },
     /// Register the present candidates, and answer with [`Input::Registered`].
     Register {
-        /// If there is no answer by then, answer that it failed.
+        /// The time limit. If there is no answer by then, answer that the registration failed.
         limit: Duration,
     },
     /// A campaign considered an operator's request; for a log.
@@ -239,7 +240,7 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
         /// Whether the campaign carries it out.
         accepted: bool,
     },
-    /// Nothing more until an input, or until this wake-up.
+    /// Do nothing more until an input, or until this wake-up.
     WakeAt(Option<Wake<T>>),
 }
 

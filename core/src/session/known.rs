@@ -14,7 +14,7 @@ pub(super) struct Known<R: Rule> {
     info: Option<StoreInfo>,
     /// The store's unsafe setting, as last reported.
     flaw: Option<Fault>,
-    /// Reported by every campaign that begins.
+    /// The warnings that every campaign reports when it begins.
     notes: Vec<Warning>,
 }
 
@@ -39,14 +39,15 @@ impl<R: Rule> Known<R> {
         self.notes.push(warning);
     }
 
-    /// The store was inspected. Returns whether it is another incarnation than before.
+    /// Notes the result of an inspection. Returns whether the store is of another incarnation than before.
     pub(super) fn inspected(&mut self, result: &Result<StoreInfo, Fault>) -> bool {
         let Ok(info) = result else { return false };
         let before = self.info.replace(*info);
         before.is_some_and(|before| before.incarnation != info.incarnation)
     }
 
-    /// The store's settings are unsafe for this reason, or no longer are. Returns the warning, once per change.
+    /// Notes that the store's settings are unsafe for this reason, or no longer are. Returns a warning if this is a
+    /// change to unsafe settings.
     pub(super) fn flaw(&mut self, flaw: Option<Fault>) -> Option<Warning> {
         if flaw == self.flaw {
             return None;
@@ -55,14 +56,14 @@ impl<R: Rule> Known<R> {
         self.flaw.clone().map(Warning::Store)
     }
 
-    /// What campaigns must know about the store before they begin, if it is still unknown.
+    /// The fact about the store that campaigns must know before they begin, if it is still unknown.
     pub(super) fn lacks(&self) -> Option<Fault> {
         let unknown = R::not_known_yet(&self.store)?;
         let detail = self.flaw.as_ref().map_or(unknown.detail, |flaw| flaw.detail.clone());
         Some(Fault { detail, ..unknown })
     }
 
-    /// What a campaign reports when it begins.
+    /// The warnings that a campaign reports when it begins.
     pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
         self.flaw.clone().map(Warning::Store).into_iter().chain(self.notes.iter().cloned())
     }

@@ -94,7 +94,7 @@ const WATCH: Duration = Duration::from_secs(5);
 const RECONNECTION: Duration = Duration::from_secs(10);
 /// The time limit of a registration.
 const REGISTRATION: Duration = Duration::from_secs(5);
-/// The first wait before asking a store that did not answer again; doubled each time.
+/// The first wait before a store that did not answer is asked again. It is doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// The most candidates that report one overload, because reports are work too.
 const REPORTS: usize = 64;
@@ -124,7 +124,7 @@ pub struct Session<R: Rule = KeyLease> {
     requests: Requests,
     /// Memory for the outputs of a campaign.
     memory: VecDeque<Asked<R>>,
-    /// Memory for the outputs of a campaign.
+    /// Memory for the requests of a campaign.
     wanted: Vec<Asked<R>>,
     deliveries: Deliveries<R>,
     outputs: VecDeque<Output<R::Request, R::Timer>>,
@@ -137,7 +137,7 @@ pub trait Observer<R: Rule = KeyLease> {
         let _ = (id, now, info);
     }
 
-    /// An input is about to be handed to a campaign.
+    /// An input is about to be passed to a campaign.
     fn input(&mut self, id: CampaignId, now: Instant, input: &Fed<R>) {
         let _ = (id, now, input);
     }
@@ -157,7 +157,7 @@ pub trait Observer<R: Rule = KeyLease> {
 impl<R: Rule> Observer<R> for () {}
 
 impl<R: Rule> Session<R> {
-    /// A session without campaigns, on a store with these properties.
+    /// Creates a session without campaigns, on a store with these properties.
     pub fn new(store: R::Store) -> Self {
         Self {
             requests: Requests::new(R::window(&store)),
@@ -178,7 +178,7 @@ impl<R: Rule> Session<R> {
         }
     }
 
-    /// Makes every campaign that begins from now on also report this oddity in how the store was opened.
+    /// Makes every campaign that begins from now on also report this warning about how the store was opened.
     pub fn note(&mut self, warning: Warning) {
         self.known.note(warning);
     }
@@ -191,7 +191,8 @@ impl<R: Rule> Session<R> {
 
     /// Handles an input that happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
-    /// An input for a campaign that is over does nothing. If `now` is before an earlier one, the earlier one counts.
+    /// An input for a campaign that is over does nothing. If `now` is before the time of an earlier call, that earlier
+    /// time counts.
     ///
     /// # Errors
     ///
@@ -216,7 +217,7 @@ impl<R: Rule> Session<R> {
         let waited = self.requests.pass(self.now);
         self.dispatch(input, observer);
         let mut result = self.deliver(observer);
-        // Each only once, so that no timer keeps other work waiting.
+        // Each timer fires only once in a call, so that no timer keeps other work waiting.
         let due = self.timers.take_due(self.now);
         for timer in &due {
             self.fire(*timer);
@@ -233,7 +234,8 @@ impl<R: Rule> Session<R> {
         result
     }
 
-    /// Returns the next output. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    /// Returns the next output. [`Output::WakeAt`] means that the outputs are drained: there is nothing more to do
+    /// until an input, or until the instant that it names.
     #[must_use]
     pub fn poll(&mut self) -> Output<R::Request, R::Timer> {
         self.outputs.pop_front().unwrap_or_else(|| {
@@ -242,7 +244,7 @@ impl<R: Rule> Session<R> {
         })
     }
 
-    /// The campaign with that number, from the store's first answer until it is over.
+    /// The campaign with this number. It exists from the store's first answer until it is over.
     pub fn campaign(&self, id: CampaignId) -> Option<&Candidacy<R>> {
         self.candidates.get(&id)?.campaign()
     }
@@ -296,7 +298,7 @@ impl<R: Rule> Session<R> {
                             entering.watch_began();
                         }
                     }
-                    // The store may be another one, with none of the candidates registered.
+                    // The store may have been replaced, and the new one may know none of the candidates.
                     if self.candidates.iter().any(|(_, candidate)| candidate.campaigning) {
                         self.register();
                     }
@@ -354,7 +356,7 @@ impl<R: Rule> Session<R> {
                 }
             }
             Timer::Register => self.register(),
-            // The window has already taken note of the time.
+            // Requests have already taken note of the time.
             Timer::Turn => {}
         }
     }
@@ -422,7 +424,7 @@ impl<R: Rule> Session<R> {
         let state = campaign.state();
         let warnings = candidate.vacancy.observe(campaign.as_ref(), state, self.now);
         events.extend(warnings.into_iter().map(Event::Warning));
-        // A candidate that is woken for another reason checks for the vacancy then.
+        // A candidate with a wake-up of its own checks for the vacancy when it wakes.
         let vacant = wake.is_none().then(|| candidate.vacancy.due(campaign.as_ref())).flatten();
         let wake = wake.map(|wake| (wake.at, Timer::Campaign(id, wake.timer)));
         let wake = wake.or(vacant.map(|at| (at, Timer::Vacant(id))));
@@ -478,7 +480,7 @@ impl<R: Rule> Session<R> {
                 self.inspection.want(id, since);
                 self.inspect();
             }
-            // Another campaign may already have fixed the cause.
+            // Another campaign has already had the connection replaced since this campaign last sent something.
             candidacy::Output::Reconnect if self.connection.is_newer_than(candidate.last_sent) => {
                 self.deliveries.push_front((id, Fed::<R>::Reconnected));
             }
@@ -518,8 +520,8 @@ impl<R: Rule> Session<R> {
         }
         let is_another = self.known.inspected(result);
         if is_another {
-            // Revisions of the old incarnation mean nothing in the new incarnation. So campaigns that know of the new
-            // incarnation must get no more events from the old watch, and all campaigns learn of it at once.
+            // Revisions of the old incarnation mean nothing in the new one. So campaigns that know the new incarnation
+            // must get no more events from the old watch, and all campaigns learn of the new incarnation at once.
             let number = self.watch.restart();
             self.begin_watch(number);
             self.feed_all(|| Fed::<R>::Inspected(result.clone()));
@@ -555,7 +557,7 @@ impl<R: Rule> Session<R> {
         }
     }
 
-    /// The watch now shows more elections, or none any more.
+    /// Lets campaigns enter whose elections the watch has now shown, or that no watch will show any more.
     fn watch_showed(&mut self) {
         let watch = R::watch_shows_all(self.known.store()).then_some(&self.watch);
         self.starting.watch_showed(&self.candidates, watch, &mut self.timers);
@@ -616,12 +618,12 @@ fn feed_all<R: Rule>(candidates: &Candidates<R>, deliveries: &mut Deliveries<R>,
     }
 }
 
-/// The wait after this many earlier failures in a row: doubled each time, up to the longest.
+/// The wait after `failures` earlier failures in a row. It is doubled each time, up to `longest`.
 fn doubled(first: Duration, failures: u32, longest: Duration) -> Duration {
     first.saturating_mul(1 << failures.min(16)).min(longest)
 }
 
-/// This much memory is always kept, because returning it costs more than keeping it.
+/// The number of entries whose memory is always kept, because returning it costs more than keeping it.
 const FEW: usize = 64;
 
 /// Frees memory that a burst used.

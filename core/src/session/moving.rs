@@ -1,6 +1,6 @@
 //! Tracks which campaigns still keep alive a shared companions' lease that should run out.
 //!
-//! Each campaign decides for itself when it has left such a lease. The session passes on which lease to leave, and
+//! Each campaign decides for itself when it has left that lease. The session passes on which lease to leave, and
 //! reports when no campaign is on it any more.
 
 use alloc::vec::Vec;
@@ -18,16 +18,16 @@ pub(super) struct Leaving(Vec<Former>);
 #[derive(Clone, Debug)]
 struct Former {
     lease: LeaseId,
-    /// The lease to move to, once known.
+    /// The lease to which companions move, once known.
     to: Option<LeaseId>,
-    /// The campaigns that may keep it alive.
+    /// The campaigns that may keep the lease alive.
     kept_by: Vec<CampaignId>,
-    /// The campaigns whose companion is attached to it.
+    /// The campaigns that learn when no campaign keeps the lease alive any more.
     stranded: Vec<CampaignId>,
 }
 
 impl Leaving {
-    /// A campaign's companion cannot be deleted, so its lease has to run out.
+    /// Notes that a campaign's companion cannot be deleted, so that its lease has to run out.
     pub(super) fn stranded<R: Rule>(
         &mut self,
         id: CampaignId,
@@ -42,7 +42,8 @@ impl Leaving {
         self.left_by_all::<R>(deliveries);
     }
 
-    /// The connection got another lease, because a campaign asked for it. Every campaign learns of it once.
+    /// Notes that the connection got another lease, because a campaign asked for it. Every campaign learns of that
+    /// lease once.
     pub(super) fn moves<R: Rule>(
         &mut self,
         id: CampaignId,
@@ -61,7 +62,7 @@ impl Leaving {
         self.left_by_all::<R>(deliveries);
     }
 
-    /// A campaign took a step, or is over.
+    /// Checks which leases a campaign still keeps alive, after it took a step or is over.
     pub(super) fn may_have_left<R: Rule>(
         &mut self,
         id: CampaignId,

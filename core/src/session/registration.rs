@@ -4,15 +4,15 @@ use core::time::Duration;
 
 use super::doubled;
 
-/// The first wait before repeating a failed registration; doubled up to [`LONGEST_WAIT`].
+/// The first wait before repeating a failed registration. It is doubled each time, up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// The longest wait. Only lists of candidates depend on it.
+/// The longest wait before repeating a failed registration. Only lists of candidates depend on it.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What the store knows about this connection's candidates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Registration {
-    /// The candidates have changed since the last registration began.
+    /// Whether the candidates have changed since the last registration began.
     changed: bool,
     under_way: bool,
     failures: u32,
@@ -33,7 +33,8 @@ impl Registration {
         now
     }
 
-    /// Ends it, whether done or failed. Returns the wait before repeating it, unless something changes first.
+    /// Ends the registration, whether it was done or failed. Returns the wait before repeating it, unless something
+    /// changes first.
     pub(super) fn ended(&mut self, done: bool) -> Option<Duration> {
         self.under_way = false;
         if done {

@@ -1,5 +1,6 @@
 //! A session's requests: those in flight, and the turns of waiting campaigns. Renewals come first, then releases, reads
-//! and acquires. A request that waits too long is an overload, which candidates report once, until no request waits.
+//! and acquires. If a request waits too long, candidates report the overload; they report it again only after a time in
+//! which no request waited.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -17,17 +18,17 @@ use crate::time::Instant;
 pub(super) struct Requests {
     window: Window,
     wishes: Wishes,
-    /// A request has waited too long, and since then there has always been a waiting one.
+    /// Whether a request has waited too long, and at least one request has been waiting ever since.
     overloaded: bool,
 }
 
 impl Requests {
-    /// The store accepts at most this many requests at a time.
+    /// Creates the requests of a session on a store that accepts at most `most` at a time.
     pub(super) fn new(most: u32) -> Self {
         Self { window: Window::new(most), wishes: Wishes::default(), overloaded: false }
     }
 
-    /// From now on the store accepts this many requests.
+    /// Sets the number of requests that the store accepts at a time from now on.
     pub(super) fn bound(&mut self, most: u32) {
         self.window.bound(most);
     }
@@ -43,7 +44,7 @@ impl Requests {
         !self.wishes.is_empty()
     }
 
-    /// The places for a campaign that does not wait its turn: none while others wait.
+    /// The places for a campaign that need not wait its turn. There are none while other campaigns wait.
     pub(super) fn places(&self) -> u32 {
         if self.wishes.is_empty() { self.window.places() } else { 0 }
     }
@@ -61,19 +62,19 @@ impl Requests {
         self.window.sent(id, ticket, limit, now);
     }
 
-    /// The store answered a request, or will not answer it.
+    /// Notes that the store answered a request, or will not answer it.
     pub(super) fn answered<R: Rule>(&mut self, id: CampaignId, answer: &R::Answer, now: Instant) {
         if let Some((ticket, of_store)) = R::answers(answer) {
             self.window.ended(id, ticket, of_store, now);
         }
     }
 
-    /// The connection was replaced: requests of the old one may never be answered.
+    /// Forgets the requests in flight after the connection was replaced, because the old one may never answer them.
     pub(super) fn reconnected(&mut self) {
         self.window.clear();
     }
 
-    /// Replaces a campaign's wish `before` by this wish, or by none. Returns the wish's place.
+    /// Replaces a campaign's wish `before` by `wish`, or removes it. Returns the wish's place.
     pub(super) fn set_wish(
         &mut self,
         id: CampaignId,
@@ -83,14 +84,14 @@ impl Requests {
         self.wishes.set(id, wish, before)
     }
 
-    /// A campaign that is over has no wishes.
+    /// Removes the wish of a campaign that is over.
     pub(super) fn forget(&mut self, wish: Option<Queued>) {
         if wish.is_some() {
             self.wishes.left();
         }
     }
 
-    /// The campaign whose request may be sent now, if any.
+    /// The campaign whose request may be sent now, if there is one.
     ///
     /// While others wait, a renewal that cannot be answered in time is dropped, and its term runs out. Otherwise a
     /// store that is too slow for all renewals would answer each of them a moment too late.
@@ -117,8 +118,8 @@ impl Requests {
 
     /// The first waiting campaign, and the time from which an answer would come too late.
     ///
-    /// A release goes ahead of a renewal that has a third of its lease left: an ended term must not block its election,
-    /// but releases must not keep other terms from renewing either.
+    /// A release goes ahead of a renewal that has more than a third of its lease left, because an ended term must not
+    /// block its election. Any other renewal goes first, because releases must not keep other terms from renewing.
     fn first_wish<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
@@ -141,14 +142,14 @@ impl Requests {
             .or_else(|| first(Class::Acquire).map(other))
     }
 
-    /// When the next request outlasts its limit, which frees a place for waiting campaigns.
+    /// When the next request outlasts its limit, which frees a place for a waiting campaign.
     pub(super) fn next_place(&self) -> Option<Instant> {
         let at = self.window.first_limit();
         (!self.wishes.is_empty() && at < Instant::NEVER).then_some(at)
     }
 
-    /// Begins an overload when a request has waited for a third of its candidate's lease, and ends it when none waits.
-    /// At the beginning, returns the warning for the candidates whose requests wait.
+    /// Begins an overload when a request has waited for a third of its candidate's lease, and ends it when no request
+    /// waits. At the beginning, returns the warning for the candidates whose requests wait.
     pub(super) fn observe_overload<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
@@ -174,7 +175,7 @@ impl Requests {
         })
     }
 
-    /// The wait of the first request of a class, and its candidate's lease.
+    /// How long the first request of a class has waited, and its candidate's lease.
     fn longest_wait<R: Rule>(
         &mut self,
         class: Class,
@@ -185,7 +186,7 @@ impl Requests {
         let campaign = candidates.get(&id)?.campaign()?;
         let lease = campaign.lease_time();
         let since = match class {
-            // The renewal was due a third of the lease after the instant that its deadline counts from.
+            // The deadline counts from the newest proof. The renewal was due a third of the lease after that proof.
             Class::Renewal => (by + campaign.margin()).before(lease - lease / 3),
             Class::Release | Class::Read | Class::Acquire => by,
         };

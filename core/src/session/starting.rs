@@ -1,4 +1,5 @@
-//! When campaigns that have begun enter the race: once the watch has shown their elections, and not too many at once.
+//! The rule for when campaigns that have begun enter the race: once the watch has shown their elections, and not too
+//! many at once.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,16 +15,16 @@ use crate::time::Instant;
 
 /// The number of campaigns whose first question to the store may be unanswered at a time.
 const AT_ONCE: usize = 1_000;
-/// If no first question is answered for this long, further campaigns enter.
+/// The time without an answer to a first question after which further campaigns enter.
 const ANSWERED: Duration = Duration::from_secs(1);
 /// The time for which campaigns wait for the watch to show everything before they read their keys. If the watch takes
-/// longer, they lose only this time.
+/// longer, they have lost only this time.
 const SHOWN: Duration = Duration::from_millis(100);
 
 /// The campaigns that have begun and will enter the race.
 ///
-/// Each one asks the store something when it enters. If a hundred thousand asked at once, the last ones would give up,
-/// ask for another connection and ask again before the store reached them.
+/// Each campaign asks the store something when it enters. If a hundred thousand asked at once, the last ones would give
+/// up, ask for another connection and ask again before the store reached them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Starting {
     /// The last campaign that began.
@@ -47,13 +48,13 @@ pub(super) enum First {
 }
 
 impl Starting {
-    /// A campaign has begun. Returns the campaign that began before it.
+    /// Notes that a campaign has begun. Returns the campaign that began before it.
     pub(super) fn began(&mut self, id: CampaignId) -> CampaignId {
         core::mem::replace(&mut self.newest, id)
     }
 
-    /// Queues a campaign that has begun; it enters the race in [`start_some`](Self::start_some). `watch` is a watch
-    /// that reports when it has shown everything.
+    /// Queues a campaign that has begun; it enters the race in [`start_some`](Self::start_some). `watch` is the watch,
+    /// if it reports when it has shown everything.
     pub(super) fn add<R: Rule>(
         &mut self,
         id: CampaignId,
@@ -69,7 +70,7 @@ impl Starting {
         self.unshown.push(id);
     }
 
-    /// The watch now shows more elections, or none any more.
+    /// Lets campaigns enter whose elections the watch has now shown, or that no watch will show any more.
     pub(super) fn watch_showed<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
@@ -86,17 +87,17 @@ impl Starting {
         self.unshown = unshown;
     }
 
-    /// The watch did not show everything in time.
+    /// Lets all waiting campaigns enter, because the watch did not show everything in time.
     pub(super) fn start_without_the_watch(&mut self) {
         self.waiting.extend(self.unshown.drain(..));
     }
 
-    /// None of the first questions was answered for a while.
+    /// Lets further campaigns enter, because none of the first questions has been answered for a while.
     pub(super) fn start_without_answers(&mut self) {
         self.asking = 0;
     }
 
-    /// Lets as many campaigns enter the race as are allowed. Returns whether any does.
+    /// Lets as many campaigns enter the race as are allowed. Returns whether any campaign entered.
     pub(super) fn start_some<R: Rule>(
         &mut self,
         candidates: &mut Candidates<R>,
@@ -122,7 +123,7 @@ impl Starting {
         true
     }
 
-    /// A campaign asks the store something, or is answered. Only the first question counts.
+    /// Notes that a campaign asks the store something, or is answered. Only its first question counts.
     pub(super) fn first_question<R: Rule>(
         &mut self,
         candidate: Option<&mut Candidate<R>>,
@@ -142,8 +143,9 @@ fn is_unshown<R: Rule>(id: CampaignId, candidates: &Candidates<R>, watch: Option
     candidate.is_some_and(|(candidate, watch)| watch.is_yet_to_show(&candidate.election))
 }
 
-/// A campaign enters the race. If the watch has shown its election completely and found no record, its key is vacant.
-/// The acquire's compare proves that, and a read would be no newer by the time the acquire arrives.
+/// Lets a campaign enter the race. If the watch has shown its election completely and found no record, its key is
+/// vacant. The campaign then acquires without a read: the acquire's compare proves the vacancy, and a read would be no
+/// newer by the time the acquire arrives.
 fn start<R: Rule>(candidate: &mut Candidate<R>, watch: &Watch, deliveries: &mut Deliveries<R>) {
     candidate.first = First::Started;
     let is_vacant = watch.has_shown_nothing_of(&candidate.election);

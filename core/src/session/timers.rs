@@ -17,15 +17,15 @@ pub enum Timer<T = campaign::Timer> {
     Vacant(CampaignId),
     /// Inspect the store again for a campaign that has not begun.
     Enter(CampaignId),
-    /// The watch did not show everything in time: campaigns that waited for it continue without it.
+    /// Let campaigns that waited for the watch continue without it, because the watch did not show everything in time.
     Shown,
-    /// No question of an entering campaign was answered for a while, so more campaigns enter.
+    /// Let more campaigns enter, because no question of an entering campaign was answered for a while.
     Answered,
     /// Watch again, because the watch ended or could not begin.
     Watch,
     /// Request a connection again, because the last attempt failed.
     Reconnect,
-    /// Register the candidates again, because that failed.
+    /// Register the candidates again, because the last registration failed.
     Register,
     /// A request outlasts its limit and gives up its place to a waiting request.
     Turn,
@@ -40,7 +40,7 @@ pub struct Wake<T = campaign::Timer> {
     pub timer: Timer<T>,
 }
 
-/// The owner of a timer. Each has one timer at a time.
+/// The owner of a timer. Each owner has one timer at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// The session's own timers, by their order.
@@ -65,11 +65,12 @@ impl<T> Timer<T> {
     }
 }
 
-/// A heap of the timers that are set, and each one's position in it.
+/// A heap of the timers that are set, and the position of each timer in the heap.
 #[derive(Clone, Debug)]
 pub(super) struct Timers<T> {
     heap: Vec<Set<T>>,
-    /// By owner: the position in the heap, or [`UNSET`]. First the session's own timers, then the slots of candidates.
+    /// For each owner, the position of its timer in the heap, or [`UNSET`]. The session's own timers come first, then
+    /// the slots of candidates.
     places: Vec<u32>,
     /// Memory for the timers that are due.
     due: Vec<Timer<T>>,
@@ -101,14 +102,14 @@ impl<T> Default for Timers<T> {
 }
 
 impl<T: Copy> Timers<T> {
-    /// Sets one of the session's own timers, replacing its time.
+    /// Sets one of the session's own timers, replacing its previous time.
     pub(super) fn set(&mut self, timer: Timer<T>, at: Instant) {
         if let Owner::Shared(owner) = timer.owner() {
             self.put(owner, Wake { at, timer });
         }
     }
 
-    /// Sets the timer of the campaign in this slot, replacing the one it had.
+    /// Sets the timer of the campaign in this slot, replacing its previous timer.
     pub(super) fn set_of(&mut self, slot: Slot, timer: Timer<T>, at: Instant) {
         self.put(SHARED + slot, Wake { at, timer });
     }
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn many_timers_that_are_set_stopped_and_set_again_come_in_order() {
         let mut timers = Timers::<campaign::Timer>::default();
-        // Any order works; 7,919 is prime.
+        // Any order works. The prime 7,919 only scatters the times.
         let nanos = |id: u64, round: u64| (id * 7_919 + round * 104_729) % 1_000;
         for round in 0..3 {
             (0..500).for_each(|id| set(&mut timers, Timer::Enter(id), nanos(id, round)));

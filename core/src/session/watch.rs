@@ -10,7 +10,8 @@ use crate::time::Instant;
 
 /// The first wait before watching again. Each further wait is twice as long, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest wait. It only costs a campaign time, because its polls still elect.
+/// The longest wait before watching again. A longer time without a watch only delays a campaign, because its polls
+/// still elect.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The watch of all elections.
@@ -23,7 +24,7 @@ pub(super) struct Watch {
     wanted: bool,
     number: u64,
     shown: Shown,
-    /// The elections whose initial entries it has shown completely.
+    /// The elections whose initial entries the watch has shown completely.
     complete: Option<Scope>,
     /// How often in a row a watch ended or failed to begin without delivering anything.
     failures: u32,
@@ -34,7 +35,7 @@ pub(super) struct Watch {
 pub enum Scope {
     /// All of the store.
     All,
-    /// These elections. With few elections, a connection is spared the changes of all others.
+    /// These elections only. A connection with few elections is thus spared the changes of all others.
     Elections(Vec<String>),
 }
 
@@ -48,12 +49,13 @@ impl Scope {
     }
 }
 
-/// The elections about which a watch has shown anything. Others may seem to be among them, and then their keys are
-/// read.
+/// The elections about which a watch has shown anything, as bits by hash. Another election may share a bit with one of
+/// them; then its key is read.
 #[derive(Clone, Debug, Default)]
 struct Shown(Vec<u64>);
 
-/// The number of bits, 32 KiB in all. After ten thousand elections, one in thirty others seems to have been shown.
+/// The number of bits, 32 KiB in all. After ten thousand elections were shown, one in thirty other elections seems to
+/// have been shown.
 const BITS: usize = 1 << 18;
 
 impl Shown {
@@ -102,7 +104,7 @@ impl Watch {
     }
 
     /// Ends the present watch because the store has another incarnation. Returns the number of the watch to begin now,
-    /// if one is wanted.
+    /// if a watch is wanted.
     pub(super) fn restart(&mut self) -> Option<u64> {
         if self.state == State::NotOffered {
             return None;
@@ -124,7 +126,7 @@ impl Watch {
         }
     }
 
-    /// Notes that a watch is ready. Returns whether it is the awaited one.
+    /// Notes that a watch is ready. Returns whether it is the awaited watch.
     pub(super) fn began(&mut self, number: u64, now: Instant) -> bool {
         let is_present = self.number == number && self.state == State::Beginning;
         if is_present {
@@ -142,7 +144,7 @@ impl Watch {
         }
     }
 
-    /// Notes that a watch has shown all entries of these elections. Returns whether it is the present one.
+    /// Notes that a watch has shown all entries of these elections. Returns whether it is the present watch.
     pub(super) fn showed_all(&mut self, number: u64, of: Scope) -> bool {
         let is_present = self.is_ready(number);
         if is_present {
@@ -161,7 +163,7 @@ impl Watch {
         self.complete.as_ref().is_some_and(|shown| shown.contains(election))
     }
 
-    /// Notes that the watch delivered an entry: it works.
+    /// Notes that the watch delivered an entry, which shows that it works.
     pub(super) fn showed(&mut self, election: &str, shows_all: bool) {
         self.failures = 0;
         if shows_all {
@@ -169,7 +171,7 @@ impl Watch {
         }
     }
 
-    /// Notes that a watch ended, or could not begin. Returns when to begin again, if it was the present one.
+    /// Notes that a watch ended, or could not begin. If it was the present watch, returns when to begin again.
     pub(super) fn ended(&mut self, number: u64, now: Instant) -> Option<Instant> {
         let is_present =
             self.number == number && matches!(self.state, State::Beginning | State::Standing { .. });
@@ -182,7 +184,7 @@ impl Watch {
         Some(now + wait)
     }
 
-    /// Notes that the store offers no watches: no other is requested.
+    /// Notes that the store offers no watches, so that no other watch is requested.
     pub(super) fn is_not_offered(&mut self, number: u64) {
         if self.number == number {
             self.state = State::NotOffered;

@@ -11,28 +11,30 @@ use crate::time::Instant;
 
 /// The smallest window: any store can handle this many requests.
 const FEWEST: u32 = 8;
-/// The initial window: this many elections renewing at once are no burst for a store.
+/// The initial window. If this many elections renew at once, that is no burst for a store.
 const FIRST: u32 = 64;
-/// The limit on all requests whose answers may still come, including late ones, unless the store accepts more.
+/// The limit on all requests whose answers may still come, including late ones. It is higher if the store accepts more
+/// requests.
 const ALL: u32 = 256;
-/// A request that has outlasted its limit this many times is lost. Its answer still counts, but it no longer takes a
-/// place. So a store that answers nothing can always be tried once more.
+/// The multiple of its limit after which a request is lost. Its answer still counts, but it no longer takes a place. So
+/// a store that answers nothing can always be tried once more.
 const LOST: u32 = 8;
-/// While the window grows, an answer may take this many times as long as the fastest. Beyond that, requests wait in the
-/// store.
+/// The multiple of the fastest answer time up to which an answer lets the window grow. If answers take longer, requests
+/// are waiting in the store.
 const SLOWER: u32 = 4;
-/// A wait in the store for this fraction of a request's limit delays no urgent renewal. On a busy machine most answers
-/// wait for a processor and take more than [`SLOWER`] times as long as the fastest, yet more requests bring more
-/// answers.
+/// The fraction of a request's limit that an answer may take in any case while the window grows, because a wait that
+/// short delays no urgent renewal. On a busy machine most answers wait for a processor and take more than [`SLOWER`]
+/// times as long as the fastest, yet more requests bring more answers.
 const BRIEF: u32 = 32;
-/// The window always grows if answers take no longer than this, because a busy driver alone adds that much.
+/// The answer time up to which the window always grows, because a busy driver alone adds that much.
 const QUICK: Duration = Duration::from_millis(1);
-/// The fastest answer counts for one to two of these spans.
+/// The span for which a fastest answer is kept. It counts during its own span and the next one.
 const RECENT: Duration = Duration::from_secs(5);
-/// The number of answers over which the answer time is averaged: one lucky answer barely changes the mean, but a store
-/// that has slowed down shows within a few.
+/// The number of answers over which the answer time is averaged. One lucky answer barely changes the mean, but a few
+/// answers show that a store has slowed down.
 const USUAL: u32 = 8;
-/// Answers are counted per span: if they take longer, the window grows only if their number grows too.
+/// The span in which answers are counted. If answers take longer, the window grows only if there are more answers in
+/// each span.
 const SPAN: Duration = Duration::from_millis(250);
 
 /// Identifies a request among those of a campaign.
@@ -61,7 +63,7 @@ struct Unanswered {
     ticket: Ticket,
     sent: Instant,
     limit: Duration,
-    /// The request has outlasted its limit, but its answer still counts.
+    /// Whether the request has outlasted its limit. Its answer still counts.
     is_late: bool,
 }
 
@@ -72,11 +74,11 @@ pub struct Load {
     pub waiting: usize,
     /// The number of requests that may be in flight.
     pub window: usize,
-    /// Requests in flight, including those that outlasted their limits.
+    /// The number of requests in flight, including those that outlasted their limits.
     pub under_way: usize,
     /// The time that the latest answer took; zero before the first.
     pub answer_time: Duration,
-    /// Answers that came after their limits, since the session began.
+    /// The number of answers that came after their limits, since the session began.
     pub late_answers: u64,
 }
 
@@ -87,18 +89,19 @@ pub(super) struct Window {
     size: u32,
     /// The largest size.
     most: u32,
-    /// When it was last halved. Since then it grows slowly; before that, it grew with every answer.
+    /// When the window was last halved. Before its first halving the window grows with every answer, and after it more
+    /// slowly.
     halved: Option<Instant>,
     /// Answers since it last grew.
     credit: u32,
-    /// In the order in which they were sent.
+    /// The unanswered requests, in the order in which they were sent.
     unanswered: VecDeque<Unanswered>,
-    /// The number of these that are late.
+    /// The number of unanswered requests that are late.
     late: u32,
-    /// Whether something was answered within a limit. If so, late requests will be answered too and keep their places:
-    /// the store or this process is still working on them.
+    /// Whether any request was answered within the last limit. If so, late requests will be answered too and keep their
+    /// places, because the store or this process is still working on them.
     hears: bool,
-    /// No request outlasts its limit before this.
+    /// The instant before which no request outlasts its limit.
     first_limit: Instant,
     times: Times,
     answered: LastAnswers,
@@ -110,15 +113,15 @@ pub(super) struct Window {
 struct Times {
     /// The time that the latest answer took.
     latest: Duration,
-    /// The mean time to an answer, in which the latest has a weight of one in [`USUAL`].
+    /// The mean answer time, in which the latest answer has a weight of one in [`USUAL`].
     usual: Duration,
-    /// The fastest answers of the current and the previous span.
+    /// The fastest answer times of the current and the previous span.
     fastest: [Duration; 2],
     fastest_since: Instant,
     /// The number of answers in the current and the previous span.
     answers: [u32; 2],
     answers_since: Instant,
-    /// Whether earlier spans show that the store answers more if it is asked more.
+    /// Whether earlier spans show that the store gives more answers if it gets more requests.
     grow: bool,
 }
 
@@ -127,19 +130,19 @@ struct Times {
 pub struct LastAnswers {
     /// To any request.
     pub any: Instant,
-    /// The time of the latest answer to the write of a record, because an isolated server still answers reads. In a
-    /// queue: the send time of the newest answered request other than a keep-alive, because the stream of keep-alives
-    /// may be silent on its own.
+    /// The time of the latest answer to the write of a record. Other answers do not count, because an isolated server
+    /// still answers reads. In a queue, this is the send time of the newest answered request other than a keep-alive,
+    /// because the stream of keep-alives may be silent on its own.
     pub apart: Instant,
 }
 
 impl LastAnswers {
-    /// Takes in when others were answered.
+    /// Takes in when other campaigns were answered.
     pub(crate) fn learn(&mut self, others: Self) {
         (self.any, self.apart) = (self.any.max(others.any), self.apart.max(others.apart));
     }
 
-    /// A request was answered at `now`. Its send time may no longer be known.
+    /// Notes that a request was answered at `now`. Its send time may no longer be known.
     pub(crate) fn answered(&mut self, ticket: Ticket, sent: Option<Instant>, now: Instant) {
         self.any = now;
         match ticket {
@@ -170,7 +173,7 @@ impl Window {
         }
     }
 
-    /// The store accepts at most this many requests at a time.
+    /// Sets the largest number of requests that the store accepts at a time.
     pub(super) fn bound(&mut self, most: u32) {
         self.most = most.max(FEWEST);
         self.size = self.size.min(self.most);
@@ -189,7 +192,7 @@ impl Window {
         self.first_limit = self.first_limit.min(now + limit);
     }
 
-    /// A request was answered, or no answer will come, in which case `of_store` is false.
+    /// Notes that a request was answered, or that no answer will come, in which case `of_store` is false.
     pub(super) fn ended(&mut self, id: CampaignId, ticket: Ticket, of_store: bool, now: Instant) {
         let is_it = |request: &Unanswered| (request.id, request.ticket) == (id, ticket);
         let place = self.unanswered.iter().position(is_it);
@@ -199,8 +202,8 @@ impl Window {
             return;
         }
         self.answered.answered(ticket, request.map(|request| request.sent), now);
-        // An unknown request had counted as lost, or is a keep-alive of a companions' lease, which serves many
-        // campaigns and takes no place.
+        // If the request is not known, it had counted as lost, or it is a keep-alive of a companions' lease, which
+        // serves many campaigns and takes no place.
         let is_lost = request.is_none() && !matches!(ticket, Ticket::KeepAlive(_));
         self.late_answers += u64::from(is_lost || request.is_some_and(|request| request.is_late));
         let Some(request) = request else { return };
@@ -211,7 +214,7 @@ impl Window {
         self.drop_lost(request.sent);
     }
 
-    /// The load, with this many campaigns waiting to ask.
+    /// The session's load, if `waiting` campaigns wait to ask.
     pub(super) fn load(&self, waiting: usize) -> Load {
         Load {
             waiting,
@@ -231,8 +234,8 @@ impl Window {
         self.times.usual
     }
 
-    /// Requests have outlasted their limits. The first time halves the window. If nothing was answered within a limit,
-    /// they give up their places.
+    /// Handles requests that have outlasted their limits. The first of them halves the window. If no request was
+    /// answered within the last limit, they give up their places.
     pub(super) fn pass(&mut self, now: Instant) {
         if now < self.first_limit {
             return;
@@ -251,7 +254,7 @@ impl Window {
                 continue;
             }
             self.first_limit = self.first_limit.min(request.sent + request.limit * LOST);
-            // Requests sent before the window was halved say nothing about its new size.
+            // A request sent before the window was last halved shows nothing about its new size.
             let is_news = self.halved.is_none_or(|halved| halved <= request.sent);
             if !core::mem::replace(&mut request.is_late, true) && is_news {
                 self.halved = Some(now);
@@ -268,7 +271,7 @@ impl Window {
         self.first_limit
     }
 
-    /// The connection was replaced, so requests in flight on the old one no longer take places.
+    /// Forgets all requests in flight after the connection was replaced, so that they no longer take places.
     pub(super) fn clear(&mut self) {
         self.unanswered.clear();
         self.late = 0;
@@ -276,7 +279,7 @@ impl Window {
         self.first_limit = Instant::NEVER;
     }
 
-    /// Learns from an answer that took this long.
+    /// Learns from an answer that took `took`.
     fn count(&mut self, took: Duration, request: &Unanswered, now: Instant) {
         self.times.learn(took, now);
         let quick = QUICK.max(self.times.fastest().saturating_mul(SLOWER)).max(request.limit / BRIEF);
@@ -292,7 +295,8 @@ impl Window {
         }
     }
 
-    /// Forgets requests sent at least a limit before one that was just answered: they will not be answered in time.
+    /// Forgets requests sent at least a limit before one that was just answered, because they will not be answered in
+    /// time.
     fn drop_lost(&mut self, answered: Instant) {
         let is_lost = |request: &Unanswered| request.sent + request.limit <= answered;
         if !self.unanswered.front().is_some_and(is_lost) {
@@ -421,14 +425,14 @@ mod tests {
         let mut window = Window::new(256);
         window.sent(1, Ticket::Read(0), LIMIT, at(0));
         window.ended(1, Ticket::Read(0), true, at(2));
-        // A store that answers one request every ten milliseconds.
+        // The store answers one request every ten milliseconds.
         let mut next = fill(&mut window, 0, at(2));
         for answered in 0..400 {
             let now = at(12 + answered * 10);
             answer(&mut window, answered..answered + 1, now);
             next = fill(&mut window, next, now);
         }
-        // The first span has no predecessor, so its answers seem to have increased.
+        // The first span has no predecessor, so the number of answers seems to have grown.
         assert!(next - 400 <= 64 + 50, "{}", next - 400);
     }
 
@@ -537,7 +541,7 @@ mod tests {
         fill(&mut window, 0, at(0));
         window.pass(at(1_500));
         answer(&mut window, 0..4, at(1_500));
-        // The window is halved, and sixty requests are in flight.
+        // Sixty requests are in flight, and the window is halved.
         window.pass(at(2_000));
         assert_eq!((window.places(), window.first_limit()), (0, at(3_500)));
         answer(&mut window, 4..30, at(2_500));

@@ -7,14 +7,14 @@ use core::num::NonZeroU64;
 use super::CampaignId;
 use crate::time::Instant;
 
-/// The classes of requests, the most urgent first.
+/// The classes of requests. The most urgent class comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Keeps a lease, or resolves a write that does.
+    /// A request that keeps a lease, or resolves a write that does.
     Renewal,
-    /// Removes the record of a term that is over, so that another candidate can lead.
+    /// A request that removes the record of a term that is over, so that another candidate can lead.
     Release,
-    /// Reads an election's key for a waiting candidate.
+    /// A read of an election's key for a waiting candidate.
     Read,
     /// Acquires a lease.
     Acquire,
@@ -40,13 +40,13 @@ pub(super) struct Queued(NonZeroU64);
 
 /// The number of classes.
 const CLASSES: usize = 4;
-/// An empty queue keeps the memory for this many wishes.
+/// The number of wishes for which an empty queue keeps memory.
 const FEW: usize = 64;
 
 /// The queue of a session. A campaign has one wish at a time, and knows its place in the queue.
 #[derive(Clone, Debug)]
 pub(super) struct Wishes {
-    /// By class, earliest first. Some entries are for wishes that are gone.
+    /// A heap for each class, earliest wish first. Some entries are for wishes that are gone.
     heaps: [BinaryHeap<Reverse<(Instant, Queued, CampaignId)>>; CLASSES],
     /// The number of the newest.
     newest: NonZeroU64,
@@ -55,14 +55,14 @@ pub(super) struct Wishes {
 
 impl Default for Wishes {
     fn default() -> Self {
-        // Divisible by the number of classes.
+        // The first number, which must be divisible by the number of classes.
         let newest = const { NonZeroU64::new(CLASSES as u64).expect("it is not zero") };
         Self { heaps: Default::default(), newest, len: 0 }
     }
 }
 
 impl Wishes {
-    /// Replaces a campaign's wish `before` by this wish, or by none. Returns the wish's place.
+    /// Replaces a campaign's wish `before` by `wish`, or removes it. Returns the wish's place.
     pub(super) fn set(
         &mut self,
         id: CampaignId,
@@ -94,7 +94,7 @@ impl Wishes {
         queued
     }
 
-    /// A wish was granted or withdrawn.
+    /// Notes that a wish was granted or withdrawn.
     pub(super) fn left(&mut self) {
         self.len = self.len.saturating_sub(1);
         if self.len == 0 {

@@ -1,5 +1,5 @@
-//! How much memory an election may use, counted. `cargo xtask test core` counts instructions, with the program
-//! [`steps`](steps.rs).
+//! Tests how much memory an election uses, by counting allocations. `cargo xtask test core` counts instructions, with
+//! the program [`steps`](steps.rs).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
 #![allow(unreachable_pub, reason = "the modules of a test are no library")]
@@ -16,13 +16,13 @@ use store::Bench;
 
 /// The budgets, each the largest allowed count. Lower a budget when its cost has fallen.
 mod budget {
-    /// Allocations of a whole campaign: it enters, wins, renews ten times, resigns, and is closed.
+    /// The allocations of a whole campaign that enters, wins, renews ten times, resigns, and is closed.
     pub const CAMPAIGN: u64 = 116;
     /// The bytes of those allocations.
     pub const CAMPAIGN_BYTES: u64 = 13_148;
-    /// Allocations of one renewal and of its watch event.
+    /// The allocations of one renewal and of its watch event.
     pub const RENEWAL: u64 = 7;
-    /// Allocations of a waiting candidate, per renewal of the leader.
+    /// The allocations of a waiting candidate, per renewal of the leader.
     pub const WAITING: u64 = 0;
     /// The size of a campaign, without its texts, in bytes.
     pub const SIZE: usize = 1_168;
@@ -34,9 +34,9 @@ mod budget {
 
 /// The number of renewals that are counted.
 const RENEWALS: u64 = 10;
-/// The campaigns of a session whose memory is measured.
+/// The number of campaigns in a session whose memory is measured.
 const CAMPAIGNS: u64 = 1_000;
-/// A third of the lease: the time between two renewals of another program.
+/// The time between two renewals of another program, which is a third of the lease.
 const BETWEEN: Duration = Duration::from_secs(10);
 
 thread_local! {

@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 use store::Bench;
 
-/// The number of campaigns besides the measured one.
+/// The number of campaigns in addition to the measured one.
 const CAMPAIGNS: u64 = 1_000;
 
 /// Counted by callgrind.
@@ -29,7 +29,7 @@ fn main() {
     let steps = std::env::args().nth(1);
     let mut bench = Bench::new(plain);
     match steps.as_deref() {
-        // From entering to the report of the win.
+        // Everything from entering to the report of the win.
         Some("win") => {
             bench.count(counted_by_callgrind);
             bench.enter(1, "jobs");

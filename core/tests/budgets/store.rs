@@ -10,7 +10,7 @@ use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Session
 use incumbent_core::store::{Action, Capabilities, Expect, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-/// The lease: the default of a bucket.
+/// The lease, which is the default of a bucket.
 const LEASE: Duration = Duration::from_secs(30);
 /// More outputs than one input ever has, so their list never grows.
 const MANY: usize = 4_096;
@@ -33,7 +33,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A session without campaigns, one hour after the clock's origin.
+    /// Creates a session without campaigns, one hour after the clock's origin.
     pub fn new(count: Count) -> Self {
         let store = Capabilities {
             own_lease: false,
@@ -67,7 +67,7 @@ impl Bench {
         self.count = count;
     }
 
-    /// A campaign enters, without a splay; every request that follows is answered.
+    /// Lets a campaign enter without a splay, and answers every request that follows.
     pub fn enter(&mut self, id: CampaignId, election: &str) {
         let settings = Settings { splay: Some(Duration::ZERO), ..Settings::new("candidate") };
         let nonce = Nonce(0xa0 + u128::from(id));
@@ -81,7 +81,7 @@ impl Bench {
         self.give(Input::Command { id, command });
     }
 
-    /// Another program writes a record, and the watch delivers it.
+    /// Writes a record of another program, which the watch delivers.
     pub fn foreign(&mut self, election: &str) {
         self.revision += 1;
         let headers = [
@@ -192,7 +192,7 @@ impl Bench {
                 return;
             }
             Output::Entered(_) | Output::Campaigning(..) | Output::Closed(_) => return,
-            output => panic!("a store that answers causes no {output:?}"),
+            output => panic!("a session on a store that answers does not emit {output:?}"),
         };
         self.inputs.push_back(input);
     }

@@ -89,7 +89,11 @@ fn after_an_acknowledgement_from_another_incarnation_an_acquire_waits_for_the_in
     let mut bench = Bench::leader_with(settings(), store);
     bench.pass(secs(10));
     bench.wrote(2, acknowledged(11, Some(Incarnation(2_000))));
-    assert_eq!(bench.read(2, mine(11, 2)), NOTHING, "retaken at once, it would be acknowledged the same");
+    assert_eq!(
+        bench.read(2, mine(11, 2)),
+        NOTHING,
+        "a retake sent at once would also be acknowledged from the other incarnation"
+    );
     assert_eq!(bench.wake(), Some((Timer::Acquire, ms(100))));
 }
 
@@ -209,7 +213,7 @@ fn busy_is_waited_out_and_ends_a_term_only_at_its_deadline() {
     bench.inspected();
     let mut attempt = 2;
     loop {
-        // Several in a row may be the server's fault, so another server is asked.
+        // Several such answers in a row may be the server's fault, so another server is asked.
         let reported = bench.wrote(attempt, Outcome::Busy);
         assert!(reported == NOTHING || (reported == ["reconnect"] && attempt >= 4), "{reported:?}");
         bench.inspected();
@@ -407,7 +411,11 @@ fn a_write_sent_late_by_the_client_is_harmless() {
     assert_eq!(bench.watched(theirs(12)), ["lost 10 USURPED", "leader other", "state WAITING"]);
     assert_eq!(bench.refused(2, 12), NOTHING);
     assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
-    assert_eq!(bench.applied(2, 11), NOTHING, "it was there, and is history");
+    assert_eq!(
+        bench.applied(2, 11),
+        NOTHING,
+        "the write was applied, but its record has been replaced since"
+    );
     assert_eq!(bench.campaign.leader().map(|leader| leader.revision), Some(Revision(12)));
     assert!(!bench.leads());
 }

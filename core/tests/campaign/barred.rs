@@ -1,5 +1,5 @@
-//! Tokens only grow, even in a store that lost acknowledged writes: a candidate uses up a few missing numbers, and
-//! stays out if many are missing.
+//! The rule that tokens only grow, even in a store that lost acknowledged writes: a candidate uses up a few missing
+//! numbers, and stays out if many are missing.
 
 use incumbent_core::campaign::{Answer, Event, Input, Output, State, Warning};
 use incumbent_core::record::{Entry, Record, Release, TermInfo};
@@ -12,7 +12,7 @@ fn token(sequence: u64) -> Token {
     Token { incarnation: INCARNATION, sequence: Revision(sequence) }
 }
 
-/// Another candidate's record, of a term with this token.
+/// A record of another candidate, whose term has this token.
 fn of_term(revision: u64, sequence: u64) -> Entry {
     match theirs(revision) {
         Entry::Live(record) => Entry::Live(Record {
@@ -23,8 +23,8 @@ fn of_term(revision: u64, sequence: u64) -> Entry {
     }
 }
 
-/// A candidate that saw a record at this revision, of a term with this token. Then the store loses acknowledged writes
-/// in a power cut: the key is absent, and the candidate's acquire gets `next`.
+/// Creates a candidate that saw a record at `revision`, of a term with the token `sequence`. Then the store loses
+/// acknowledged writes in a power cut: the key is absent, and the candidate's acquire gets the revision `next`.
 fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<String>) {
     let mut bench = Bench::candidate(of_term(revision, sequence));
     bench.watched(Entry::Vacant);
@@ -32,8 +32,8 @@ fn after_a_power_cut(revision: u64, sequence: u64, next: u64) -> (Bench, Vec<Str
     (bench, outputs)
 }
 
-/// Lists the reports with their times, until the win or until `lasts` is over. The store answers at once, starting at
-/// `newest`.
+/// Lists the reports with their times, until the win or until `lasts` has passed. The store answers at once; its first
+/// write gets the revision after `newest`.
 fn goes_on(
     bench: &mut Bench,
     first: Vec<String>,
@@ -90,7 +90,7 @@ fn a_gap_of_one_is_used_up_and_the_next_term_has_a_larger_token() {
     assert_eq!(
         (reported.since(went_back), won.as_str()),
         (T, "won 14"),
-        "a lease after the store went back, no later"
+        "the win comes exactly a lease after the store went back"
     );
 }
 
@@ -106,8 +106,9 @@ fn a_gap_is_used_up_with_a_short_rest_between_two_acquires() {
     assert_eq!(won, Some(302), "{:?}", seen.last());
 }
 
-/// The token with which a candidate wins. It first observed a term of token 88 at revision 117, then one of token 115
-/// in a store that had gone back to 113; then the store goes back to 113 once more.
+/// Returns the token with which a candidate wins after its store went back twice. The candidate first observed a term
+/// of token 88 at revision 117. The store went back to 113, and the candidate observes a term of token 115 there. Then
+/// the store goes back to 113 once more.
 fn won_after_two_regressions(observe_the_second: impl Fn(&mut Bench)) -> Option<String> {
     let mut bench = Bench::candidate(of_term(117, 88));
     observe_the_second(&mut bench);
@@ -139,8 +140,8 @@ fn a_token_in_a_record_that_is_read_below_the_mark_is_not_won_again() {
 #[test]
 fn the_token_of_a_term_whose_removal_alone_was_seen_is_not_won_again() {
     for removal in [released(70, Duration::ZERO), deleted(70), expired(70)] {
-        // Cut off since a term of token 10, the candidate misses the next term but sees its end; then the store goes
-        // back.
+        // The candidate is cut off since a term of token 10. It misses the next term but sees its end. Then the store
+        // goes back.
         let mut bench = Bench::candidate(of_term(60, 10));
         let outputs = bench.watched(removal.clone());
         let seen = goes_on(&mut bench, outputs, &mut 61, T * 4);
@@ -160,7 +161,7 @@ fn a_release_of_a_former_incarnation_bars_nothing() {
     assert_eq!(seen.last().map(|(_, output)| output.as_str()), Some("won 62"));
 }
 
-/// The warning about a store that goes back from this token to that revision.
+/// The warning about a store that goes back from the token `sequence` to the revision `next`.
 fn warning(sequence: u64, next: u64) -> Warning {
     let mut bench = Bench::candidate(of_term(sequence, sequence));
     bench.watched(Entry::Vacant);
@@ -210,7 +211,11 @@ fn a_store_that_goes_back_again_and_again_is_not_written_to_without_end() {
 fn a_claim_above_its_own_record_is_no_token() {
     let mut bench = Bench::candidate(of_term(20, 5_000));
     bench.watched(Entry::Vacant);
-    assert_eq!(bench.applied(1, 20)[0], "warning StoreReset", "it is no more than its own revision");
+    assert_eq!(
+        bench.applied(1, 20)[0],
+        "warning StoreReset",
+        "a stated token counts only up to its record's revision"
+    );
 }
 
 #[test]
@@ -225,7 +230,11 @@ fn a_reset_is_accepted_only_by_a_candidate_that_it_keeps_out() {
     let mut bench = Bench::leader_far_on();
     assert_eq!(bench.give(Input::Accept), NOTHING);
     bench.pass(secs(10));
-    assert_eq!(bench.applied(2, 6)[1], "warning StoreReset, barred", "what came too early accepts nothing");
+    assert_eq!(
+        bench.applied(2, 6)[1],
+        "warning StoreReset, barred",
+        "an acceptance that came too early has no effect"
+    );
     bench.applied(3, 7);
     bench.give(Input::Accept);
     assert_eq!(bench.next(), ["acquire 4 over 7", "state ACQUIRING"]);
@@ -238,7 +247,7 @@ fn between_other_candidates_that_use_the_gap_up_as_well_it_rests_all_the_same() 
     assert_eq!(bench.pass(ms(100))[0], "acquire 2 over 1");
     assert!(bench.applied(2, 2).contains(&"release 3 over 2 owing 29900ms".to_owned()));
     bench.applied(3, 3);
-    // Another candidate was faster, and released at once.
+    // Another candidate was faster, and has already released.
     bench.watched(of_term(4, 4));
     assert_eq!(bench.watched(released(5, secs(29))), ["leader vacant"]);
     assert_eq!(bench.pass(ms(99)), NOTHING);

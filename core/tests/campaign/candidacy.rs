@@ -1,4 +1,4 @@
-//! Candidates: when they try, how long they wait after a failure, and who goes first.
+//! Candidates: when they try to acquire, how long they wait after a failure, and who goes first.
 
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ fn the_users_back_off_does_not_keep_a_record_of_ours_in_the_way_that_is_observed
     let store = Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::with(Settings { backoff: Backoff::Fixed(secs(600)), ..settings() }, store);
     bench.begin(expired(50));
-    // The store was recreated, so observations of the old store make the answer to the read stale.
+    // The store was recreated. Compared with observations of the old store, the answer to the read is stale.
     let applied = bench.wrote(1, acknowledged(2, Some(Incarnation(2_000))));
     assert_eq!(applied, ["inspect", "read 2", "state WAITING"]);
     assert_eq!(bench.read(2, mine(2, 1)), ["reconnect"]);

@@ -72,7 +72,7 @@ fn a_call_between_two_outputs_loses_none_of_them() {
     assert_eq!(
         bench.give(Input::Close),
         ["state LEADING", "draining CLOSED", "state DRAINING"],
-        "as a handler would that got its win"
+        "a handler may close the candidate on the win"
     );
 }
 
@@ -117,7 +117,7 @@ fn attempts_are_numbered_without_a_gap_and_never_again() {
         assert!(outputs.contains(&format!("renew {attempt} over {}", attempt + 8)), "{outputs:?}");
         bench.applied(attempt, attempt + 9);
     }
-    assert_eq!(bench.applied(1, 10), ["read 2"], "one long forgotten is looked into");
+    assert_eq!(bench.applied(1, 10), ["read 2"], "the answer to a forgotten attempt is checked by a read");
     assert_eq!(bench.read(2, mine(308, 299)), NOTHING);
     assert!(bench.leads());
 }

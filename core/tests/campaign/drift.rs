@@ -1,5 +1,5 @@
-//! Two clocks that drift apart as far as the setting allows, the leader's slow and the other one fast: the leader's
-//! lease ends before the other clock has measured its full length.
+//! Two clocks that drift apart as far as the setting allows: the leader's clock is slow and the other one fast. The
+//! leader's lease must end before the other clock has measured its full length.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Settings;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::harness::*;
 use crate::lowered_age::reported_after;
 
-/// From the shortest lease of the standard preset to the longest of the Go library's.
+/// Leases from the shortest of the standard preset to the longest of the Go library.
 const LEASES: [Duration; 9] =
     [secs(5), secs(15), secs(30), secs(120), secs(130), secs(300), secs(600), secs(1_800), secs(3_600)];
 
@@ -21,7 +21,7 @@ fn bench(settings: &Settings, lease: Duration) -> Bench {
     Bench::with_info(settings.clone(), bucket(), first).expect("settings that fit the store")
 }
 
-/// How long, by its own clock, a leader leads after sending a renewal whose answer is its last input.
+/// How long a leader leads, by its own clock, after it sends a renewal whose answer is its last input.
 fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     let aged = |info: StoreInfo| StoreInfo { max_age: Some(lease), ..info };
     let mut leader = bench(settings, lease);
@@ -34,7 +34,7 @@ fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     leader.remaining().expect("it leads")
 }
 
-/// The time, by its own clock, that a candidate takes to lead after it sees the leader's record deleted.
+/// The time that a candidate takes, by its own clock, from the deletion of the leader's record to its own win.
 fn waits(settings: &Settings, lease: Duration) -> Duration {
     let mut waiter = bench(settings, lease);
     waiter.begin(with_lease(theirs(11), lease));
@@ -43,8 +43,8 @@ fn waits(settings: &Settings, lease: Duration) -> Duration {
     reported_after(&mut waiter, 13, |info| StoreInfo { max_age: Some(lease), ..info })
 }
 
-/// The time from the end of the leader's lease until the other candidate leads, in real nanoseconds, if each clock
-/// drifts by the allowed amount, in opposite directions. A negative number is the time for which two lead.
+/// The time from the end of the leader's lease until the other candidate leads, in real nanoseconds, if the two clocks
+/// drift by the allowed amount in opposite directions. A negative number is the time for which both lead.
 fn apart(settings: &Settings, lease: Duration) -> i128 {
     let drift = u128::from(settings.drift_ppm);
     let leads = leads_on(settings, lease).as_nanos() * MILLION / (MILLION - drift);
@@ -82,7 +82,7 @@ fn a_record_that_a_fast_server_expires_is_gone_after_its_leader_stopped() {
         let there = lease.as_nanos() * MILLION / (MILLION + drift);
         assert!(
             leads <= there,
-            "with a lease of {lease:?} it leads for {leads} ns, and its record is there {there}"
+            "with a lease of {lease:?} it leads for {leads} ns, and its record exists for {there} ns"
         );
     }
 }

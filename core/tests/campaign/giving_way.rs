@@ -1,4 +1,4 @@
-//! Giving way: a holder that can write but not prove leaves the election to others, and rests.
+//! Giving way: a holder that can write but cannot prove its claim leaves the election to others, and rests.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::harness::*;
 
 /// A store that answers at once while it is up.
 struct Store {
-    /// Whether it answers inspections; otherwise it denies them.
+    /// Whether the store answers inspections; otherwise it denies them.
     inspects: bool,
     /// It answers at all.
     up: bool,
@@ -19,7 +19,7 @@ struct Store {
     entry: Entry,
     /// The newest revision of the key.
     revision: u64,
-    /// The number of inspections that it was asked for.
+    /// The number of inspections that the store was asked for.
     inspections: u32,
 }
 
@@ -99,8 +99,8 @@ fn pass(bench: &mut Bench, store: &mut Store, span: Duration) -> Vec<String> {
     run(bench, store, Input::Tick, span)
 }
 
-/// A candidate that finds the key vacant at second 0 and acquires, in a store that denies it inspections. After 40 s it
-/// has given way.
+/// Creates a candidate that finds the key vacant at second 0 and acquires, in a store that denies it inspections. After
+/// 40 s the candidate has given way.
 fn that_gave_way() -> (Bench, Store) {
     let (mut bench, mut store) = (Bench::new(), Store { inspects: false, ..Store::new() });
     let events = run(&mut bench, &mut store, Input::Campaign, secs(40));
@@ -163,7 +163,7 @@ fn the_next_rest_in_a_row_is_twice_as_long() {
     assert_eq!(events[4..6], ["360 state RELEASING", "360 warning GaveWay {Inspect} 600s"]);
 }
 
-/// The worst fail-over is 32.35 s.
+/// The worst fail-over is 32.35 s here.
 #[test]
 fn alone_it_rests_no_longer_than_the_worst_fail_over() {
     let (mut bench, mut store) = that_gave_way();
@@ -218,8 +218,8 @@ fn a_leader_whose_inspections_fail_for_good_loses_its_term_retakes_its_record_an
     );
 }
 
-/// Inspections fail for 28 s of every 35 s: each time the term is lost, and won again before they have failed for a
-/// lease.
+/// Inspections fail for 28 s of every 35 s. Each time the term is lost, and the next is won before inspections have
+/// failed for a lease.
 #[test]
 fn a_leader_that_loses_its_term_again_and_again_and_is_well_in_between_gives_way_the_second_time() {
     let (mut bench, mut store) = (Bench::new(), Store::new());

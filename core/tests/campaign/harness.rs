@@ -68,7 +68,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A campaign that has not begun, one hour after the clock's origin.
+    /// Creates a campaign that has not begun, one hour after the clock's origin.
     pub fn new() -> Self {
         Self::with(settings(), bucket())
     }
@@ -101,21 +101,21 @@ impl Bench {
         Ok(Self { campaign, now })
     }
 
-    /// A candidate that has read the key and found `entry`.
+    /// Creates a candidate that has read the key and found `entry`.
     pub fn candidate(entry: Entry) -> Self {
         let mut bench = Self::new();
         bench.begin(entry);
         bench
     }
 
-    /// Enters the election without a splay, and finds `entry`.
+    /// Enters the election without a splay, and lets the first read find `entry`.
     pub fn begin(&mut self, entry: Entry) -> Vec<String> {
         self.give(Input::Campaign);
         self.read(1, entry)
     }
 
-    /// Leaves the acquires of a candidate that found nothing unanswered, until the first attempt is forgotten. Returns
-    /// the number of the acquire that is now awaited.
+    /// Leaves the acquires of a candidate that found no record unanswered, until the first attempt is forgotten.
+    /// Returns the number of the acquire that is now awaited.
     pub fn forget_the_first_attempt(&mut self) -> u64 {
         for attempt in 1..=128 {
             let mut outputs = self.wrote(attempt, Outcome::Unknown);
@@ -154,7 +154,7 @@ impl Bench {
         seen
     }
 
-    /// A leader whose acquire was attempt 1 and has revision 10, won without a wait.
+    /// Creates a leader whose acquire was attempt 1 and has revision 10, and which won without a wait.
     pub fn leader() -> Self {
         Self::leader_with(settings(), bucket())
     }
@@ -163,7 +163,7 @@ impl Bench {
         Self::leader_at(10, settings, store)
     }
 
-    /// A leader whose acquire was attempt 1, at another revision.
+    /// Creates a leader whose acquire was attempt 1 and has the revision `revision`.
     pub fn leader_at(revision: u64, settings: Settings, store: Capabilities) -> Self {
         let mut bench = Self::with(settings, store);
         bench.begin(Entry::Vacant);
@@ -173,13 +173,13 @@ impl Bench {
         bench
     }
 
-    /// A leader whose token is so large that a store that went back takes long to reach it again.
+    /// Creates a leader with a token so large that a store that went back takes long to reach it again.
     pub fn leader_far_on() -> Self {
         Self::leader_at(1_000, settings(), bucket())
     }
 
-    /// A holder whose acquire, attempt 1, replaced an operator's tombstone at revision 10: it waits `T`, and for a
-    /// renewal.
+    /// Creates a holder whose acquire, attempt 1, replaced an operator's tombstone at revision 10. The holder waits for
+    /// `T`, and for a renewal.
     pub fn holder() -> Self {
         let mut bench = Self::candidate(deleted(5));
         bench.applied(1, 10);
@@ -297,7 +297,7 @@ pub fn fault(kind: FaultKind) -> Fault {
     Fault { kind, detail: "the store refuses".into() }
 }
 
-/// A live record of another campaign of ours, with another name.
+/// A live record of another candidate of ours, with another name.
 pub fn theirs(revision: u64) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),
@@ -371,7 +371,7 @@ pub fn expired(revision: u64) -> Entry {
     Entry::Expired { revision: Revision(revision) }
 }
 
-/// An output in a few words, with the relevant parts.
+/// An output in a few words, with the parts that matter.
 pub fn in_short(output: &Output) -> String {
     match output {
         Output::Ask(Request::Write(write)) => write_in_short(write),

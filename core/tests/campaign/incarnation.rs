@@ -34,7 +34,10 @@ fn another_incarnation_ends_the_term_and_the_key_is_read_again() {
     assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
     bench.pass(ms(120));
     let outputs = bench.read(2, Entry::Vacant);
-    assert_eq!(outputs[0], "acquire 3 over absent", "small revisions are no regression there: {outputs:?}");
+    assert_eq!(
+        outputs[0], "acquire 3 over absent",
+        "small revisions in a new store are no regression: {outputs:?}"
+    );
     assert_eq!(bench.applied(3, 1)[0], "inspect");
 }
 
@@ -47,7 +50,7 @@ fn a_candidate_that_knew_another_incarnation_does_not_believe_that_the_name_was_
     bench.read(2, Entry::Vacant);
     bench.applied(1, 1);
     reported_after(&mut bench, 1, made_as_new);
-    assert_eq!(bench.now.since(seen), T, "the leader of the old incarnation may not know");
+    assert_eq!(bench.now.since(seen), T, "the leader of the old incarnation may not know of the new one");
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn in_a_young_incarnation_no_win_is_reported_before_the_last_holders_lease_is_ov
 fn a_renewal_that_happens_to_match_the_new_incarnations_sequence_makes_no_leader() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
-    assert_eq!(bench.applied(2, 11), NOTHING, "nothing says yet that the store is another one");
+    assert_eq!(bench.applied(2, 11), NOTHING, "nothing shows yet that the store was replaced");
     assert_eq!(bench.remaining(), Some(T - M - secs(10)), "and nothing is proven by it");
     assert_eq!(
         bench.inspected_as(recreated),
@@ -105,7 +108,7 @@ fn a_renewal_that_happens_to_match_the_new_incarnations_sequence_makes_no_leader
     assert_eq!(bench.read(2, mine(11, 2)), ["acquire 3 over 11", "state ACQUIRING"]);
     bench.applied(3, 12);
     bench.sleep(ms(1));
-    assert_eq!(bench.inspected_as(recreated), NOTHING, "not before the incarnation is a lease old");
+    assert_eq!(bench.inspected_as(recreated), NOTHING, "no win comes before the incarnation is a lease old");
     assert!(!bench.leads());
 }
 
@@ -121,7 +124,11 @@ fn an_acquire_that_matches_the_new_incarnations_sequence_is_not_reported_either(
 fn an_acquire_meant_for_the_old_incarnation_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
     let mut bench = Bench::candidate(deleted(5));
     assert_eq!(bench.inspected_as(recreated), ["warning StoreReset"]);
-    assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
+    assert_eq!(
+        bench.applied(1, 6),
+        ["read 2", "state WAITING"],
+        "it is unknown which record the acquire replaced"
+    );
     assert_eq!(bench.read(2, mine(6, 1)), ["acquire 2 over 6", "leader me", "state ACQUIRING"]);
 }
 
@@ -160,7 +167,7 @@ fn the_wait_of_an_attempt_meant_for_another_incarnation_is_not_believed() {
             outputs.extend(bench.applied(attempt, 5 + attempt));
         }
     }
-    assert_eq!(bench.now.since(seen), T, "it may have replaced any record");
+    assert_eq!(bench.now.since(seen), T, "the acquire may have replaced any record");
 }
 
 #[test]
@@ -303,7 +310,7 @@ fn a_watch_that_may_see_another_incarnation_confirms_nothing() {
 
 #[test]
 fn what_the_watch_showed_before_an_inspection_is_waited_for_in_the_other_incarnation() {
-    // The watch already began in the other incarnation, which is old, since it was restored from a backup.
+    // The watch already began in the other incarnation, which is old because it was restored from a backup.
     let mut bench = Bench::candidate(theirs(4));
     bench.watched(theirs(50));
     let shown = bench.now;

@@ -1,4 +1,4 @@
-//! Leaving voluntarily: the drain, the release, the end.
+//! Leaving by choice: the drain, the release, the end.
 
 use std::sync::Arc;
 
@@ -60,7 +60,8 @@ fn the_drain_says_until_when_and_ends_then_by_itself() {
     assert_eq!(bench.campaign.lease(), None);
 }
 
-/// A leader whose drain ran out without a report that its work ended. Its newest record is attempt 1's, at revision 10.
+/// Creates a leader whose drain ran out without a report that its work ended. Its newest record is that of attempt 1,
+/// at revision 10.
 fn overdrawn(asked: Input) -> Bench {
     let mut bench = Bench::leader_with(Settings { drain: secs(5), ..settings() }, bucket());
     bench.give(asked);
@@ -123,7 +124,8 @@ fn while_the_work_of_an_ended_term_continues_a_renewal_without_an_answer_is_not_
 #[test]
 fn a_lease_that_has_run_out_is_not_released_and_the_candidate_continues_behind_other_candidates() {
     let mut bench = overdrawn(Input::Resign);
-    // The lease, the store's granularity, and the wait of a candidate that resigned.
+    // The record is gone after the lease, the store's granularity, and the time for which a candidate that resigned
+    // holds back.
     let gone = T + ms(250) + secs(1);
     assert_eq!(bench.wake(), Some((Timer::Release, gone)));
     assert_eq!(bench.pass(gone - ms(1)), NOTHING);
@@ -275,7 +277,11 @@ fn a_release_continues_when_what_was_read_is_out_of_date_by_then() {
     bench.give(Input::Resign);
     bench.give(Input::Drained);
     assert_eq!(bench.refused(3, 11), ["read 2"]);
-    assert_eq!(bench.refused(2, 12), NOTHING, "something newer than the read will find");
+    assert_eq!(
+        bench.refused(2, 12),
+        NOTHING,
+        "the refusal shows a newer revision than the read in flight will find"
+    );
     assert_eq!(bench.read(2, mine(11, 2)), ["release 4 over 10 owing 0ms"]);
     assert_eq!(bench.refused(4, 12), ["read 3"]);
     assert_eq!(bench.read(3, theirs(12)), ["leader other", "state WAITING"]);

@@ -1,5 +1,5 @@
-//! The store's maximum age is lowered while a leader may still count on the longer lease: the wait for an unknown
-//! leader is not shortened.
+//! The store's maximum age is lowered while a leader may still count on the longer lease. The wait for an unknown
+//! leader must not be shortened.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
 
-/// The lowered maximum age; it was `T`.
+/// The lowered maximum age. It was `T` before.
 const LOW: Duration = secs(12);
-/// The lease of an observed holder, longer than any of ours.
+/// The lease of an observed holder, which is longer than any of ours.
 const LONG: Duration = secs(50);
 
 fn lowered(info: StoreInfo) -> StoreInfo {
@@ -22,7 +22,7 @@ fn recreated(info: StoreInfo) -> StoreInfo {
     StoreInfo { incarnation: Incarnation(2_000), age: None, ..lowered(info) }
 }
 
-/// A candidate that saw `entry` and then learned that the maximum age was lowered.
+/// Creates a candidate that saw `entry` and then learned that the maximum age was lowered.
 fn candidate(entry: Entry) -> Bench {
     let mut bench = Bench::candidate(entry);
     assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged"]);
@@ -37,7 +37,7 @@ pub fn unreadable(entry: Entry) -> Entry {
     }
 }
 
-/// Answers everything at once from now on. Returns the time until the win is reported.
+/// Answers every request at once from now on. Returns the time until the win is reported.
 pub fn reported_after(
     bench: &mut Bench,
     mut revision: u64,

@@ -20,7 +20,7 @@ fn an_orphan_is_retaken_with_the_wait_of_the_attempt_that_wrote_it() {
     assert_eq!(won_at(&mut bench, wait_ends, 3, 12), "won 11");
 }
 
-/// Renews until a win is reported. Returns the win, and how long before or after `at` it was reported.
+/// Renews until a win is reported. Checks that this is at the instant `at`, and returns the win.
 fn won_at(bench: &mut Bench, at: Instant, mut attempt: u64, mut revision: u64) -> String {
     for _ in 0..1000 {
         let mut outputs = bench.next();
@@ -76,7 +76,10 @@ fn with_markers_an_orphan_is_retaken_before_its_own_deadline_only() {
     bench.sleep(ms(1));
     let outputs = bench.pass(secs(60));
     assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
-    assert!(outputs.iter().any(|output| output.starts_with("read")), "it waits for the marker: {outputs:?}");
+    assert!(
+        outputs.iter().any(|output| output.starts_with("read")),
+        "it reads the key to find the marker: {outputs:?}"
+    );
     assert_eq!(bench.watched(expired(11)).first().map(String::as_str), Some("acquire 2 over 11"));
 }
 
@@ -110,7 +113,7 @@ fn with_markers_a_retaking_acknowledged_too_late_is_not_itself_retaken() {
     assert_eq!(
         bench.applied(2, 11),
         ["state WAITING"],
-        "the marker for 10 may be on its way, and would erase what was written over it"
+        "the marker for revision 10 may be on its way, and would erase the retake"
     );
     let outputs = bench.pass(secs(20));
     assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
@@ -172,7 +175,11 @@ fn stopped_after_an_acquire_of_unknown_outcome_the_key_is_looked_at() {
 
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.wrote(1, Outcome::NotSent);
-    assert_eq!(bench.give(Input::Close), ["state CLOSED"], "it is certain that nothing is there");
+    assert_eq!(
+        bench.give(Input::Close),
+        ["state CLOSED"],
+        "a write that was not sent certainly left no record"
+    );
 }
 
 #[test]
@@ -249,7 +256,7 @@ fn an_acquire_that_was_long_under_way_waits_for_a_holder_observed_meanwhile() {
     bench.watched(theirs(5));
     let seen = bench.now;
     bench.pass(secs(1));
-    // The other candidate's record was purged, then our acquire arrived.
+    // The other candidate's record was purged before our acquire arrived.
     let outputs = bench.applied(1, 6);
     assert!(!outputs.iter().any(|output| output.starts_with("won")), "{outputs:?}");
     let mut attempt = 2;
@@ -295,8 +302,8 @@ fn an_unknown_record_of_ours_is_waited_for_also_when_it_vanishes() {
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.begin(deleted(5));
     bench.applied(1, 6);
-    // The acquire was applied in another incarnation, over another candidate's record, and then the server's marker
-    // erases it.
+    // The acquire was applied in another incarnation, over another candidate's record. Then the server's marker erases
+    // it.
     bench.inspected_as(elsewhere);
     bench.read(2, mine(6, 1));
     let seen = bench.now;

@@ -1,5 +1,5 @@
-//! A store whose records have their own leases: other candidates' leases may be longer than ours, up to the store's
-//! maximum age, and so may that of an unobserved leader.
+//! A store whose records have their own leases. Other candidates' leases may be longer than ours, up to the store's
+//! maximum age, and so may the lease of an unobserved leader.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use incumbent_core::store::{Action, Capabilities, StoreInfo, Write};
 use crate::harness::*;
 use crate::lowered_age::{reported_after, unreadable};
 
-/// The store's maximum age; our own lease is `T`, a third of it.
+/// The store's maximum age. Our own lease is `T`, a third of this age.
 const AGE: Duration = secs(90);
 
 fn aged(info: StoreInfo) -> StoreInfo {
@@ -113,7 +113,7 @@ fn where_records_have_no_maximum_age_a_tombstone_states_how_long_a_leader_never_
     assert_eq!(reported_after(&mut bench, 6, |info| StoreInfo { max_age: None, ..info }), AGE);
 }
 
-/// The lifetime of a write's record in the store.
+/// The time for which the store keeps the record of a write.
 fn lives(output: &Output) -> Option<Duration> {
     match output {
         Output::Ask(Request::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. })) => {
@@ -129,7 +129,7 @@ fn a_record_is_kept_as_long_as_it_states_that_other_candidates_wait() {
     let outputs = bench.give_in_full(Input::Campaign);
     assert_eq!(outputs.iter().find_map(lives), None);
     bench.read(1, with_lease(theirs(10), AGE));
-    // An operator deletes the record, so a later candidate observes only its successor's.
+    // An operator deletes the record. A candidate that comes later observes only the successor's record.
     let outputs = bench.give_in_full(Input::Watched(deleted(11)));
     assert_eq!(outputs.iter().find_map(lives), Some(AGE));
     bench.applied(1, 12);
@@ -150,5 +150,9 @@ fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_is_kept() {
     bench.watched(deleted(11));
     bench.applied(1, 12);
     bench.sleep(T - M);
-    assert_eq!(bench.tick(), ["inspect", "acquire 2 over 12", "state ACQUIRING"], "it holds no more");
+    assert_eq!(
+        bench.tick(),
+        ["inspect", "acquire 2 over 12", "state ACQUIRING"],
+        "it no longer holds the lease"
+    );
 }

@@ -42,7 +42,11 @@ fn the_key_is_read_when_the_record_observed_last_should_have_gone() {
     assert_eq!(bench.pass(T + ms(249)), NOTHING);
     assert_eq!(bench.pass(ms(1)), ["read 2"]);
     assert_eq!(bench.read(2, theirs(10)), NOTHING);
-    assert_eq!(bench.wake(), Some((Timer::Poll, ms(100))), "an overdue record is looked at often at first");
+    assert_eq!(
+        bench.wake(),
+        Some((Timer::Poll, ms(100))),
+        "the key of an overdue record is read often at first"
+    );
     assert_eq!(bench.pass(ms(100)), ["read 3"]);
     assert_eq!(bench.read(3, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
 }
@@ -82,7 +86,7 @@ fn a_read_without_an_answer_is_repeated_over_a_new_connection() {
     assert_eq!(bench.pass(secs(2)), ["reconnect"]);
     assert_eq!(bench.reconnected(), ["inspect"]);
     assert_eq!(bench.next(), ["read 2"]);
-    assert_eq!(bench.read(1, Entry::Vacant), NOTHING, "it is no longer awaited");
+    assert_eq!(bench.read(1, Entry::Vacant), NOTHING, "the first read is no longer awaited");
     assert_eq!(bench.read(2, theirs(10)), ["leader other"]);
 }
 
@@ -118,7 +122,7 @@ fn a_failed_read_does_not_end_a_term() {
     bench.refused(3, 11);
     assert_eq!(read_failed(&mut bench, 2), ["warning Unreachable"]);
     assert!(bench.leads());
-    assert_eq!(bench.next(), ["read 3"], "the refusal is still to be explained");
+    assert_eq!(bench.next(), ["read 3"], "a read must still explain the refusal");
     assert_eq!(bench.read(3, mine(11, 2)), NOTHING);
     assert!(bench.leads());
 }

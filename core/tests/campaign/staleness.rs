@@ -7,8 +7,8 @@ use incumbent_core::store::{FaultKind, Outcome, StoreInfo};
 
 use crate::harness::*;
 
-/// Gives every question a stale answer for `span`, over one new connection after another. Lists the outputs except the
-/// questions.
+/// Answers every question with a stale answer for `span`, over one new connection after another. Lists the outputs
+/// except the questions.
 fn all_stale(bench: &mut Bench, span: std::time::Duration, stale: &Entry) -> Vec<String> {
     let end = bench.now + span;
     let mut said = Vec::new();
@@ -109,11 +109,11 @@ fn a_stale_answer_to_whether_the_key_is_absent_is_not_asked_for_again_at_once() 
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
     bench.reconnected();
-    assert_eq!(bench.inspected(), ["read 3"], "a new connection is asked at once");
+    assert_eq!(bench.inspected(), ["read 3"], "the read is repeated at once over a new connection");
     assert_eq!(bench.read(3, theirs(5)), ["reconnect"]);
     bench.reconnected();
-    assert_eq!(bench.inspected(), NOTHING, "whatever answers from the past is not stormed");
-    assert!(bench.next().contains(&"read 4".to_string()), "it is asked after a while");
+    assert_eq!(bench.inspected(), NOTHING, "a store that gives stale answers is not asked again at once");
+    assert!(bench.next().contains(&"read 4".to_string()), "the key is read again after a while");
 }
 
 #[test]
@@ -126,7 +126,11 @@ fn lower_answers_over_two_new_connections_for_a_lease_are_a_regression() {
     let said = all_stale(&mut bench, T - secs(1), &theirs(5));
     assert_eq!(said, NOTHING, "not before a lease has passed");
     let said = all_stale(&mut bench, secs(3), &theirs(5));
-    assert_eq!(said, ["warning StoreReset, barred"], "reported, and no smaller token is tried");
+    assert_eq!(
+        said,
+        ["warning StoreReset, barred"],
+        "the reset is reported, and the candidate acquires no smaller token"
+    );
 }
 
 #[test]
@@ -199,7 +203,10 @@ fn after_a_regression_a_win_needs_a_token_above_every_token_observed() {
     bench.pass(secs(10));
     bench.inspected();
     let outputs = bench.applied(2, 6);
-    assert_eq!(outputs[2], "release 3 over 6 owing 0ms", "what it wrote leads to no term: {outputs:?}");
+    assert_eq!(
+        outputs[2], "release 3 over 6 owing 0ms",
+        "its record leads to no term, so it is released: {outputs:?}"
+    );
     bench.applied(3, 7);
     let outputs = bench.pass(secs(60));
     assert!(outputs.iter().all(|output| output == "inspect"), "it stays out: {outputs:?}");
@@ -317,11 +324,11 @@ fn refusals_of_what_was_sent_before_the_term_do_not_say_that_its_record_is_gone(
     bench.applied(3, 10);
     bench.inspected();
     assert!(bench.leads());
-    assert_eq!(bench.refused(1, 0), NOTHING, "from before the record was there");
+    assert_eq!(bench.refused(1, 0), NOTHING, "the refusal is from before the record existed");
     bench.reconnected();
     bench.inspected();
     assert_eq!(bench.refused(2, 0), NOTHING);
-    assert!(bench.leads(), "its record is there and untouched");
+    assert!(bench.leads(), "its record still exists, unchanged");
 }
 
 #[test]
@@ -335,8 +342,8 @@ fn refused_renewals_that_say_that_nothing_is_there_end_the_term_over_a_second_co
     assert_eq!(outputs[0], "lost 10 DELETED", "{outputs:?}");
 }
 
-/// A candidate that knows revision 35 and then finds the key absent. Its first acquires are not answered, and the last
-/// of `count` is acknowledged at 39.
+/// Creates a candidate that knows revision 35 and then finds the key absent. Its first acquires are not answered, and
+/// the last of `count` acquires is acknowledged at revision 39.
 fn leader_with_unanswered_acquires(count: u64) -> Bench {
     let mut bench = Bench::candidate(theirs(35));
     bench.sleep(T * 2);
@@ -377,7 +384,7 @@ fn a_late_acknowledgement_below_what_became_known_since_changes_nothing() {
     assert_eq!(bench.applied(1, 36), NOTHING);
     assert_eq!(bench.remaining(), remaining);
 
-    // The late acknowledgement does not show what happened to the newest record either.
+    // The late acknowledgement does not show either whether the newest record still exists.
     let mut bench = leader_with_unanswered_acquires(4);
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
@@ -400,5 +407,5 @@ fn a_lease_after_it_was_overtaken_a_late_acknowledgement_ends_no_term() {
         }
     }
     bench.applied(1, 33);
-    assert!(bench.leads(), "no leader counts on a lease of the time that was undone");
+    assert!(bench.leads(), "no leader relies any more on a lease that the store undid");
 }

@@ -1,4 +1,4 @@
-//! What a holder's records state about its term, for observers.
+//! The term information in a holder's records, which is for observers.
 
 use incumbent_core::campaign::{Answer, Input, Output, ReadId, Request};
 use incumbent_core::record::{Entry, Headers, Kind, TermInfo};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// The headers of the record that an input causes it to write.
+/// The headers of the record that the candidate writes after an input.
 fn written(bench: &mut Bench, input: Input) -> Headers {
     let record = |output: Output| match output {
         Output::Ask(Request::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. })) => {
@@ -19,7 +19,7 @@ fn written(bench: &mut Bench, input: Input) -> Headers {
     bench.give_in_full(input).into_iter().find_map(record).expect("a record")
 }
 
-/// What those headers state about the term, if written by a store at `revision`.
+/// The term information in these headers, if a store wrote the record at `revision`.
 fn term_info(revision: u64, headers: &Headers) -> Option<TermInfo> {
     let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
     Entry::decode(Revision(revision), Kind::Live, b"me", headers).live().and_then(|record| record.term_info)

@@ -96,7 +96,7 @@ fn an_answer_that_comes_with_a_late_call_counts_before_the_timers() {
     bench.pass(secs(10));
     bench.inspected();
     bench.sleep(secs(3));
-    assert_eq!(bench.applied(2, 11), NOTHING, "it is not given up for late");
+    assert_eq!(bench.applied(2, 11), NOTHING, "the late call does not count the write as unanswered");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_clock_that_goes_back_changes_nothing() {
     bench.now = Instant::ZERO;
     let outputs = bench.give_in_full(Input::Resign);
     let Output::Event(Event::Draining { until, .. }) = &outputs[0] else { panic!("{outputs:?}") };
-    assert_eq!(*until, now + secs(10), "everything counts from the latest reading");
+    assert_eq!(*until, now + secs(10), "everything counts from the latest reading of the clock");
     assert_eq!(bench.give(Input::Drained)[0], "lost 10 RESIGNED");
 }
 

@@ -9,7 +9,7 @@ use incumbent_core::{Instant, Revision};
 
 use crate::harness::*;
 
-/// A record with our nonce but another name, written by that candidate's attempt of this number.
+/// A record with our nonce but the name of another candidate, which wrote it as this attempt.
 fn with_our_nonce(name: &str, revision: u64, attempt: u64) -> Entry {
     match mine(revision, attempt) {
         Entry::Live(record) => Entry::Live(Record { candidate: name.into(), ..record }),
@@ -17,7 +17,7 @@ fn with_our_nonce(name: &str, revision: u64, attempt: u64) -> Entry {
     }
 }
 
-/// An acquire that is refused because of the record under the key.
+/// Creates a candidate whose acquire is refused because of the record under the key.
 fn late_candidate() -> Bench {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.refused(1, 10);
@@ -84,7 +84,7 @@ fn a_record_of_an_attempt_that_was_a_release_is_not_ours() {
 /// When both begin.
 const START: Instant = Instant::from_nanos(3_600_000_000_000);
 
-/// An honest store with one key and no expiry that answers at once, with two campaigns on it.
+/// A correct store with one key and no expiry that answers at once, with two campaigns on it.
 struct Pair {
     campaigns: [Campaign; 2],
     leads: [bool; 2],
@@ -127,8 +127,8 @@ impl Pair {
         acknowledged(self.newest, None)
     }
 
-    /// Hands in an input and everything that follows from it, and checks that the two campaigns never lead at the same
-    /// time.
+    /// Gives an input to a campaign and handles everything that follows, and checks that the two campaigns never lead
+    /// at the same time.
     fn give(&mut self, place: usize, input: Input) {
         let mut inputs = VecDeque::from([(place, input)]);
         while let Some((place, input)) = inputs.pop_front() {

@@ -1,4 +1,4 @@
-//! Warnings: reported once when they begin.
+//! Warnings, each of them reported a single time when its problem begins.
 
 use incumbent_core::campaign::{Answer, Event, Input, Output, Preset, ReadId, Settings, Timer, Warning};
 use incumbent_core::candidacy::{Step, Steps};
@@ -33,7 +33,11 @@ fn namesake(revision: u64, nonce: Nonce) -> Entry {
 fn another_process_of_the_same_name_is_reported_once_it_is_known_to_be_alive() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
-    assert_eq!(bench.read(1, namesake(10, OTHER)), ["leader me"], "it may be what is left of a restart");
+    assert_eq!(
+        bench.read(1, namesake(10, OTHER)),
+        ["leader me"],
+        "a single record may be left over from before a restart"
+    );
     assert_eq!(bench.watched(namesake(10, OTHER)), NOTHING, "the same record again");
     assert_eq!(bench.watched(namesake(11, OTHER)), ["warning SameName"]);
     assert_eq!(bench.watched(namesake(12, OTHER)), NOTHING);
@@ -172,7 +176,11 @@ fn one_write_without_an_answer_is_an_accident_and_two_are_reported() {
     assert_eq!(bench.wrote(3, Outcome::Unknown), ["warning Unreachable"]);
     bench.next();
     bench.inspected();
-    assert_eq!(bench.wrote(4, Outcome::Unknown), ["reconnect"], "reported once; another server is asked");
+    assert_eq!(
+        bench.wrote(4, Outcome::Unknown),
+        ["reconnect"],
+        "the fault is reported once, and another server is asked"
+    );
 }
 
 #[test]
@@ -279,7 +287,11 @@ fn an_entry_too_long_for_a_record_is_reported_once_and_waited_for_as_a_foreign_r
         bench.read(1, oversize(10)),
         ["warning NotARecord 6000000", "leader (not a candidate's name: 6000000 bytes)"]
     );
-    assert_eq!(bench.watched(oversize(11)), NOTHING, "it is reported when it begins");
+    assert_eq!(
+        bench.watched(oversize(11)),
+        NOTHING,
+        "an entry that is too long is reported only when it first appears"
+    );
     assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
     bench.sleep(T);
     assert_eq!(bench.watched(Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);

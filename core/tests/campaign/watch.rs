@@ -1,4 +1,4 @@
-//! The watch: it accelerates, and never decides a win.
+//! The watch: it makes elections faster, and never decides a win.
 
 use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Input, Timer};
@@ -44,7 +44,7 @@ fn where_the_watch_dies_silently_the_poll_still_elects() {
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
 }
 
-/// A candidate whose watch has been ready since then, and shows the first record, at revision 10.
+/// Creates a candidate whose watch has been ready for `since`, and shows the first record, at revision 10.
 fn watching_since(since: std::time::Duration) -> Bench {
     let mut bench = Bench::new();
     bench.give(Input::Watching { since: bench.now.before(since) });
@@ -145,7 +145,7 @@ fn an_operators_overwriting_ends_the_term_and_the_key_is_contested_when_it_expir
     assert_eq!(
         bench.read(2, Entry::Vacant),
         ["acquire 2 over absent", "leader vacant", "state ACQUIRING"],
-        "no later than the lease and the store's granularity"
+        "the acquire comes after the lease and the store's granularity, no later"
     );
 }
 
@@ -190,7 +190,7 @@ fn an_absence_is_asked_once_more_on_a_new_connection_and_then_ends_the_term() {
     assert_eq!(bench.watched(Entry::Vacant), ["read 2"], "the watch may be behind");
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
     assert!(bench.leads());
-    assert_eq!(bench.reconnected(), ["inspect"], "a store that was replaced is another matter");
+    assert_eq!(bench.reconnected(), ["inspect"], "an inspection first shows whether the store was replaced");
     assert_eq!(bench.inspected(), ["read 3"]);
     assert_eq!(
         bench.read(3, Entry::Vacant),
@@ -238,7 +238,7 @@ fn an_absence_is_read_again_over_the_old_connection_where_no_new_one_comes() {
     bench.watched(Entry::Vacant);
     assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
     assert_eq!(bench.pass(secs(2)), ["read 3"]);
-    assert_eq!(bench.read(3, Entry::Vacant), NOTHING, "it does not count");
+    assert_eq!(bench.read(3, Entry::Vacant), NOTHING, "this absence does not count");
     assert!(bench.leads());
 }
 

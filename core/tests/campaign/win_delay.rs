@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// Holds and renews until the win is reported. Returns the time since `since`, and the token's sequence.
+/// Keeps the lease by renewals until the win is reported. Returns the time from `since` to the win, and the token's
+/// sequence.
 fn reported_after(bench: &mut Bench, since: Instant) -> (Duration, String) {
     reported_after_from(bench, since, 1)
 }
 
-/// The time until the win is reported, if the acquire has the number `attempt`.
+/// Like [`reported_after`], for an acquire with the number `attempt`.
 fn reported_after_from(bench: &mut Bench, since: Instant, mut attempt: u64) -> (Duration, String) {
     let mut revision = 9 + attempt;
     loop {
@@ -65,7 +66,7 @@ fn cautious_adds_nothing_where_a_record_was_observed() {
     assert!(reported_after(&mut bench, start).0 <= SOON);
 }
 
-/// Until the store applies the acquire, it may hold the record of a leader that this candidate never observed.
+/// Until the store applies the acquire, the key may hold the record of a leader that this candidate never observed.
 #[test]
 fn a_delay_of_the_settings_counts_from_when_the_acquire_was_acknowledged() {
     for (win_delay, delay) in [(WinDelay::Fixed(T * 3 / 4), T * 3 / 4), (WinDelay::Cautious, T)] {
@@ -257,7 +258,7 @@ fn over_a_foreign_tombstone_no_win_is_reported_without_a_renewal_later_than_the_
     assert_eq!(bench.give(Input::Health(true)), ["acquire 2 over 5", "state ACQUIRING"]);
     bench.applied(2, 10);
     bench.sleep(ms(1));
-    assert_eq!(bench.inspected(), NOTHING, "a lease has passed, and nothing was renewed");
+    assert_eq!(bench.inspected(), NOTHING, "a lease has passed, but no renewal has been acknowledged");
     assert_eq!(bench.next(), ["inspect", "renew 3 over 10"]);
     bench.inspected();
     assert_eq!(bench.applied(3, 11), ["won 10", "state LEADING"]);
@@ -295,7 +296,7 @@ fn a_tombstone_after_an_absence_counts_from_its_own_first_observation() {
     bench.begin(Entry::Vacant);
     bench.wrote(1, Outcome::NotSent);
     bench.pass(secs(15));
-    assert_eq!(bench.watched(deleted(7)), NOTHING, "a leader came, and was deleted unseen");
+    assert_eq!(bench.watched(deleted(7)), NOTHING, "a leader that this candidate never observed was deleted");
     let seen = bench.now;
     bench.pass(secs(5));
     assert_eq!(reported_after_from(&mut bench, seen, 2).0, T);
@@ -363,11 +364,15 @@ fn no_win_is_reported_whose_lease_would_be_over_already() {
     }
     assert!(attempt > 4, "it was renewed");
     assert!(!said.iter().any(|output| output.starts_with("won")), "no inspection was answered: {said:?}");
-    assert_eq!(bench.inspected(), ["won 10", "state LEADING"], "once the store is shown to be the same");
+    assert_eq!(
+        bench.inspected(),
+        ["won 10", "state LEADING"],
+        "the win comes once an inspection shows the same store"
+    );
     assert!(bench.leads());
 }
 
-/// The lifetime of the record written after this observation; it equals its holder's wait.
+/// The time for which the store keeps the record that follows this input. It equals the wait of the record's holder.
 fn lives_over(bench: &mut Bench, input: Input) -> Option<Duration> {
     bench.give_in_full(input).iter().find_map(|output| match output {
         Output::Ask(Request::Write(Write { action: Action::Acquire(put), .. })) => Some(put.lease),

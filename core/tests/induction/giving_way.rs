@@ -6,7 +6,7 @@ use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
 
-/// Answers the outputs like a healthy group with brokers that refuse every append; returns the events.
+/// A healthy group whose brokers refuse every append, and a candidate in it.
 struct Refusing {
     bench: Bench,
     /// The reports and requests other than appends, questions and inspections, each with its second.
@@ -19,7 +19,7 @@ struct Refusing {
     /// Commits are accepted.
     commits: bool,
     publishes: u32,
-    /// Another candidate leads while this one rests.
+    /// Whether another candidate leads while this one rests.
     others: bool,
     /// The number of members in the group after this one left.
     members: usize,
@@ -35,7 +35,7 @@ impl Refusing {
         refusing
     }
 
-    /// A leader whose appends are refused from now on.
+    /// Creates a leader whose appends are refused from now on.
     fn leader() -> Self {
         Self::of(Bench::leader())
     }
@@ -118,7 +118,7 @@ impl Refusing {
         self.bench.now = until;
     }
 
-    /// Returns the length of each rest when the group gives the candidate its partition back as soon as it rejoins.
+    /// Returns the length of each rest if the group assigns the partition to the candidate again as soon as it rejoins.
     fn rests(&mut self, seconds: u64) -> Vec<u64> {
         let (mut left, mut rests) = (0, Vec::new());
         for second in 1..=seconds {
@@ -155,7 +155,7 @@ fn an_owner_that_cannot_append_leaves_after_a_lease_and_rests() {
     assert_eq!(refusing.bench.campaign.state(), State::Waiting);
 }
 
-/// The candidate's last record is committed again and again, and acknowledged because it is still a member.
+/// The candidate commits its last record again and again. The commits are acknowledged because it is still a member.
 #[test]
 fn a_leader_that_cannot_append_any_more_leaves_a_lease_after_its_first_refused_record() {
     let mut refusing = Refusing::leader();
@@ -206,7 +206,7 @@ fn of_an_hour_an_owner_that_never_appends_blocks_less_than_a_tenth() {
         refusing.run(minute * 60);
         for (second, what) in refusing.seen() {
             match what.as_str() {
-                // The group assigns it the partition again at once.
+                // The group assigns the partition to the candidate again at once.
                 "join" => {
                     joined = second;
                     let outputs = refusing.bench.assigned_only();
@@ -222,7 +222,8 @@ fn of_an_hour_an_owner_that_never_appends_blocks_less_than_a_tenth() {
 
 #[test]
 fn where_no_one_else_claims_the_rest_ends_after_the_worst_fail_over() {
-    // A session, a rebalance and two leases: 15, 35 and 10 seconds. At first, ten times the blocked time would be less.
+    // The worst fail-over is a session timeout, a rebalance and two leases: 15, 35 and 10 seconds. Ten times the
+    // blocked time is less than that at first.
     let rests = Refusing::owner().rests(300);
     assert!(rests.len() >= 4 && rests.iter().all(|rest| (55..=63).contains(rest)), "{rests:?}");
 }
@@ -236,7 +237,7 @@ fn a_probe_that_is_appended_ends_the_rest() {
     refusing.appends = true;
     refusing.run(14);
     assert_eq!(refusing.seen().pop().map(|(_, what)| what), Some("join".into()));
-    assert!(refusing.publishes > publishes, "it tried by a record");
+    assert!(refusing.publishes > publishes, "the probe published a record");
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub struct Bench {
     published: Vec<Publish>,
     /// The claims of others, with their offsets.
     claims: Vec<(u128, u64)>,
-    /// The newest question for the committed token, and the metadata of the newest commit.
+    /// The number of the newest question for the committed token, and the metadata of the newest commit.
     pub question: u64,
     pub metadata: String,
 }
@@ -54,7 +54,7 @@ impl Bench {
         Self::with(settings(), Group::default())
     }
 
-    /// A campaign that has read the log for an hour and found nothing.
+    /// Creates a campaign that has read the log for an hour and found nothing.
     pub fn with(settings: Settings, group: Group) -> Self {
         let begun = Instant::ZERO + secs(3600);
         let now = begun + secs(3600);
@@ -73,7 +73,7 @@ impl Bench {
         }
     }
 
-    /// A campaign that has not begun and does not know its topic's id.
+    /// Creates a campaign that has not begun and does not know its topic's id.
     pub fn without_an_id() -> Self {
         let mut bench = Self::new();
         let topic = Topic { asked_at: bench.now, id: None, time_of_day: ms(DAY) };
@@ -96,7 +96,7 @@ impl Bench {
         self
     }
 
-    /// A member whose log has these records of other candidates, read long ago.
+    /// Creates a member whose log has these records of other candidates, read long ago.
     pub fn member_after(records: &[(u128, Kind)]) -> Self {
         let mut bench = Self::member();
         for (author, kind) in records {
@@ -107,7 +107,7 @@ impl Bench {
         bench
     }
 
-    /// A leader: an old log, a claim at offset 10, proved, read back and confirmed.
+    /// Creates a leader in an old log. Its claim at offset 10 was proved, read back and confirmed.
     pub fn leader() -> Self {
         Self::member().lead()
     }
@@ -121,13 +121,13 @@ impl Bench {
         self.claimed(1);
         self.committed(1);
         assert!(self.leads(), "the bench's leader leads");
-        // The heartbeat that makes the term known, and its proof.
+        // This heartbeat makes the term known, and is proved.
         self.renewed(2);
         self
     }
 
-    /// A member whose claim was overtaken, between its send and its append, by another claim with this incarnation. Its
-    /// commit states the smaller incarnation.
+    /// Creates a member whose claim was overtaken, between its send and its append, by another claim with this
+    /// incarnation. The member's commit states the smaller incarnation.
     pub fn claimed_above(incarnation: u64) -> Self {
         let mut bench = Self::member();
         bench.assigned();
@@ -138,7 +138,7 @@ impl Bench {
         bench
     }
 
-    /// Gets the partition and proves its claim; returns the first output of the proof.
+    /// Gets the partition and proves the claim. Returns the first output of the proof.
     pub fn lead_at(&mut self, attempt: u64) -> String {
         self.assigned();
         self.claimed(attempt);
@@ -182,15 +182,15 @@ impl Bench {
         self.now = self.now + span;
     }
 
-    /// Sleeps until this timer fires, and lists its outputs. Leaves out those of other timers before it or with it:
-    /// inspections, the end of an observed leader, and, for an inspection, the renewal.
+    /// Sleeps until this timer fires, and lists its outputs. The outputs of other timers that fire before it or with it
+    /// are left out: inspections, the end of an observed leader, and, if `timer` is for an inspection, the renewal.
     pub fn until(&mut self, timer: Timer) -> Vec<String> {
         let is = |output: &String, what: &str| output.starts_with(what);
         loop {
             let (next, wait) = self.wake().expect("a wake-up");
             self.sleep(wait);
             let mut outputs = self.tick();
-            // Asks whether the group still holds the member.
+            // The left-out question asks whether the group still holds the member.
             outputs.retain(|output| timer != Timer::Answer || !is(output, "ask token"));
             match timer {
                 Timer::Vacant => {}
@@ -207,7 +207,7 @@ impl Bench {
         }
     }
 
-    /// Keeps a holder's lease until its win; returns how long after `since` the win was reported.
+    /// Keeps a holder's lease until its win. Returns the time from `since` to the report of the win.
     pub fn time_to_win(&mut self, since: Instant) -> Duration {
         for _ in 0..100 {
             let (_, wait) = self.wake().expect("a wake-up");
@@ -227,7 +227,7 @@ impl Bench {
         panic!("no win");
     }
 
-    /// Gets the partition in a group that has committed nothing; leaves out the question about the committed token.
+    /// Assigns the partition in a group that has committed nothing. Leaves out the question about the committed token.
     pub fn assigned(&mut self) -> Vec<String> {
         let mut outputs = self.assigned_only();
         outputs.retain(|output| !output.starts_with("ask token"));
@@ -248,7 +248,7 @@ impl Bench {
         self.give(Answer::CommittedToken { number, result })
     }
 
-    /// A record was appended at the log's end and is not read yet.
+    /// Appends a record at the log's end, without reading it back.
     pub fn appended(&mut self, attempt: u64) -> Vec<String> {
         let offset = self.next;
         self.next += 1;
@@ -263,7 +263,7 @@ impl Bench {
         self.give(Answer::Published { attempt: Attempt(attempt), result: Err(failure) })
     }
 
-    /// A claim was appended and read back, and then the topic's id was read.
+    /// Appends a claim and reads it back, and then answers the question for the topic's id.
     pub fn claimed(&mut self, attempt: u64) -> Vec<String> {
         let mut outputs = self.appended(attempt);
         outputs.extend(self.read_back(attempt, Kind::Claim));
@@ -271,7 +271,7 @@ impl Bench {
         outputs
     }
 
-    /// The reader delivers the newest record, which is ours.
+    /// Lets the reader deliver the newest record, which is ours.
     pub fn read_back(&mut self, attempt: u64, kind: Kind) -> Vec<String> {
         self.read_back_at(attempt, kind, self.next - 1)
     }
@@ -285,7 +285,7 @@ impl Bench {
         self.give(Shown::Record(record))
     }
 
-    /// The reader delivers a record of another candidate, or of other software if `author` is zero.
+    /// Lets the reader deliver a record of another candidate, or of other software if `author` is zero.
     pub fn other(&mut self, author: u128, kind: Kind) -> Vec<String> {
         let offset = self.next;
         self.next += 1;
@@ -317,7 +317,7 @@ impl Bench {
         self.give(Answer::Committed { attempt: Attempt(attempt), result: Err(failure) })
     }
 
-    /// A heartbeat was appended and committed.
+    /// Appends and commits a heartbeat.
     pub fn renewed(&mut self, attempt: u64) -> Vec<String> {
         let mut outputs = self.appended(attempt);
         outputs.extend(self.read_back(attempt, Kind::Heartbeat));
@@ -325,7 +325,7 @@ impl Bench {
         outputs
     }
 
-    /// The topic was asked for its id just now.
+    /// Answers an inspection of the topic that was sent just now.
     pub fn inspected(&mut self) -> Vec<String> {
         self.inspected_as(self.topic)
     }
@@ -345,7 +345,7 @@ impl Bench {
         self.campaign.lease().map(|lease| lease.deadline.since(self.now))
     }
 
-    /// A header of the record published under this number.
+    /// A header of the record that was published with this number.
     pub fn header(&self, attempt: u64, name: &str) -> Option<String> {
         let publish = self.published.iter().find(|publish| publish.attempt == Attempt(attempt))?;
         publish.headers.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone())
@@ -383,7 +383,7 @@ pub fn fault(kind: FaultKind) -> Fault {
     Fault { kind, detail: "text".into() }
 }
 
-/// An output in a few words, with the relevant parts.
+/// An output in a few words, with the parts that matter.
 fn in_short(output: &Output) -> String {
     match output {
         Output::Ask(request) => match request {

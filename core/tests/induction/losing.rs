@@ -98,7 +98,7 @@ fn a_claim_of_a_removed_member_leads_to_no_term() {
 #[test]
 fn a_revocation_without_a_term_is_answered_at_once() {
     let mut bench = Bench::member();
-    assert_eq!(bench.give(Answer::Revoked), ["yield"], "of a partition that was never claimed");
+    assert_eq!(bench.give(Answer::Revoked), ["yield"], "the partition was never claimed");
     bench.assigned();
     assert_eq!(bench.give(Answer::Revoked), ["yield", "state WAITING"]);
 }

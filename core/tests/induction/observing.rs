@@ -76,5 +76,5 @@ fn a_record_with_our_nonce_that_we_did_not_write_is_another_candidates() {
     bench.next = 12;
     bench.assigned();
     bench.claimed(1);
-    assert_eq!(bench.committed(1), ["state HOLDING"], "it is waited for");
+    assert_eq!(bench.committed(1), ["state HOLDING"], "the win waits for this record");
 }

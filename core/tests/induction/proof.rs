@@ -1,4 +1,4 @@
-//! The proof: what moves the deadline and what does not.
+//! The proof: which events move the deadline and which do not.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Settings;
@@ -123,7 +123,11 @@ fn a_missing_permission_is_reported_once_and_the_deadline_remains() {
 fn brokers_that_are_silent_twice_are_reported() {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
-    assert_eq!(bench.not_appended(3, Failure::Unknown), ["ask token 2"], "whether the group still holds it");
+    assert_eq!(
+        bench.not_appended(3, Failure::Unknown),
+        ["ask token 2"],
+        "the question shows whether the group still holds the member"
+    );
     bench.until(Timer::Renew);
     assert_eq!(bench.until(Timer::Answer), ["warning Unreachable"]);
 }
@@ -232,7 +236,7 @@ fn a_claim_that_is_on_its_way_is_not_published_twice() {
 #[test]
 fn a_proof_of_a_record_below_the_claim_wins_nothing() {
     let mut bench = Bench::leader();
-    // A heartbeat is appended only after the lease has run out: its commit extends nothing, but that of the next
+    // A heartbeat is appended only after the lease has run out. Its commit extends nothing; the commit of the next
     // heartbeat does.
     bench.until(Timer::Renew);
     bench.appended(3);
@@ -242,12 +246,12 @@ fn a_proof_of_a_record_below_the_claim_wins_nothing() {
     bench.appended(4);
     bench.sleep(ms(1_500));
     assert_eq!(bench.committed(3)[..2], ["lost 10 EXPIRED", "claim 5"]);
-    // The client reports the previous term's heartbeat, whose lease would still last.
+    // The client reports the commit of the previous term's heartbeat, whose lease would still last.
     bench.committed(4);
     bench.read_back_at(3, Kind::Heartbeat, 12);
     bench.read_back_at(4, Kind::Heartbeat, 13);
     bench.claimed(5);
-    assert!(!bench.leads(), "another may have been assigned between the two");
+    assert!(!bench.leads(), "the partition may have been another member's in between");
     assert_eq!(bench.committed(5)[0], "won 14");
 }
 

@@ -1,4 +1,4 @@
-//! Late releases: whatever a producer delivers, and whenever, it never makes a second leader.
+//! Late releases: whatever a producer delivers, and whenever it does, never makes a second leader.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::harness::*;
 
 const REMADE: Option<TopicId> = Some(TopicId(2));
 
-/// A leader whose handler has failed and whose work has not ended.
+/// Creates a leader whose handler has failed and whose work has not ended.
 fn ending() -> Bench {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
@@ -30,7 +30,7 @@ fn a_release_names_the_topic_in_which_its_term_was_proven() {
     let mut bench = ending();
     assert_eq!(bench.give(Input::Drained), ["release 4 proven 12"]);
     assert_eq!(bench.header(4, "Incumbent-Topic").as_deref(), Some("00000000000000000000000000000001"));
-    // The release lands in the topic that was recreated meanwhile.
+    // The release is appended to the topic that was recreated meanwhile.
     assert_eq!(bench.inspected_as(REMADE)[0], "warning STORE_RESET");
     assert_eq!(bench.appended_at(4, 2), ["leave"]);
 }
@@ -38,7 +38,7 @@ fn a_release_names_the_topic_in_which_its_term_was_proven() {
 #[test]
 fn over_a_late_release_of_its_authors_former_term_the_win_waits() {
     let mut bench = Bench::member();
-    // Won with the claim at 10, revoked; won again with the claim at 12.
+    // The other candidate won with the claim at 10, lost the partition, and won again with the claim at 12.
     for kind in [Kind::Claim, Kind::Heartbeat, Kind::Claim, Kind::Heartbeat] {
         bench.other(1, kind);
     }

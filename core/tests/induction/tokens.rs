@@ -1,5 +1,5 @@
-//! The order of tokens when the log alone does not guarantee it: the group's committed offset, and records that were
-//! not read.
+//! The order of tokens if the log alone does not guarantee it: because of the group's committed offset, and of records
+//! that were not read.
 
 use incumbent_core::induction::{
     Answer, Campaign, Failure, Group, Input, Kind, Loss, Record, Shown, Timer, Topic, TopicId,
@@ -21,7 +21,7 @@ fn stated(bench: &Bench, attempt: u64) -> Option<u64> {
     Some(term.token.incarnation.0)
 }
 
-/// An owner whose question for the committed token was not answered yet.
+/// Creates an owner whose question for the committed token has not been answered yet.
 fn asking() -> Bench {
     let mut bench = Bench::member();
     assert_eq!(bench.assigned_only(), ["ask token 1", "state ACQUIRING"]);
@@ -40,8 +40,9 @@ fn a_claim_is_above_the_token_that_the_group_has_committed() {
     assert_eq!(bench.token(), Some(token(DAY + 600_001, 10)));
 }
 
-/// The topic was recreated, and a broker that has not noticed reports its former id to the owner. The owner's reader
-/// continued at an offset above the last leader's records, so it did not read them; the group has that leader's token.
+/// The topic was recreated, and a broker that has not noticed this reports the topic's former id to the owner. The
+/// owner's reader continued at an offset above the last leader's records, so it did not read those records. The group
+/// has committed that leader's token.
 #[test]
 fn where_the_last_leaders_claim_is_not_in_the_log_the_win_waits_from_the_assignment() {
     let mut bench = Bench::member_after(&[(1, Kind::Claim), (1, Kind::Heartbeat), (1, released(11))]);
@@ -152,7 +153,7 @@ fn every_commit_states_the_largest_token_known() {
     assert_eq!(bench.metadata, text(DAY + 9, 3));
 }
 
-/// Two campaigns, one after the other. The second one's wall clock is ten minutes behind the first one's, and in
+/// Two campaigns run one after the other. The wall clock of the second is ten minutes behind that of the first. In
 /// between all candidates stopped and the log forgot its records.
 #[test]
 fn tokens_grow_over_a_log_that_forgot_all_and_wall_clocks_ten_minutes_apart() {
@@ -178,7 +179,11 @@ fn tokens_grow_over_a_log_that_forgot_all_and_wall_clocks_ten_minutes_apart() {
     second.claimed(1);
     second.committed(1);
     let assigned_at = second.now;
-    assert_eq!(second.time_to_win(assigned_at), T, "the leader before may be in what was forgotten");
+    assert_eq!(
+        second.time_to_win(assigned_at),
+        T,
+        "the log may have forgotten the records of the previous leader"
+    );
     assert_eq!(second.token(), Some(token(DAY + 605_001, 500)));
     assert!(second.token() > before);
 }
@@ -198,7 +203,7 @@ fn behind_records_that_were_not_read_a_claim_states_a_larger_incarnation() {
     bench.committed(1);
     bench.give(Answer::Revoked);
     bench.assigned();
-    assert_eq!(stated(&bench, 2), Some(DAY + 8), "its own claim is the largest by now");
+    assert_eq!(stated(&bench, 2), Some(DAY + 8), "its own claim now states the largest incarnation");
 }
 
 #[test]
@@ -253,7 +258,7 @@ fn no_win_comes_before_the_topic_was_asked_for_its_id_after_the_claim() {
 #[test]
 fn brokers_that_were_away_for_a_lease_and_a_topic_made_again_meanwhile_give_no_token_twice() {
     let mut bench = Bench::member();
-    // The previous leader; this candidate has read only the claim of its term.
+    // The previous leader's term. This candidate has read only the claim of that term.
     let theirs = TermInfo { token: token(5_000, 0), led_for: None };
     bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(0, 1, Kind::Claim) }));
     bench.assigned();
@@ -272,8 +277,8 @@ fn brokers_that_were_away_for_a_lease_and_a_topic_made_again_meanwhile_give_no_t
     assert!(bench.token().is_none());
 }
 
-/// A client (librdkafka) keeps a commit while it waits for its coordinator, and sends it under its later membership.
-/// The commit of an earlier membership would replace the token of the leader in between with a smaller one.
+/// A client (librdkafka) keeps a commit while it waits for its coordinator, and sends it under its later membership. A
+/// commit from an earlier membership would thus replace the token of a leader in between with a smaller one.
 #[test]
 fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another_client() {
     let mut bench = Bench::leader();
@@ -300,7 +305,7 @@ fn no_term_begins_while_a_commit_with_a_smaller_token_is_open() {
         assert_eq!(bench.until(Timer::Renew), ["commit 1 12"]);
         assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);
         assert_eq!(bench.appended(2), ["commit 2 13"]);
-        assert_eq!(bench.committed(2), NOTHING, "the answer may have been that of the repetition");
+        assert_eq!(bench.committed(2), NOTHING, "the answer may have been for the repetition");
         bench
     };
     let mut bench = open();

@@ -92,7 +92,7 @@ fn a_member_whose_topic_was_made_again_remains_a_member() {
 fn what_a_record_of_a_former_topic_says_does_not_count_in_the_new_one() {
     let former = Some(TopicId(7));
     let mut bench = Bench::member();
-    // A producer kept the record, and delivers it to the topic that has the name now.
+    // A producer kept this record, and delivers it to the topic that has the name now.
     let theirs = TermInfo { token: token(DAY + 9, 0), led_for: None };
     bench.give(Shown::Record(Record {
         term_info: Some(theirs),
@@ -104,7 +104,7 @@ fn what_a_record_of_a_former_topic_says_does_not_count_in_the_new_one() {
     bench.assigned();
     bench.claimed(1);
     bench.committed(1);
-    assert_eq!(bench.time_to_win(assigned), T, "it is waited for all the same");
+    assert_eq!(bench.time_to_win(assigned), T, "the win waits for the claim's lease all the same");
     assert_eq!(bench.token(), Some(token(DAY + 10, 11)), "and the incarnation is above the former one");
 }
 
@@ -113,7 +113,7 @@ fn a_release_of_a_former_topic_releases_nothing_in_the_new_one() {
     let mut bench = Bench::member();
     bench.other(1, Kind::Heartbeat);
     bench.other(2, Kind::Heartbeat);
-    // Its range would include every record below.
+    // In its own topic, the range of this release would include every record below.
     for topic in [Some(TopicId(7)), None] {
         bench.give(Shown::Record(Record { topic, ..record(bench.next, 1, released(160)) }));
         bench.next += 1;
@@ -180,7 +180,7 @@ fn a_record_below_the_readers_position_is_a_gap_and_the_topic_is_inspected() {
     assert_eq!(bench.other(1, released(9)), ["inspect"]);
     bench.assigned();
     bench.claimed(1);
-    assert!(bench.committed(1).contains(&"won 11".into()), "behind the gap, the release alone was read");
+    assert!(bench.committed(1).contains(&"won 11".into()), "after the gap only the release was read");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_topic_that_is_gone_is_inspected_at_once() {
     assert_eq!(bench.not_appended(3, Failure::TopicGone), ["inspect"]);
 }
 
-/// A candidate that does not know which topic its log belongs to.
+/// Creates a candidate that does not know to which topic its log belongs.
 fn nameless() -> Bench {
     let mut bench = Bench::without_an_id();
     assert_eq!(bench.give(Input::Campaign), ["inspect", "join", "state WAITING"]);

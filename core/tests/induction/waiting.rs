@@ -14,7 +14,7 @@ fn a_member_without_the_partition_waits_for_the_group_unless_a_leader_writes() {
     assert!(bench.campaign.knows_a_leader());
     bench.sleep(T);
     bench.tick();
-    assert!(!bench.campaign.knows_a_leader(), "its last heartbeat is a lease old");
+    assert!(!bench.campaign.knows_a_leader(), "the leader's last heartbeat is a lease old");
 }
 
 #[test]

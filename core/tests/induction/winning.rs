@@ -1,4 +1,4 @@
-//! The win: one test per kind of record below the claim, and the other conditions.
+//! The win: one test for each kind of record below the claim, and for the other conditions.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 
 use crate::harness::*;
 
-/// The outputs of a win of the claim at this offset.
+/// The outputs of a win whose claim is at this offset.
 fn won(offset: u64) -> Vec<String> {
     vec![format!("won {offset}"), "heartbeat 2".into(), "state LEADING".into()]
 }
 
-/// A claim that is proved at once, one second after the last of these records was read. Returns the time until its win.
+/// Proves a claim at once, one second after the last of these records was read. Returns the time until the win.
 fn wait_after(records: &[(u128, Kind)]) -> Duration {
     let mut bench = Bench::member();
     for (author, kind) in records {
@@ -89,7 +89,11 @@ fn over_a_record_of_gonelis_the_win_waits_its_five_seconds() {
     bench.assigned();
     bench.claimed(1);
     bench.committed(1);
-    assert_eq!(bench.time_to_win(assigned), secs(5), "though our own lease is shorter");
+    assert_eq!(
+        bench.time_to_win(assigned),
+        secs(5),
+        "other software's lease is waited for, though our own is shorter"
+    );
 }
 
 #[test]

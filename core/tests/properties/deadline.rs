@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use crate::settings::Parts;
 use crate::*;
 
-/// A candidate that has just sent an acquire, at `now`. At the end of the clock's range no candidate does anything.
+/// Creates a candidate that has just sent an acquire, at `now`. Returns `None` at the end of the clock's range, because
+/// no candidate does anything there.
 fn acquiring(parts: Parts, now: Instant) -> Option<Campaign> {
     let mut campaign = parts.campaign(now).ok().filter(|_| now < Instant::NEVER)?;
     campaign.handle(now, Input::Campaign).expect("no misuse");
@@ -43,7 +44,7 @@ fn acknowledge(campaign: &mut Campaign, now: Instant, attempt: u64) {
         .expect("no misuse");
 }
 
-/// The end of a lease sent at this time, computed in numbers that cannot overflow.
+/// The end of a lease sent at `sent`, computed in numbers that cannot overflow.
 fn end(sent: Instant, campaign: &Campaign) -> u128 {
     u128::from(sent.as_nanos()) + campaign.lease_time().as_nanos() - campaign.margin().as_nanos()
 }
@@ -105,7 +106,7 @@ proptest! {
         let sent = start + parts.lease / 3;
         let now = sent + parts.lease / 1000 * u32::try_from(under_way).unwrap_or(0);
         if now >= before.deadline {
-            // Time ends before the lease does.
+            // The clock's range ends before the lease does.
             prop_assert!(start + parts.lease == Instant::NEVER);
             return Ok(());
         }

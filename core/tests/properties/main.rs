@@ -1,5 +1,5 @@
-//! Properties of times, deadlines and tokens, tried on thousands of cases drawn from the whole range of numbers. The
-//! cases are the same every time; `PROPTEST_CASES` overrides their number.
+//! Properties of times, deadlines and tokens, tried on thousands of cases from the whole range of numbers. The cases
+//! are the same every time; `PROPTEST_CASES` overrides their number.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
 #![allow(unreachable_pub, reason = "the modules of a test are no library")]
@@ -23,7 +23,7 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2048)
 }
 
-/// Any 64-bit number: of any magnitude, and often near the limits.
+/// Any 64-bit number. Every magnitude is drawn, and numbers near the limits often.
 pub fn numbers() -> BoxedStrategy<u64> {
     prop_oneof![
         any::<u64>(),
@@ -40,7 +40,7 @@ pub fn instants() -> BoxedStrategy<Instant> {
     numbers().prop_map(Instant::from_nanos).boxed()
 }
 
-/// Any span, including spans of more than 64 bits of nanoseconds.
+/// Any span, including spans whose nanoseconds need more than 64 bits.
 pub fn spans() -> BoxedStrategy<Duration> {
     prop_oneof![
         4 => numbers().prop_map(Duration::from_nanos),

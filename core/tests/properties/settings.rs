@@ -1,4 +1,4 @@
-//! Leases and margins: accepted settings leave enough time, and the rest is refused.
+//! Leases and margins: accepted settings leave enough time, and all others are refused.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Instants, whose arithmetic saturates at both ends, and fencing tokens: the pair, its text, and their order.
+//! Instants, whose arithmetic saturates at both ends, and fencing tokens: the pair, its text, and the order of both.
 
 use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Incarnation, Instant, Revision, Token};

@@ -53,7 +53,7 @@ fn a_transaction_of_unknown_outcome_is_repeated_under_the_same_lease() {
     let mut bench = Bench::entering();
     assert_eq!(bench.failed(1, Failure::Unknown), ["reconnect", "state WAITING"]);
     assert_eq!(bench.next(), ["enter 2 A1 B", "state ACQUIRING"]);
-    // The first was applied: its place shows the revision.
+    // The first attempt was applied, and its place shows the revision.
     let found = Outcome::Refused { created: Some(Revision(R)) };
     assert_eq!(bench.wrote(2, found), ["keep alive A1 B", "state WAITING"]);
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
@@ -71,7 +71,7 @@ fn a_late_answer_to_an_attempt_that_was_given_up_changes_nothing() {
 #[test]
 fn a_transaction_that_names_a_dead_lease_is_sent_once_more_with_another_companion_and_then_all_is_new() {
     let mut bench = Bench::entering();
-    // The lease of the place cannot have run out.
+    // It is the companion's lease that is gone: the place's lease cannot have run out yet.
     assert_eq!(bench.failed(1, Failure::LeaseGone), ["share, not B"]);
     assert_eq!(bench.shared(C), ["enter 2 A1 C"]);
     assert_eq!(bench.failed(2, Failure::LeaseGone), ["revoke A1", "state RELEASING"]);

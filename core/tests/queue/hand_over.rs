@@ -22,7 +22,7 @@ fn a_successor_behind_candidates_of_ours_is_named_and_the_leader_keeps_leading()
     assert_eq!(bench.prove(|snapshot| snapshot.ours(11, "b").ours(12, "c")), ["name 2 A1@10 B c"]);
     bench.wrote(2, Outcome::Applied { revision: Revision(50) });
     assert!(bench.leads());
-    // Candidate b steps behind; the watch shows its keys removed.
+    // Candidate b steps behind, and the watch shows that its keys were removed.
     assert_eq!(bench.released(11), ["read A1 and all"]);
     let outputs = bench.prove(|snapshot| snapshot.ours(12, "c").ours(51, "b"));
     assert_eq!(outputs, ["draining HANDED_OVER", "state DRAINING"]);
@@ -67,7 +67,8 @@ fn a_companion_ahead_of_the_successor_whose_place_is_gone_holds_the_hand_over_ba
     assert_eq!(outputs, ["name 2 A1@10 B c"]);
 }
 
-/// A candidate between the leader and the successor that it names. It has asked for the lease of another place.
+/// Creates a candidate between the leader and the successor that the leader names. The candidate has asked for the
+/// lease of another place.
 fn granting() -> Bench {
     step(Bench::placed())
 }
@@ -85,7 +86,7 @@ fn step(mut bench: Bench) -> Bench {
     bench
 }
 
-/// A candidate between the leader and the successor, with its transaction under way.
+/// Creates a candidate between the leader and the successor, with its transaction under way.
 fn stepping() -> Bench {
     let mut bench = granting();
     assert_eq!(bench.granted(2), ["enter 2 A2 B for A1@10"]);
@@ -99,7 +100,7 @@ fn a_candidate_ahead_of_a_named_successor_steps_behind_in_one_transaction() {
     assert_eq!(bench.revoked(1), NOTHING);
 }
 
-/// A proof in which this candidate is first.
+/// The snapshot of a proof in which this candidate is first.
 fn first(mut snapshot: Snapshot) -> Snapshot {
     snapshot.revision = Revision(170);
     snapshot
@@ -109,7 +110,7 @@ fn first(mut snapshot: Snapshot) -> Snapshot {
 fn a_candidate_that_is_first_while_its_step_is_under_way_does_not_win() {
     let mut bench = stepping();
     bench.released(5);
-    // The candidate's place is replaced once the transaction is applied, and the next candidate may lead then.
+    // Once the transaction is applied, it replaces the candidate's place, and the next candidate may lead.
     assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);
     assert_eq!(bench.applied(2, 171), ["keep alive A2 B", "revoke A1", "state WAITING"]);
 }
@@ -122,7 +123,7 @@ fn where_leases_may_be_older_than_the_raft_term_one_that_stepped_behind_owes_a_l
     bench.applied(2, 160);
     bench.kept();
     bench.read_failed(Failure::Unknown);
-    // For longer than a lease, nothing of the queue was read.
+    // No read has shown the queue for longer than a lease.
     bench.sleep(T);
     assert_eq!(bench.tick(), ["keep alive A2 B"]);
     assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);

@@ -18,7 +18,7 @@ pub const M: Duration = Duration::from_millis(550);
 pub const PAUSE: Duration = Duration::from_millis(10);
 pub const BIRTH: Incarnation = Incarnation(1_000);
 pub const ME: Nonce = Nonce(0xa);
-/// The raft term of the bench's store: that of its first leader.
+/// The raft term of the bench's store, which is the term of its first leader.
 pub const TERM: u64 = 2;
 /// The lease for the connection's companions.
 pub const B: LeaseId = LeaseId::of_companions(TERM, 0xb);
@@ -46,9 +46,10 @@ pub fn settings() -> Settings {
 pub struct Bench {
     pub campaign: Campaign,
     pub now: Instant,
-    /// The leases of places, in the order of their requests: A1, A2 …
+    /// The leases of places, in the order in which they were requested: A1, A2 …
     leases: Vec<LeaseId>,
-    /// The lease, creation and companion's lease of the place that a snapshot shows as our own.
+    /// The place that a snapshot shows as our own: the number of its lease, the revision that created it, and the lease
+    /// of its companion.
     own: (usize, u64, LeaseId),
     /// The revision that last wrote our companion.
     modified: u64,
@@ -65,7 +66,7 @@ impl Bench {
         Self::with(settings())
     }
 
-    /// A campaign on a store that has long had its birth record, one hour after the clock's origin.
+    /// Creates a campaign one hour after the clock's origin, on a store that has long had its birth record.
     pub fn with(settings: Settings) -> Self {
         Self::with_info(settings, |info| info)
     }
@@ -95,7 +96,7 @@ impl Bench {
         }
     }
 
-    /// A candidate that has its leases and sent its transaction, attempt 1.
+    /// Creates a candidate that has its leases and has sent its transaction, attempt 1.
     pub fn entering() -> Self {
         Self::new().enter()
     }
@@ -107,7 +108,7 @@ impl Bench {
         self
     }
 
-    /// A candidate that has a place and began a round.
+    /// Creates a candidate that has a place and has begun a round.
     pub fn placed() -> Self {
         Self::entering().place()
     }
@@ -116,8 +117,8 @@ impl Bench {
         Self::with(settings).enter().place()
     }
 
-    /// A candidate with a place, in a store that elected another leader before the candidate entered: other candidates'
-    /// leases are of the previous raft term.
+    /// Creates a candidate with a place, in a store that elected another leader before the candidate entered. The
+    /// leases of other candidates are of the previous raft term.
     pub fn placed_in_a_later_term() -> Self {
         let mut bench = Self { raft_term: TERM + 1, ..Self::new() };
         bench.give(Input::Campaign);
@@ -131,7 +132,7 @@ impl Bench {
         self
     }
 
-    /// A candidate behind another one of ours, which entered at revision 5.
+    /// Creates a candidate behind another one of ours, which entered at revision 5.
     pub fn waiting() -> Self {
         let mut bench = Self::placed();
         bench.prove(|snapshot| snapshot.ours(5, "other"));
@@ -205,7 +206,7 @@ impl Bench {
         self.give(Input::Answered(Answer::Granted { lease: self.lease(number), result: Err(failure) }))
     }
 
-    /// The lease that was requested last is not granted.
+    /// Refuses the lease that was requested last.
     pub fn not_granted_last(&mut self, failure: Failure) -> Vec<String> {
         self.not_granted(self.leases.len(), failure)
     }
@@ -219,13 +220,13 @@ impl Bench {
         self.give(Input::Answered(Answer::Shared { result: Err(failure) }))
     }
 
-    /// From now on our companion is attached to another lease, by a write at that revision.
+    /// Shows our companion on `lease` from now on, attached by the write at revision `modified`.
     pub fn companion_is_on(&mut self, lease: LeaseId, modified: u64) {
         (self.own.2, self.modified) = (lease, modified);
     }
 
-    /// A transaction was answered. Lists what follows, including after the pause that a release leaves for the
-    /// successor.
+    /// Answers a transaction. Lists the outputs that follow, including those after the pause that a release leaves for
+    /// the successor.
     pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<String> {
         let mut outputs = self.give(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }));
         if self.wake() == Some((Timer::Remove, PAUSE)) {
@@ -234,13 +235,13 @@ impl Bench {
         outputs
     }
 
-    /// A transaction was applied. Keys that it created are our own from now on.
+    /// Applies a transaction. The keys that it creates are our own from now on.
     pub fn applied(&mut self, attempt: u64, revision: u64) -> Vec<String> {
         (self.own, self.modified) = ((self.leases.len(), revision, self.own.2), revision);
         self.wrote(attempt, Outcome::Applied { revision: Revision(revision) })
     }
 
-    /// A transaction that deletes was applied.
+    /// Applies a transaction that deletes keys.
     pub fn removed(&mut self, attempt: u64) -> Vec<String> {
         self.wrote(attempt, Outcome::Applied { revision: Revision(99) })
     }
@@ -253,7 +254,7 @@ impl Bench {
         self.give(Input::Answered(Answer::Revoked { lease: self.lease(number), result: Ok(()) }))
     }
 
-    /// Answers the keep-alive of one lease, sent now.
+    /// Answers a keep-alive of this lease, sent now.
     pub fn kept_alive(&mut self, lease: LeaseId, ttl: Duration, raft_term: u64) -> Vec<String> {
         let result = Ok(KeptAlive { ttl, raft_term });
         self.give(Input::Answered(Answer::KeptAlive { lease, sent_at: self.now, result }))
@@ -263,7 +264,7 @@ impl Bench {
         self.give(Input::Answered(Answer::KeptAlive { lease, sent_at: self.now, result: Err(failure) }))
     }
 
-    /// Answers the keep-alives of both leases, sent now.
+    /// Answers keep-alives of both leases, sent now.
     pub fn kept(&mut self) -> Vec<String> {
         self.kept_as(T, T, self.raft_term)
     }
@@ -275,7 +276,7 @@ impl Bench {
         outputs
     }
 
-    /// The store's answer at the next revision: our keys, and no others.
+    /// The store's answer at the next revision, with our keys and no others.
     pub fn snapshot(&mut self) -> Snapshot {
         let (number, created, shared) = self.own;
         self.revision += 1;
@@ -324,14 +325,14 @@ impl Bench {
         self.give(Input::Answered(Answer::Read { read, sent_at, result: Err(failure) }))
     }
 
-    /// Answers the current round; lists what follows its read.
+    /// Answers the current round, and lists the outputs that follow its read.
     pub fn prove(&mut self, change: impl FnOnce(Snapshot) -> Snapshot) -> Vec<String> {
         self.kept();
         let snapshot = change(self.snapshot());
         self.read(snapshot)
     }
 
-    /// The watch shows that another candidate's place and companion were removed at one revision.
+    /// Lets the watch show that another candidate's place and companion were removed at one revision.
     pub fn released(&mut self, created: u64) -> Vec<String> {
         let key = key(created);
         self.revision += 1;
@@ -343,7 +344,7 @@ impl Bench {
         }))
     }
 
-    /// The watch shows that another candidate's keys were removed, at two revisions.
+    /// Lets the watch show that another candidate's keys were removed, at two different revisions.
     pub fn vanished(&mut self, created: u64) -> Vec<String> {
         self.revision += 2;
         let removed = vec![key(created)];
@@ -369,7 +370,7 @@ impl Bench {
     }
 
     fn name_of(&mut self, lease: LeaseId) -> String {
-        // The lease numbers of places are drawn, so they look like leases of a term in the billions.
+        // The numbers of places' leases are random, so the term in such a number is in the billions.
         if lease.raft_term() < 100 {
             return format!("{:X}", lease.0 & 0xff);
         }
@@ -380,7 +381,7 @@ impl Bench {
         format!("A{}", number + 1)
     }
 
-    /// An output in a few words, with the relevant parts.
+    /// An output in a few words, with the parts that matter.
     fn in_short(&mut self, output: &Output) -> String {
         match output {
             Output::Ask(request) => self.request_in_short(request),
@@ -451,25 +452,25 @@ impl Bench {
     }
 }
 
-/// The lease of the place of another candidate, which entered at `created`.
+/// The lease of another candidate's place. The candidate entered at `created`.
 fn place(created: u64) -> LeaseId {
     LeaseId((1 << 62) + created)
 }
 
-/// The key of another candidate, which entered at `created`.
+/// The key of another candidate. The candidate entered at `created`.
 pub fn key(created: u64) -> String {
     format!("{:x}", place(created).0)
 }
 
 /// Other candidates in a snapshot.
 pub trait Others: Sized {
-    /// A candidate of ours that entered at `created`.
+    /// Adds a candidate of ours that entered at `created`.
     fn ours(self, created: u64, name: &str) -> Self;
-    /// A foreign candidate that entered at `created`.
+    /// Adds a foreign candidate that entered at `created`.
     fn foreign(self, created: u64, name: &str) -> Self;
-    /// A companion of ours, created at `created`, whose place is gone.
+    /// Adds a companion of ours that was created at `created` and whose place is gone.
     fn companion(self, created: u64) -> Self;
-    /// The first companion names this successor.
+    /// Lets the first companion name this successor.
     fn naming(self, successor: &str) -> Self;
 }
 
@@ -539,7 +540,7 @@ pub fn refused() -> Outcome {
     Outcome::Refused { created: None }
 }
 
-/// The connection's lease for companions, while our own companion is still on another.
+/// Answers with the connection's lease for companions, while our own companion is still on another lease.
 pub fn shared(lease: LeaseId) -> Input {
     Input::Answered(Answer::Shared { result: Ok(lease) })
 }

@@ -128,8 +128,8 @@ fn a_closed_campaign_that_still_has_something_to_remove_reports_nothing() {
 fn a_candidacy_whose_transaction_has_no_answer_leaves_nothing_behind() {
     let mut bench = Bench::entering();
     bench.failed(1, Failure::Unknown);
-    // The lease is revoked first: from then on a late transaction is refused as a whole. Keys that it created before
-    // are deleted.
+    // The lease is revoked first, so that a late transaction is refused as a whole from then on. Keys that it created
+    // before that are deleted.
     assert_eq!(bench.give(Input::Close), ["revoke A1", "state RELEASING"]);
     assert_eq!(bench.revoked(1), ["leave 2 A1"]);
     assert_eq!(bench.removed(2), ["state CLOSED"]);
@@ -153,7 +153,7 @@ fn a_late_transaction_that_created_the_companion_again_is_deleted_once_more() {
     bench.prove(|snapshot| snapshot);
     bench.give(Input::Resign);
     assert_eq!(bench.give(Input::Drained), ["lost 10 RESIGNED", "leave 3 A1@10", "state RELEASING"]);
-    // Now the first transaction would be applied, and the companion would exist under the connection's lease.
+    // The first transaction would be applied now, and would create the companion under the connection's lease.
     assert_eq!(bench.removed(3), ["revoke A1"]);
     assert_eq!(bench.revoked(1), ["leave 4 A1"]);
     assert_eq!(bench.removed(4), ["grant A2", "state ACQUIRING"]);
@@ -183,7 +183,7 @@ fn a_leader_of_a_full_store_can_release() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
     bench.give(Input::Drained);
-    // A release contains no put or grant; entering again does.
+    // A release contains no put or grant, which a full store refuses. Entering again contains them.
     bench.removed(2);
     bench.revoked(1);
     assert_eq!(bench.not_granted(2, fault(FaultKind::Broken)), ["warning Broken", "state WAITING"]);

@@ -5,7 +5,7 @@ use incumbent_core::{Instant, Revision};
 
 use crate::harness::*;
 
-/// The next round of a leader, with another snapshot.
+/// Runs the next round of a leader, with a changed snapshot.
 fn round(change: impl FnOnce(Snapshot) -> Snapshot) -> Vec<String> {
     let mut bench = Bench::leader();
     bench.next();

@@ -9,12 +9,12 @@ use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
 
-/// A third lease of the connection.
+/// The third lease of the connection's companions.
 const D: LeaseId = LeaseId::of_companions(TERM, 0xd);
 
 const DENIED: fn() -> Failure = || fault(FaultKind::Denied);
 
-/// A candidate that gave way and cannot delete its companion.
+/// Creates a candidate that gave way and cannot delete its companion.
 fn stranded() -> Bench {
     let mut bench = Bench::waiting();
     bench.next();
@@ -31,7 +31,7 @@ fn stranded() -> Bench {
     bench
 }
 
-/// Tries to delete the companion again until another output follows. Lists that output, and how long it took.
+/// Tries to delete the companion until another output follows. Returns that output, and how long it took.
 fn until_something_follows(bench: &mut Bench) -> (Vec<String>, Duration) {
     let began = bench.now;
     loop {
@@ -45,7 +45,7 @@ fn until_something_follows(bench: &mut Bench) -> (Vec<String>, Duration) {
     }
 }
 
-/// A leader that has to move its companion from B to C, and has begun the round for it.
+/// Creates a leader that has to move its companion from B to C, and has begun the round for the move.
 fn moving() -> Bench {
     let mut bench = Bench::leader();
     bench.sleep(secs(1));
@@ -85,7 +85,7 @@ fn a_companion_that_cannot_be_deleted_is_left_to_run_out_and_its_candidate_rests
     let certain = T + ms(500) + secs(2);
     assert!((certain..certain + secs(3)).contains(&took), "{took:?}");
     assert_eq!(bench.next(), ["grant A2"], "it probes");
-    assert_eq!(bench.granted(2), ["keep alive A2 C"], "and keeps the former lease no longer alive");
+    assert_eq!(bench.granted(2), ["keep alive A2 C"], "the probe no longer keeps the former lease alive");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn where_no_other_candidate_is_on_its_lease_a_companion_runs_out_at_once() {
     assert_eq!(
         bench.give(Input::Told(Told::Left(B))),
         ["share, not B"],
-        "so that none comes to keep it alive"
+        "so that no candidate can start to keep it alive"
     );
     assert_eq!(bench.shared(C), ["all from B to C"]);
     bench.give(Input::Told(Told::Move { from: B, to: C }));
@@ -103,7 +103,7 @@ fn where_no_other_candidate_is_on_its_lease_a_companion_runs_out_at_once() {
     assert_eq!(outputs, ["read A1"]);
     let certain = T + ms(500) + secs(2);
     assert!((certain..certain + secs(3)).contains(&took), "{took:?}");
-    // Another leader of the store has extended the lease.
+    // A new leader of the store has extended the lease.
     let snapshot = bench.snapshot();
     assert_eq!(bench.read(snapshot), NOTHING);
     assert_eq!(until_something_follows(&mut bench).0, ["read A1"]);
@@ -137,12 +137,12 @@ fn a_companion_runs_out_a_lease_after_the_first_answer_that_follows_a_time_witho
 fn a_companion_that_can_be_deleted_after_all_needs_no_other_lease() {
     let mut bench = stranded();
     assert_eq!(bench.next(), ["leave 4 A1 companion"]);
-    // Someone else may have written the place, which then would not disappear with its lease.
+    // Another party may have written the place, which then would not disappear with its lease.
     assert_eq!(bench.removed(4), ["leave 5 A1"]);
     assert_eq!(bench.removed(5), ["warning GAVE_WAY", "state WAITING"]);
 }
 
-/// A closed candidate whose deletions were not answered for a lease reads what is left.
+/// Creates a closed candidate that reads what is left, because its deletions were not answered for a lease.
 fn unanswered() -> Bench {
     let mut bench = Bench::entering();
     bench.failed(1, Failure::Unknown);
@@ -177,7 +177,7 @@ fn a_place_that_another_party_wrote_is_deleted_until_that_is_answered() {
     let mut bench = unanswered();
     let mut snapshot = bench.snapshot();
     snapshot.companion = None;
-    assert!(snapshot.place.is_some(), "it is not gone with its lease");
+    assert!(snapshot.place.is_some(), "the place did not disappear with the lease");
     assert_eq!(bench.read(snapshot), NOTHING);
     assert_eq!(bench.next(), ["leave 4 A1"]);
     bench.removed(4);
@@ -189,7 +189,7 @@ fn a_read_that_is_denied_is_no_answer_to_the_deletion_of_both_which_is_repeated_
 {
     let mut bench = unanswered();
     assert_eq!(bench.read_failed(DENIED()), ["leave 4 A1 companion"]);
-    assert_eq!(bench.removed(4), ["leave 5 A1"], "a place that another party wrote is there still");
+    assert_eq!(bench.removed(4), ["leave 5 A1"], "a place that another party wrote may still exist");
     bench.removed(5);
     assert!(bench.campaign.is_settled());
 }
@@ -267,9 +267,9 @@ fn a_move_without_an_answer_is_repeated_by_the_next_round_that_shows_the_compani
     bench.failed(2, Failure::NotSent);
     assert_eq!(bench.next(), ["keep alive A1 B C"]);
     assert_eq!(round(&mut bench), ["move 3 A1@10 C"]);
-    assert_eq!(bench.wrote(3, refused()), ["keep alive A1 B C"], "a read says what it is");
+    assert_eq!(bench.wrote(3, refused()), ["keep alive A1 B C"], "a read shows why the put was refused");
     bench.companion_is_on(B, 110);
-    assert_eq!(round(&mut bench), ["move 4 A1@110 C"], "it compares what was read last");
+    assert_eq!(round(&mut bench), ["move 4 A1@110 C"], "the put compares the revision that was read last");
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn while_a_put_may_be_applied_nothing_is_proved_without_the_lease_that_it_names(
     let snapshot = bench.snapshot();
     assert_eq!(bench.read(snapshot), ["move 3 A1@10 C"]);
     assert_eq!(bench.remaining(), Some(T - M - secs(1)));
-    // A put that names a missing lease is refused as a whole, and so is every earlier put.
+    // The store refuses this put as a whole, because it names a missing lease. Every earlier put is refused too.
     assert_eq!(bench.failed(3, Failure::LeaseGone), ["share, not C", "keep alive A1 B"]);
     bench.prove(|snapshot| snapshot);
     assert_eq!(bench.remaining(), Some(T - M));
@@ -327,7 +327,11 @@ fn a_former_lease_that_is_gone_ends_no_term_where_the_companion_has_left_it() {
         bench.wrote(2, applied(120));
         bench.sleep(secs(1));
         bench.kept_alive(bench.lease(1), T, TERM);
-        assert_eq!(bench.kept_alive(B, Duration::ZERO, TERM), NOTHING, "it may be on the other");
+        assert_eq!(
+            bench.kept_alive(B, Duration::ZERO, TERM),
+            NOTHING,
+            "the companion may be on the other lease"
+        );
         assert_eq!(bench.kept_alive(C, T, TERM), ["read A1"]);
         bench.companion_is_on(C, 120);
         let mut snapshot = bench.snapshot();
@@ -384,7 +388,7 @@ fn a_candidate_that_was_entering_on_the_former_lease_moves_its_companion() {
     assert_eq!(
         bench.next(),
         ["enter 2 A1 B", "state ACQUIRING"],
-        "the same lease, as the first may be applied"
+        "the same lease, because the first transaction may have been applied"
     );
     let outputs = bench.applied(2, R);
     assert!(outputs.contains(&"keep alive A1 B C".into()), "{outputs:?}");
@@ -447,7 +451,7 @@ fn others_that_move_are_no_change_of_ones_own() {
 /// A lease of the next raft term after the bench's.
 const NEW: LeaseId = LeaseId::of_companions(TERM + 1, 0xe);
 
-/// Answers the keep-alives of these leases and the read after them, in the next raft term after the bench's.
+/// Answers the keep-alives of these leases and the read that follows, in the next raft term after the bench's.
 fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> {
     for lease in [bench.lease(1)].iter().chain(leases) {
         bench.kept_alive(*lease, T, TERM + 1);
@@ -457,7 +461,8 @@ fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> 
     bench.read(snapshot)
 }
 
-/// A leader whose companion is on a lease of the former raft term, while its connection has a lease of the next.
+/// Creates a leader whose companion is on a lease of the former raft term, while its connection has a lease of the next
+/// term.
 fn renewing() -> Bench {
     let mut bench = Bench::leader();
     bench.next();
@@ -479,7 +484,7 @@ fn a_companion_on_a_lease_that_is_older_than_the_raft_term_moves_to_one_of_that_
     bench.companion_is_on(NEW, 120);
     assert_eq!(round_in_the_next_term(&mut bench, &[B, NEW]), NOTHING);
     assert_eq!(bench.next(), ["keep alive A1 E"]);
-    assert_eq!(round_in_the_next_term(&mut bench, &[NEW]), NOTHING, "it is of this term");
+    assert_eq!(round_in_the_next_term(&mut bench, &[NEW]), NOTHING, "the lease is of this raft term");
     assert!(bench.leads());
 }
 
@@ -521,7 +526,7 @@ fn a_companion_moves_from_a_lease_of_a_term_to_come_that_the_store_had_before_it
     bench.companion_is_on(NEW, 120);
     round_in_the_next_term(&mut bench, &[B, NEW]);
     bench.next();
-    // The read of an earlier term, with that term's keep-alives.
+    // The next read is of an earlier term, and so are its keep-alives.
     bench.kept_alive(bench.lease(1), T, TERM);
     bench.kept_alive(NEW, T, TERM);
     let snapshot = bench.snapshot();
@@ -530,7 +535,7 @@ fn a_companion_moves_from_a_lease_of_a_term_to_come_that_the_store_had_before_it
     assert_eq!(bench.next(), ["keep alive A1 E D"]);
 }
 
-/// The first companion is on this lease.
+/// Shows the first companion on this lease.
 fn on(mut snapshot: Snapshot, lease: LeaseId) -> Snapshot {
     snapshot.companions[0].lease = Some(lease);
     snapshot
@@ -546,7 +551,7 @@ fn a_companion_that_is_ahead_for_a_lease_without_its_place_has_all_leave_its_lea
         assert_eq!(bench.prove(behind), NOTHING);
     }
     bench.next();
-    assert_eq!(bench.prove(behind), ["share, not B"], "a lease after it was first read");
+    assert_eq!(bench.prove(behind), ["share, not B"], "a lease after the companion was first read");
     assert_eq!(bench.shared(C), ["all from B to C"]);
     bench.next();
     assert_eq!(bench.prove(behind), NOTHING, "once in a lease");

@@ -4,17 +4,21 @@ use incumbent_core::queue::{Input, Snapshot};
 
 use crate::harness::*;
 
-/// How much later an expired lease is noticed.
+/// How long after its end an expired lease is noticed.
 const EXPIRED: std::time::Duration = ms(500);
 
-/// A candidate that observed another one of ours with its name, created at revision 5.
+/// Creates a candidate that observed another candidate of ours with its name, created at revision 5.
 fn observed() -> Bench {
     let mut bench = Bench::placed();
-    assert_eq!(bench.prove(|snapshot| snapshot.ours(5, "me")), ["leader me"], "it may be left over");
+    assert_eq!(
+        bench.prove(|snapshot| snapshot.ours(5, "me")),
+        ["leader me"],
+        "a single place may be left over"
+    );
     bench
 }
 
-/// Rounds that each show `change`, up to the last one before the other candidate's lease expires.
+/// Runs rounds that each show `change`, up to the last one before the other candidate's lease expires.
 fn rounds_of_a_lease(bench: &mut Bench, change: impl Fn(Snapshot) -> Snapshot) {
     let until = bench.now + T + EXPIRED;
     while bench.wake().is_some_and(|(_, wait)| bench.now + wait < until) {

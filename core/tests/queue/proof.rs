@@ -175,7 +175,7 @@ fn a_late_read_that_is_answered_while_later_keep_alives_are_late_is_followed_by_
     assert_eq!(bench.next(), ["warning Unreachable"], "nor are the keep-alives");
     let before = bench.remaining();
     assert_eq!(bench.read(snapshot), NOTHING);
-    assert_eq!(bench.remaining(), before.map(|before| before + T / 3), "it counts");
+    assert_eq!(bench.remaining(), before.map(|before| before + T / 3), "the late answer counts");
     assert_eq!(bench.wake().map(|(timer, _)| timer), Some(Timer::Round));
     assert_eq!(bench.next(), ["keep alive A1 B"]);
 }

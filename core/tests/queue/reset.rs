@@ -32,7 +32,8 @@ fn a_store_with_another_birth_record_ends_the_term_once_a_second_connection_says
     );
     bench.removed(2);
     bench.revoked(1);
-    // The store may hold companions of ended terms again, on the lease shared before, which is left to run out.
+    // The store may hold companions of ended terms again. They are on the lease that was shared before, which is left
+    // to run out.
     assert_eq!(bench.granted(2), ["share, not B"]);
     assert_eq!(bench.shared(LeaseId::of_companions(TERM, 0xb2)), ["enter 3 A2 B2"]);
     bench.applied(3, 300);
@@ -40,7 +41,7 @@ fn a_store_with_another_birth_record_ends_the_term_once_a_second_connection_says
         (snapshot.birth, snapshot.revision) = (Some(Incarnation(2_000)), Revision(301));
         snapshot
     };
-    assert_eq!(bench.prove(next), ["leader me", "state HOLDING"], "it waits a lease");
+    assert_eq!(bench.prove(next), ["leader me", "state HOLDING"], "the win waits for a lease");
     bench.sleep(T);
     bench.tick();
     assert_eq!(bench.prove(next), ["won 300", "state LEADING"]);
@@ -88,7 +89,7 @@ fn a_revision_that_the_store_has_not_reached_is_no_end_of_a_term() {
     assert!(bench.leads());
 }
 
-/// A leader with token 10 whose store went back to revision 5.
+/// Creates a leader with token 10 whose store went back to revision 5.
 fn back() -> Bench {
     let mut bench = Bench::leader();
     bench.next();
@@ -146,8 +147,16 @@ fn a_companion_of_ours_that_a_backup_brought_back_is_removed() {
         snapshot.companions[0].nonce = Some(ME);
         snapshot
     };
-    assert_eq!(bench.prove(revived), ["leader me", "revoke A2"], "the lease after which it is named");
-    assert_eq!(bench.revoked(2), ["leave 2 A2"], "it is attached to the lease of the connection");
+    assert_eq!(
+        bench.prove(revived),
+        ["leader me", "revoke A2"],
+        "the revived companion is named after lease A2"
+    );
+    assert_eq!(
+        bench.revoked(2),
+        ["leave 2 A2"],
+        "the companion is attached to the connection's lease, so it is deleted"
+    );
     assert_eq!(bench.removed(2), NOTHING);
     bench.next();
     assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);

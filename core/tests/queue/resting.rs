@@ -1,4 +1,4 @@
-//! Giving way: a place without a proof for a lease is left to others.
+//! Giving way: a candidate leaves a place that it could not prove for a lease to others.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
 
-/// Answers keep-alives and fails reads in this way until the candidate leaves its place. Lists what follows the last
-/// read, and returns how long it took.
+/// Answers keep-alives and lets reads fail with `failure` until the candidate leaves its place. Returns the outputs
+/// after the last read, and how long it took.
 fn without_a_proof(bench: &mut Bench, failure: &Failure) -> (Vec<String>, Duration) {
     let began = bench.now;
     loop {
@@ -22,7 +22,7 @@ fn without_a_proof(bench: &mut Bench, failure: &Failure) -> (Vec<String>, Durati
     }
 }
 
-/// A candidate that rests: it blocked the election for a lease.
+/// Creates a candidate that rests after it blocked the election for a lease.
 fn resting() -> Bench {
     let mut bench = Bench::waiting();
     bench.next();
@@ -32,13 +32,13 @@ fn resting() -> Bench {
     bench
 }
 
-/// The answers of a probe's keep-alives.
+/// Answers the keep-alives of a probe.
 fn probe_is_kept(bench: &mut Bench, raft_term: u64) -> Vec<String> {
     bench.kept_alive(bench.lease(2), T, raft_term);
     bench.kept_alive(B, T, raft_term)
 }
 
-/// Shows the probe's read another candidate's place, or none.
+/// Answers the probe's read, with another candidate's place if `claimed`, and otherwise with an empty queue.
 fn probe_reads(bench: &mut Bench, claimed: bool) -> Vec<String> {
     let mut snapshot = bench.snapshot();
     (snapshot.place, snapshot.companion) = (None, None);
@@ -68,7 +68,7 @@ fn a_candidate_that_rests_reports_it_if_no_candidate_leads() {
     let Obstacle::Resting { left } = bench.campaign.obstacle() else {
         panic!("{:?}", bench.campaign.obstacle())
     };
-    assert!((10 * T..11 * T).contains(&left), "ten times what it blocked: {left:?}");
+    assert!((10 * T..11 * T).contains(&left), "it rests ten times as long as it blocked: {left:?}");
 }
 
 #[test]
@@ -112,14 +112,14 @@ fn a_candidate_that_no_other_waits_for_rests_no_longer_than_the_worst_fail_over(
     while outputs.is_empty() {
         let asked = bench.next();
         let looks = ["read nothing and all"];
-        // After the worst fail-over it only checks who claims the election.
+        // After the worst fail-over the candidate only checks who claims the election.
         assert!(asked == looks || bench.not_granted_last(Failure::Busy) == looks);
         outputs = probe_reads(&mut bench, false);
     }
     assert_eq!(outputs.last().map(String::as_str), Some("state ACQUIRING"));
     let worst = T + ms(500) + secs(2) + T;
     let rested = bench.now.since(began);
-    assert_eq!(rested, worst + T / 3, "it looks for the first time at the first probe");
+    assert_eq!(rested, worst + T / 3, "the first look at the queue is at the first probe");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn reads_that_were_never_sent_are_no_reason_to_give_way() {
     let began = bench.now;
     while bench.now.since(began) < T * 4 {
         bench.kept();
-        // The time limit passes; whether the read left this process is unknown.
+        // The time limit passes. It is unknown whether the read left this process.
         let outputs = bench.next();
         assert!(!outputs.iter().any(|output| output.starts_with("revoke")), "{outputs:?}");
         while bench.next() != ["keep alive A1 B"] {}

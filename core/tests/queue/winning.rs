@@ -1,4 +1,4 @@
-//! When a proof is a win.
+//! The conditions under which a proof is a win.
 
 use incumbent_core::campaign::{Settings, WinDelay};
 use incumbent_core::queue::{Companion, Failure, Input, LeaseId, Timer};
@@ -105,7 +105,7 @@ fn after_a_watch_gap_the_whole_queue_is_read() {
 #[test]
 fn a_proof_that_is_over_when_it_comes_wins_nothing() {
     let mut bench = Bench::placed();
-    // The process is stopped between the keep-alives and the read's answer.
+    // The process is stopped after the keep-alives and before the read's answer.
     bench.kept();
     bench.sleep(T - M);
     let snapshot = bench.snapshot();
@@ -190,7 +190,8 @@ fn where_leases_may_be_older_than_the_raft_term_a_newcomer_waits_a_lease() {
     assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
 }
 
-/// A candidate that waited out its lease behind another of ours, whose companion's lease is older than the raft term.
+/// Creates a candidate that waited for a lease behind another candidate of ours. The lease of that candidate's
+/// companion is older than the raft term.
 fn waiting_in_a_later_term() -> Bench {
     let mut bench = Bench::placed_in_a_later_term();
     bench.prove(|snapshot| snapshot.ours(5, "other"));
@@ -210,7 +211,7 @@ fn a_companion_whose_lease_is_older_than_the_raft_term_is_waited_out_where_it_wa
     assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
 }
 
-/// The companion of the candidate ahead is on a lease of that raft term.
+/// Puts the companion of the candidate ahead on a lease of this raft term.
 fn on_a_lease_of(raft_term: u64, companion: &mut Companion) {
     companion.lease = Some(LeaseId::of_companions(raft_term, 0xef));
 }
@@ -280,7 +281,7 @@ fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
     let mut bench = waiting_in_a_later_term();
     bench.give(Input::Watching { since: bench.now });
     assert_eq!(bench.kept(), ["read A1 and all"]);
-    // The store answered the read before the release, but the answer arrives after it.
+    // The store answered the read before the release, but the answer arrives after the watch showed the release.
     let before = bench.snapshot().ours(5, "other");
     bench.released(5);
     bench.read(before);
@@ -291,7 +292,8 @@ fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
 #[test]
 fn where_leases_may_be_older_than_the_raft_term_a_lease_is_owed_from_the_first_read_of_the_queue() {
     let mut bench = Bench::placed_in_a_later_term();
-    // The store has no leader for longer than a lease: no read shows who was ahead, or that their leases were revoked.
+    // The store has no leader for longer than a lease. So no read shows who was ahead, or that their leases were
+    // revoked.
     bench.kept();
     bench.read_failed(Failure::Unknown);
     bench.sleep(T);

@@ -79,7 +79,7 @@ fn lost_and_won_again_while_begin_runs_is_a_stop_that_came_to_nothing() {
     let mut bench = Bench::new();
     bench.says(Message::Leader);
     assert_eq!(bench.says(Message::NotLeader), ["stop 1"]);
-    // A new term, whose *begin* has not run.
+    // This is a new term. Its *begin* has not run.
     assert_eq!(bench.says(Message::Leader), NOTHING);
     assert_eq!(bench.fails(1), ["state LEADER", "run end 2"]);
     assert_eq!(bench.succeeds(2), ["relinquish", "state NOTLEADER", "run begin 3"]);

@@ -1,10 +1,10 @@
-//! *Error*, the cool-down, and messages that arrive meanwhile.
+//! *Error*, the cool-down, and messages that arrive during them.
 
 use incumbent_core::reconcile::{Message, Settings, State, Timer};
 
 use crate::harness::*;
 
-/// A reconciler whose *error*, run 1, runs.
+/// Creates a reconciler whose *error* is running, as run 1.
 fn handling() -> Bench {
     let mut bench = Bench::new();
     assert_eq!(bench.says(Message::Error), ["stand down", "state ERROR", "run error 1"]);

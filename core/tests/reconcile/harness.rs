@@ -19,7 +19,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A reconciler that does not lead, an hour after the clock's origin.
+    /// Creates a reconciler that does not lead, an hour after the clock's origin.
     pub fn new() -> Self {
         Self::with(Settings::default())
     }
@@ -29,7 +29,7 @@ impl Bench {
         Self { reconciler: Reconciler::new(settings, now), now }
     }
 
-    /// A reconciler whose *begin*, run 1, has succeeded.
+    /// Creates a reconciler whose *begin*, run 1, has succeeded.
     pub fn leader() -> Self {
         Self::leader_with(Settings::default())
     }
@@ -41,7 +41,7 @@ impl Bench {
         bench
     }
 
-    /// A reconciler that led, and whose *end*, run 2, has failed and runs again at once, as run 3.
+    /// Creates a reconciler that led. Its *end*, run 2, has failed and runs again at once, as run 3.
     pub fn mending() -> Self {
         let mut bench = Self::leader();
         bench.says(Message::NotLeader);
@@ -49,7 +49,7 @@ impl Bench {
         bench
     }
 
-    /// A reconciler whose run 3 has failed too.
+    /// Creates a reconciler whose run 3 has failed too.
     pub fn retrying() -> Self {
         let mut bench = Self::mending();
         assert_eq!(bench.fails(3), ["end failed"]);
@@ -68,7 +68,7 @@ impl Bench {
         self.give(Input::Returned { run: RunId(run), succeeded: false })
     }
 
-    /// The lease allows the work for `left` from now.
+    /// Gives a lease that allows the work for `left` from now.
     pub fn lease(&mut self, left: Duration) -> Vec<String> {
         self.give(Input::Lease { until: self.now + left })
     }

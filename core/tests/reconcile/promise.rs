@@ -4,7 +4,7 @@ use incumbent_core::reconcile::{Input, Message, Timer};
 
 use crate::harness::*;
 
-/// A leader whose lease lasts ten more seconds.
+/// Creates a leader whose lease lasts ten more seconds.
 fn leased() -> Bench {
     let mut bench = Bench::leader();
     bench.lease(secs(10));

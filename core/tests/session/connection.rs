@@ -11,7 +11,7 @@ use incumbent_core::{Instant, Revision};
 
 use crate::harness::{Bench, INCARNATION, enter, foreign, ms, secs, unreachable};
 
-/// Two campaigns whose third read in a row failed, so each wants a new connection.
+/// Creates two campaigns whose third read in a row failed, so that each wants a new connection.
 fn two_that_fail(bench: &mut Bench) -> Vec<String> {
     bench.enter(2, "mail");
     bench.inspected(2);
@@ -52,20 +52,20 @@ fn after_a_reconnect_the_candidates_that_wait_send_one_inspection_among_them() {
     let mut outputs = bench.inspected(1_001);
     bench.now = bench.now + ms(1);
     outputs.extend(bench.watching(2));
-    // The watch began after the inspection.
+    // The watch began after the inspection, so another inspection follows.
     assert_eq!(outputs, ["inspect 1002 within 2s"]);
     let mut outputs = bench.inspected(1_002);
     outputs.extend((0..1_000).flat_map(|id| bench.watched(2, &format!("jobs-{id}"), foreign(id + 1))));
     assert_eq!(outputs, [""; 0]);
 }
 
-/// The number of renewals that a session with this many leaders sends in each second, after they all won at the same
+/// The number of renewals that a session with `leaders` leaders sends in each second, if they all won at the same
 /// instant.
 fn renewals_by_the_second(leaders: u64) -> Vec<usize> {
     let mut bench = Bench::new();
     for id in 0..leaders {
         let campaign = enter(id, &format!("jobs-{id}"));
-        // Modulo a third of the lease, they differ as random numbers would.
+        // Modulo a third of the lease, these nonces differ as random numbers would.
         let nonce = Nonce(u128::from(id) * 6_180_339_887);
         bench.give(Input::Enter(Box::new(Enter { nonce, ..campaign })));
     }
@@ -190,12 +190,12 @@ fn a_clock_that_goes_back_changes_nothing() {
     assert_eq!(bench.wake(), Some((ms(100), Timer::Watch)));
 }
 
-/// Servers with this shortest lease, if known.
+/// Servers whose shortest lease is `shortest`, if it is known.
 fn servers(shortest: Option<u64>) -> Server {
     Server { shortest: shortest.map(secs) }
 }
 
-/// A session on a store whose elections are queues, with an entering campaign of this lease.
+/// Creates a session on a store whose elections are queues, with an entering campaign that has this lease.
 fn entering_in_a_queue(store: Server, lease: Duration) -> (Session<Queue>, Instant) {
     let mut session = Session::<Queue>::new(store);
     let now = Instant::ZERO + secs(3600);

@@ -1,4 +1,4 @@
-//! A campaign enters: the store is inspected once, and again if that fails.
+//! How a campaign enters: the store is inspected once, and again if that fails.
 
 use incumbent_core::campaign::{Settings, Warning};
 use incumbent_core::session::{Command, Enter, Input, Timer};
@@ -108,7 +108,7 @@ fn settings_that_the_store_cannot_keep_are_a_warning_once_the_caller_has_gone_on
     assert_eq!(bench.wake(), Some((secs(5), Timer::Enter(1))));
 }
 
-/// The campaigns that ask for a read among these outputs.
+/// The number of campaigns that ask for a read in these outputs.
 fn asking(outputs: &[String]) -> usize {
     outputs.iter().filter(|output| output.contains(" read ")).count()
 }
@@ -118,10 +118,10 @@ fn of_many_campaigns_as_many_ask_as_the_store_bears_at_first_and_the_next_when_t
     let mut bench = Bench::new();
     (1..=2_500).for_each(|id| drop(bench.enter(id, &format!("jobs-{id}"))));
     assert_eq!(asking(&bench.inspected(1)), 64);
-    // A quick answer frees its place and adds another.
+    // A quick answer frees the request's place, and the window grows by one place.
     assert_eq!(asking(&bench.read(1, 1, foreign(4))), 2);
     assert_eq!(asking(&bench.read(1, 1, foreign(4))), 0, "an answer counts once");
-    // The outcome of a question is unknown if its campaign leaves.
+    // If a campaign leaves, the outcome of its question is unknown.
     assert_eq!(asking(&bench.command(2, Command::Close)), 0);
     assert_eq!(asking(&bench.read(2, 1, foreign(5))), 2);
 }

@@ -33,17 +33,17 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A session without campaigns, one hour after the clock's origin.
+    /// Creates a session without campaigns, one hour after the clock's origin.
     pub fn new() -> Self {
         Self::on(false, 256)
     }
 
-    /// A session without campaigns, on a store that accepts this many requests at a time.
+    /// Creates a session without campaigns, on a store that accepts `window` requests at a time.
     pub fn with_window(window: u32) -> Self {
         Self::on(false, window)
     }
 
-    /// A session without campaigns, on a store whose watches report when they have shown everything.
+    /// Creates a session without campaigns, on a store whose watches report when they have shown everything.
     pub fn with_a_watch_that_shows_all() -> Self {
         Self::on(true, 256)
     }
@@ -64,7 +64,8 @@ impl Bench {
         Self { session: Session::new(store), now: Instant::ZERO + secs(3600) }
     }
 
-    /// A session whose campaign 1 waits in election `jobs`, after its first read found the key vacant; the watch is ready.
+    /// Creates a session whose campaign 1 waits in election `jobs`, after its first read found the key vacant. The
+    /// watch is ready.
     pub fn with_a_candidate() -> Self {
         let mut bench = Self::new();
         bench.enter(1, "jobs");
@@ -73,7 +74,7 @@ impl Bench {
         bench
     }
 
-    /// A session whose campaign 1 leads election `jobs` with revision 5; it renews after 10 s.
+    /// Creates a session whose campaign 1 leads election `jobs` with revision 5. It renews after 10 s.
     pub fn with_a_leader() -> Self {
         let mut bench = Self::with_a_candidate();
         bench.read(1, 1, Entry::Vacant);

@@ -22,7 +22,7 @@ const NOW: Instant = Instant::from_nanos(3_600_000_000_000);
 struct Bench(Session<Induction>);
 
 impl Bench {
-    /// A session whose campaign 1 is a member of its group.
+    /// Creates a session whose campaign 1 is a member of its group.
     fn member() -> Self {
         let store = Connection { group: Group::default(), read_at: NOW, time_of_day: secs(1_000) };
         let mut bench = Self(Session::new(store));
@@ -120,7 +120,7 @@ fn a_campaign_over_a_consumer_group_wins_and_leaves_on_a_session() {
     bench.answer(Answer::Committed { attempt: Attempt(1), result: Ok(membership) });
     assert!(
         !bench.0.campaign(1).expect("it runs").is_leader(NOW),
-        "an owner waits where it knows nothing of the log"
+        "an owner that knows nothing of the log waits"
     );
 
     assert_eq!(bench.give(Input::Command { id: 1, command: Command::Close }), ["leave"]);
@@ -151,7 +151,7 @@ fn a_member_whose_group_assigns_nothing_says_after_the_worst_fail_over_what_it_s
     let mut bench = Bench::member();
     bench.inspected();
     let Output::WakeAt(Some(wake)) = bench.0.poll() else { panic!("a wake-up") };
-    // Three leases of 5 s for the session, two for the new owner, and an attempt.
+    // The worst fail-over is a session timeout of three leases of 5 s, two leases for the new owner, and an attempt.
     let worst = secs(3 * 5 + 2 * 5) + bench.0.campaign(1).expect("it runs").attempt_limit();
     assert_eq!((wake.at.since(NOW), wake.timer), (worst, Timer::Vacant(1)));
     bench.0.handle(wake.at, Input::Tick).expect("nothing that breaks the contract");
@@ -161,13 +161,13 @@ fn a_member_whose_group_assigns_nothing_says_after_the_worst_fail_over_what_it_s
     assert_eq!(bench.0.poll(), Output::WakeAt(None), "once");
 }
 
-/// The requests of a campaign while the store answers nothing: the driver ends each request at its limit, with an
-/// unknown outcome.
+/// The requests of a campaign whose store answers nothing. The driver ends each request at its limit, with an unknown
+/// outcome.
 struct Unanswered {
     bench: Bench,
     now: Instant,
     asked: Vec<(Instant, Request)>,
-    /// The most unanswered requests of each kind at a time.
+    /// The largest number of unanswered requests of each kind at a time.
     most: BTreeMap<&'static str, usize>,
 }
 
@@ -190,7 +190,7 @@ impl Unanswered {
         }
     }
 
-    /// Lets time pass; requests may reach their limits.
+    /// Lets time pass, in which requests may reach their limits.
     fn run_for(&mut self, span: Duration) {
         let until = self.now + span;
         while self.now < until {
@@ -206,7 +206,7 @@ impl Unanswered {
     }
 }
 
-/// A driver's answer at the limit of a request.
+/// The answer that a driver gives at the limit of a request.
 fn unknown(request: Request) -> Option<Answer> {
     let fault = || Fault { kind: FaultKind::Unreachable, detail: "no answer".into() };
     Some(match request {
@@ -235,8 +235,8 @@ fn kind_of(request: &Request) -> &'static str {
     }
 }
 
-/// The most requests of each kind that an owner of partition zero has in flight, after these answers and then none for
-/// minutes.
+/// The largest number of requests of each kind that an owner of partition zero has in flight, if these answers are
+/// followed by none for minutes.
 fn most_without_answers(answers: Vec<Answer>) -> [usize; KINDS.len()] {
     let mut all = Unanswered { bench: Bench::member(), now: NOW, asked: Vec::new(), most: BTreeMap::new() };
     all.give(Input::Watching { number: 1 });
@@ -249,8 +249,8 @@ fn most_without_answers(answers: Vec<Answer>) -> [usize; KINDS.len()] {
     KINDS.map(|kind| all.most[kind])
 }
 
-/// No window limits them, and none is needed: an unanswered request is repeated after a pause, as long as an answer can
-/// matter.
+/// No window limits these requests, and none is needed: an unanswered request is repeated after a pause, as long as its
+/// answer can matter.
 #[test]
 fn a_campaign_that_nothing_is_answered_has_six_requests_of_each_kind_under_way_at_most() {
     let known = Answer::CommittedToken { number: 1, result: Ok(String::new()) };

@@ -16,13 +16,13 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 const T: Duration = Duration::from_secs(30);
 const BIRTH: Incarnation = Incarnation(1_000);
-/// The first lease of the companions, and the next one.
+/// The first lease of the companions, and the lease that replaces it.
 const B: LeaseId = LeaseId::of_companions(2, 0xb);
 const C: LeaseId = LeaseId::of_companions(2, 0xc);
 const CREATED: Revision = Revision(10);
 const MOVED: Revision = Revision(20);
 
-/// A session of two campaigns, each alone in its election. Requests are kept until they are answered.
+/// A session of two campaigns, each the only one in its election. Requests are kept until they are answered.
 struct Bench {
     session: Session<Queue>,
     now: Instant,
@@ -120,7 +120,8 @@ impl Bench {
         self.answer(id, Answer::Wrote { attempt, outcome });
     }
 
-    /// Answers the candidate's keep-alives and the read that follows, which shows its companion on this lease.
+    /// Answers the candidate's keep-alives and the read that follows, which shows the candidate's companion on the
+    /// lease `on`.
     fn round(&mut self, id: CampaignId, on: LeaseId, modified: Revision) {
         let Request::KeepAlive { leases } = self.newest(id) else { panic!("it keeps nothing alive") };
         for lease in leases.iter() {
@@ -132,7 +133,7 @@ impl Bench {
         self.answer(id, Answer::Read { read, sent_at: self.now, result: Ok(snapshot) });
     }
 
-    /// The first campaign is closed, and the companion that it may have created cannot be deleted.
+    /// Closes the first campaign, and denies the deletion of the companion that it may have created.
     fn strand_the_first(&mut self) {
         self.wrote(1, Outcome::Failed(Failure::Unknown));
         self.give(Input::Command { id: 1, command: Command::Close });
@@ -142,14 +143,14 @@ impl Bench {
         self.wrote(1, denied());
     }
 
-    /// The read that checks whether its companion still exists is denied.
+    /// Denies the read that checks whether the campaign's companion still exists.
     fn reads_nothing(&mut self, id: CampaignId) {
         let Request::Read { read, .. } = self.newest(id) else { panic!("it reads nothing") };
         let Outcome::Failed(failure) = denied() else { panic!("it is denied") };
         self.answer(id, Answer::Read { read, sent_at: self.now, result: Err(failure) });
     }
 
-    /// The first campaign tries to delete its companion again.
+    /// Lets the first campaign try to delete its companion again.
     fn try_again(&mut self, after: Duration) {
         self.sleep(after);
         let lease = self.lease_asked_for(1);
@@ -220,7 +221,7 @@ fn a_companion_that_cannot_be_deleted_moves_those_of_the_other_campaigns_and_is_
     assert_eq!(bench.newest(2), Request::KeepAlive { leases });
     bench.round(2, B, CREATED);
     bench.wrote(2, Outcome::Applied { revision: MOVED });
-    // Until a read shows it there, the former lease is kept alive, and the first campaign waits.
+    // Until a read shows the companion on the new lease, the former lease is kept alive, and the first campaign waits.
     assert_eq!(bench.newest(2), Request::KeepAlive { leases });
     let certain = T + Duration::from_millis(500) + Duration::from_secs(2);
     bench.try_again(Duration::from_millis(1_500));
@@ -235,7 +236,7 @@ fn a_companion_that_cannot_be_deleted_moves_those_of_the_other_campaigns_and_is_
     bench.try_again(certain - T / 2);
     bench.reads_nothing(1);
     assert_eq!(bench.closed, [1]);
-    assert!(leads(&bench), "and the second one leads all along");
+    assert!(leads(&bench), "the second campaign leads all the time");
     assert_eq!(bench.asked.iter().filter(|(id, request)| *id == 2 && is_share(request)).count(), 1);
 }
 
@@ -260,7 +261,7 @@ fn is_share(request: &Request) -> bool {
 /// The time limit of a request.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Leaders of as many elections, with no requests in flight. Returns when their next rounds are due.
+/// Creates leaders of `count` elections, with no requests in flight. Returns when their next rounds are due.
 fn leaders(count: CampaignId) -> (Bench, Instant) {
     let mut bench = Bench::empty();
     for id in 1..=count {
@@ -328,7 +329,7 @@ fn what_a_candidate_has_begun_comes_before_what_others_begin() {
     }
     bench.answer(1, Answer::Shared { result: Ok(B) });
     bench.answer(2, Answer::Shared { result: Ok(B) });
-    // Both wait for a place, and take the next two.
+    // Both campaigns wait for a place, and take the next two.
     for id in [3, 4] {
         let lease = bench.lease_asked_for(id);
         bench.answer(id, Answer::Granted { lease, result: Ok(T) });
@@ -348,7 +349,7 @@ fn the_rounds_of_many_are_spread_over_a_third_of_the_lease_and_those_of_few_fall
             kept.iter().for_each(|id| bench.round(*id, B, CREATED));
             kept.len()
         };
-        // When the first campaigns enter, there are few others.
+        // Only the last ten seconds count, because the first campaigns entered when there were few others.
         (0..30).map(second).skip(20).collect::<Vec<_>>()
     };
     assert_eq!(by_the_second(63), [0, 0, 0, 0, 0, 0, 0, 0, 0, 63]);
@@ -359,10 +360,10 @@ fn the_rounds_of_many_are_spread_over_a_third_of_the_lease_and_those_of_few_fall
 fn as_many_rounds_leave_as_there_are_places_and_each_that_ends_lets_the_next_one_leave() {
     let (mut bench, next) = leaders(100);
     bench.sleep(next.since(bench.now));
-    // Rounds of campaigns that began among many were due earlier.
+    // Campaigns that began when there were already many had their rounds due earlier.
     let in_order: Vec<_> = (64..100).chain(1..64).collect();
     assert_eq!(kept_alive(&bench), in_order[..64]);
-    // The read takes the place of the keep-alives, and each answer in time lets one more request be sent.
+    // The read takes the place of the keep-alives, and each answer that comes in time lets one more request be sent.
     bench.round(64, B, CREATED);
     assert_eq!(kept_alive(&bench)[64..], in_order[64..67]);
 }
@@ -410,9 +411,9 @@ fn a_time_limit_alone_asks_for_no_other_connection_where_the_store_answers_other
     bench.sleep(LIMIT - Duration::from_millis(1));
     bench.round(1, B, CREATED);
     bench.sleep(Duration::from_millis(1));
-    assert_eq!(bench.reconnects, 0, "the second one's keep-alives are late");
+    assert_eq!(bench.reconnects, 0, "the second campaign's keep-alives are late");
     (0..20).for_each(|_| bench.sleep(LIMIT / 10));
-    assert_eq!(bench.reconnects, 1, "nothing was answered for a limit");
+    assert_eq!(bench.reconnects, 1, "no request was answered for a time limit");
 }
 
 #[test]
@@ -428,7 +429,8 @@ fn a_stream_of_keep_alives_that_is_silent_alone_is_replaced() {
     let lease = bench.lease_asked_for(3);
     bench.answer(3, Answer::Granted { lease, result: Ok(T) });
     assert_eq!(bench.reconnects, 0);
-    // The keep-alives were sent again, and a request sent a limit after the first ones is answered.
+    // The keep-alives were sent again, and then a request is answered that was sent a limit after the first
+    // keep-alives.
     bench.sleep(LIMIT);
     assert_eq!(bench.reconnects, 1);
 }

@@ -1,4 +1,4 @@
-//! What a watch shows of an election after its campaign has entered and before the campaign has begun.
+//! What a watch shows of an election between the time when its campaign has entered and the time when it has begun.
 
 use incumbent_core::record::{Attempt, Entry, Release};
 use incumbent_core::session::Input;
@@ -7,8 +7,8 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::harness::{Bench, INCARNATION, LEASE, enter, foreign, ms, secs, unreachable};
 
-/// The campaign begins now, in this incarnation. An operator has purged the stream, so it reads nothing, and its
-/// acquire is applied. Returns when it wins.
+/// Lets the campaign begin now, in this incarnation. An operator has purged the stream, so the campaign's read finds
+/// nothing, and its acquire is applied. Returns when the campaign wins.
 fn wins(bench: &mut Bench, inspection: u64, incarnation: Incarnation) -> Instant {
     let inspected = |bench: &mut Bench, number| {
         let result = Ok(StoreInfo { incarnation, ..bench.info() });
@@ -44,7 +44,7 @@ fn wins(bench: &mut Bench, inspection: u64, incarnation: Incarnation) -> Instant
     panic!("it never wins")
 }
 
-/// A session whose campaign 1 has entered and whose watch is ready.
+/// Creates a session whose campaign 1 has entered and whose watch is ready.
 fn entered() -> Bench {
     let mut bench = Bench::new();
     bench.enter(1, "jobs");
@@ -97,7 +97,7 @@ fn it_is_waited_for_when_the_inspection_failed_or_its_settings_were_refused_at_f
     bench.watched(1, "jobs", foreign(91));
     let shown = bench.now;
     bench.after(ms(100));
-    // For a while, records live longer than this candidate's lease.
+    // For now, the store keeps records for longer than this candidate's lease.
     let result = Ok(StoreInfo { max_age: Some(LEASE * 2), ..bench.info() });
     bench.give(Input::Inspected { number: 2, result });
     assert!(bench.session.campaign(1).is_none());

@@ -16,13 +16,13 @@ fn election(id: CampaignId) -> String {
     format!("jobs-{id}")
 }
 
-/// The write of a campaign is applied.
+/// Applies the write of a campaign.
 fn applied(bench: &mut Bench, id: CampaignId, attempt: u64) -> Vec<String> {
     let revision = Revision(100 * attempt + id);
     bench.give(Input::wrote(id, Attempt(attempt), Outcome::Applied { revision, incarnation: None }))
 }
 
-/// This many leaders, all elected within the last second, on a store that accepts eight requests at a time.
+/// Creates `count` leaders, all elected within the last second, on a store that accepts eight requests at a time.
 fn leaders(count: CampaignId) -> Bench {
     let mut bench = Bench::with_window(8);
     let mut outputs: VecDeque<String> = (1..=count).flat_map(|id| bench.enter(id, &election(id))).collect();
@@ -94,7 +94,8 @@ fn a_lease_counts_from_when_its_renewal_left_and_not_from_when_it_was_due() {
     assert_eq!(lease.deadline, (left + LEASE).before(campaign.margin()));
 }
 
-/// Twelve leaders whose renewals are due, waiting or in flight; campaign 13 has been reading its key for a second.
+/// Creates twelve leaders whose renewals are due, waiting or in flight. Campaign 13 has been reading its key for a
+/// second.
 fn with_a_candidate() -> (Bench, Vec<String>) {
     let mut bench = leaders(12);
     bench.after(ms(9_000));
@@ -122,7 +123,7 @@ fn a_release_leaves_before_renewals_that_have_a_third_of_their_lease_left() {
     bench.after(secs(10));
     bench.command(1, Command::Resign);
     bench.command(1, Command::Drained);
-    // The candidate's own renewal is answered, and the release follows.
+    // The answer to the candidate's own renewal is followed by its release.
     assert_eq!(answered(&mut bench, &[1])[0], "1 release 3 over 201 within 30s");
 }
 
@@ -154,7 +155,7 @@ fn while_other_requests_wait_a_renewal_that_would_be_answered_too_late_does_not_
     assert_eq!(renewing(&bench.give(Input::Tick)), all[..8]);
     bench.now = bench.now + ANSWER;
     let next = bench.give(Input::wrote(1, Attempt(3), Outcome::Busy));
-    assert_eq!(renewing(&next), [12], "the last alone, as nothing else waits: {next:?}");
+    assert_eq!(renewing(&next), [12], "only the last renewal, because no other request waits: {next:?}");
 }
 
 #[test]

@@ -9,7 +9,8 @@ use incumbent_core::{Incarnation, Revision, Token};
 
 use crate::harness::{Bench, foreign, ms, secs};
 
-/// The bench's lease of 30 s and 0.25 s of the store's granularity, a first poll, an attempt, and a renewal.
+/// The worst fail-over: the bench's lease of 30 s, 0.25 s of the store's granularity, a first poll, an attempt, and a
+/// renewal.
 const WORST: core::time::Duration = ms(30_000 + 250 + 100 + 2_000 + 10_000);
 
 /// The warnings of campaign 1 after this input.
@@ -29,7 +30,7 @@ fn warnings(bench: &mut Bench, input: Input) -> Vec<Warning> {
     }
 }
 
-/// The warnings at the wake-ups within that time.
+/// The warnings at the wake-ups within `span`.
 fn while_passing(bench: &mut Bench, span: core::time::Duration) -> Vec<Warning> {
     let until = bench.now + span;
     let mut all = Vec::new();
@@ -51,7 +52,7 @@ fn no_leader(warnings: &[Warning]) -> Vec<&Obstacle> {
     found
 }
 
-/// A record of another candidate, which has led for that long or has not reported its win.
+/// A record of another candidate, which has led for `led_for` or has not reported its win.
 fn held(revision: u64, led_for: Option<u64>) -> Entry {
     let Entry::Live(mut record) = foreign(revision) else { unreachable!() };
     let token = Token { incarnation: Incarnation(1), sequence: Revision(revision) };
@@ -65,7 +66,7 @@ fn a_candidate_that_sees_no_leader_for_the_worst_fail_over_says_so_once_with_wha
     assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(bench.now), WORST);
     // Its read is never answered.
     assert_eq!(no_leader(&while_passing(&mut bench, WORST - ms(1))), [&Obstacle::Unanswered; 0]);
-    // The candidate is woken to ask again, and reports it then.
+    // The candidate is woken to ask again, and reports the vacancy then.
     let found = while_passing(&mut bench, secs(3));
     let [Warning::NoLeader { lasted, because: Obstacle::Unanswered }] = found[..] else {
         panic!("{found:?}")
@@ -120,7 +121,7 @@ fn the_wait_for_a_new_store_comes_before_the_worst_fail_over() {
     bench.give(Input::Inspected { number: 1, result: Ok(info) });
     let since = bench.now;
     bench.read(1, 1, held(5, None));
-    // 30 s from the store's creation, and a second for the store's clock.
+    // Wins wait for 30 s from the store's creation, and a second for the store's clock.
     assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(since), WORST + secs(21));
     assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(since + secs(20)), WORST + secs(1));
 }
@@ -132,7 +133,7 @@ fn an_unhealthy_candidate_waits_for_nothing() {
     assert_eq!(no_leader(&while_passing(&mut bench, WORST * 3)), [&Obstacle::Unanswered; 0]);
 }
 
-/// A candidate that acquired the free key of a store of this age.
+/// Creates a candidate that acquired the free key of a store of this age.
 fn holder_in_a_store(age: u64, never_used: bool) -> (Bench, Vec<Warning>) {
     let mut bench = Bench::new();
     bench.enter(1, "jobs");
@@ -151,7 +152,8 @@ fn holder_in_a_store(age: u64, never_used: bool) -> (Bench, Vec<Warning>) {
 #[test]
 fn a_holder_in_a_new_store_says_how_long_it_waits_once_it_holds() {
     let (mut bench, found) = holder_in_a_store(10, false);
-    // 30 s from the store's creation, and a second for the store's clock, after the 3600 s of the bench's.
+    // The wait ends 30 s after the store's creation, and a second later for the store's clock. The bench begins at 3600
+    // s, when the store is 10 s old.
     let left = (incumbent_core::Instant::ZERO + secs(3600 + 21)).since(bench.now);
     let left = secs(left.as_secs() + u64::from(left.subsec_nanos() > 0));
     assert_eq!(found, [Warning::YoungStore { left, can_be_stated: true }]);

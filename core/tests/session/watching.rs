@@ -96,7 +96,7 @@ fn a_campaign_waits_until_the_watch_has_shown_its_own_election() {
         ["1 acquire 1 over absent within 30s", "register within 5s"]
     );
 
-    // The watch remains, and is extended for campaigns that enter later.
+    // The same watch remains, and is extended for campaigns that enter later.
     for (id, election) in [(2, "mail"), (3, "cron")] {
         bench.enter(id, election);
     }
@@ -115,7 +115,7 @@ fn a_campaign_reads_its_key_where_anything_was_shown_of_it_before_it_began() {
     bench.give(Input::WatchedAll { number: 1, of: Scope::All });
     let outputs = bench.inspected(1);
     assert!(outputs.iter().any(|output| output.starts_with("1 read 1")), "{outputs:?}");
-    // The campaign does not believe a later watch that shows nothing either.
+    // The campaign also reads if a later watch shows nothing.
     let mut bench = Bench::with_a_watch_that_shows_all();
     bench.enter(1, "jobs");
     bench.watching(1);

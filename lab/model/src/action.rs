@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::store::{ActionOf, Store};
 use crate::world::{Fault, World};
 
-/// One action. A candidate is named by its index; `A` are the actions of one store.
+/// One action. A candidate is named by its index; `A` is the type of the actions of one store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<A> {
     /// Time passes, until this tick.
@@ -19,7 +19,7 @@ pub enum Action<A> {
     Serve(usize),
     /// The request is lost.
     Lose(usize),
-    /// The request is served, but its answer is lost.
+    /// A candidate's first request is served, but its answer is lost.
     LoseAnswer(usize),
     /// The request arrives later.
     Delay(usize),
@@ -37,13 +37,13 @@ pub enum Action<A> {
     Resume(usize),
     /// A candidate is asked to resign.
     Resign(usize),
-    /// The candidate is asked to hand over to another.
+    /// A candidate is asked to hand over to another one.
     HandOver(usize, usize),
-    /// An action of this store alone.
+    /// An action that only this store has.
     Own(A),
 }
 
-/// Which fault an action is, if any.
+/// The fault that an action is, if it is one.
 pub(crate) fn costs<S: Store>(action: ActionOf<S>) -> Option<Fault> {
     Some(match action {
         Action::Lose(_) | Action::LoseAnswer(_) => Fault::Lose,
@@ -71,7 +71,7 @@ pub(crate) fn enabled<S: Store>(world: &World<S>, state: &State<S>, actions: &mu
 }
 
 /// Lists what can happen to a candidate whose requests are served in order, and to its first request. Returns true if
-/// time may pass before any of that.
+/// none of it has to happen before time passes.
 pub(crate) fn of_candidate<S: Store>(
     state: &State<S>,
     place: usize,
@@ -95,7 +95,7 @@ pub(crate) fn of_candidate<S: Store>(
     if wakes {
         actions.push(Action::Wake(place));
     }
-    // A stop between two ticks matters only if it delays something.
+    // A stop between two ticks matters only if it delays a timer or a request.
     if left.has(Fault::Pause) && runs && (due || !node.requests.is_empty()) {
         actions.push(Action::Pause(place));
     }
@@ -105,7 +105,7 @@ pub(crate) fn of_candidate<S: Store>(
     node.requests.is_empty() && !wakes
 }
 
-/// Lists what ends a term in an orderly way.
+/// Lists the actions that end a term in an orderly way.
 pub(crate) fn of_term<S: Store>(state: &State<S>, place: usize, actions: &mut Vec<ActionOf<S>>) {
     let node = &state.nodes[place];
     let drains = |campaign: &Candidacy<S::Rule>| campaign.state() == Stage::Draining;
@@ -126,8 +126,8 @@ pub(crate) fn of_time<S: Store>(state: &State<S>, at_rest: bool, actions: &mut V
     }
 }
 
-/// The next action while a candidate enters whose requests are served in order: the ordinary action; otherwise time
-/// passes until the first candidate leads and all others wait.
+/// The next action while a candidate enters whose requests are served in order. An ordinary action comes first; without
+/// one, time passes until the first candidate leads and all others wait.
 pub(crate) fn opening<S: Store>(
     world: &World<S>,
     state: &State<S>,

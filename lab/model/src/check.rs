@@ -16,28 +16,29 @@ use crate::world::World;
 /// The findings about a world.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The number of states reached, counting repeats.
+    /// The number of states reached, counting repetitions.
     pub states: u64,
     /// The number of different states reached.
     pub unique: u64,
     /// The longest chain of actions.
     pub depth: u64,
-    /// The most terms reported in one run, if a world counts them.
+    /// The largest number of terms reported in one run, if a world counts them.
     pub terms: u64,
-    /// The longest time without a leader, in seconds, from any state without further faults, if a world checks that.
+    /// The longest time without a leader, in seconds, from any state without further faults, if a world checks this
+    /// time.
     pub vacancy: u64,
-    /// The first property found broken, which ends the exploration.
+    /// The first property found to be broken, which ends the exploration.
     pub violation: Option<Violation>,
 }
 
-/// A broken property, and the path to the state.
+/// A broken property, and the path to the state in which it is broken.
 #[derive(Clone, Debug)]
 pub struct Violation {
     /// The property.
     pub property: Property,
     /// The path, one line per action.
     pub path: String,
-    /// The core panicked, so the path is unknown.
+    /// Whether the core panicked. If so, the path is unknown.
     pub panicked: bool,
 }
 
@@ -49,7 +50,8 @@ pub fn check<S: Store>(world: &World<S>) -> Findings {
     S::explore(world, None)
 }
 
-/// Explores a world up to `most` states, for rules that are broken on purpose, with which a world may never end.
+/// Explores a world up to `most` states. This is for rules that are broken on purpose, because a world may never end
+/// with them.
 pub fn check_up_to<S: Store>(world: &World<S>, most: usize) -> Findings {
     S::explore(world, Some(most))
 }
@@ -85,7 +87,7 @@ pub(crate) fn explore<S: Store>(world: &World<S>, most: Option<usize>) -> Findin
     }
 }
 
-/// A world as a model for `stateright` to explore, and the findings besides properties.
+/// A world as a model for `stateright` to explore, and the findings other than broken properties.
 struct Small<S: Store> {
     world: World<S>,
     found: Arc<Found>,
@@ -99,8 +101,8 @@ struct Found {
 }
 
 impl<S: Store> Small<S> {
-    /// For `stateright` all properties are one, so that the exploration ends with the first state in which any is
-    /// broken.
+    /// All properties are a single one for `stateright`, so that the exploration ends with the first state in which any
+    /// is broken.
     fn holds(&self, state: &State<S>) -> bool {
         if state.broken.is_some() {
             return false;

@@ -10,7 +10,7 @@ pub(crate) type Tick = u32;
 /// The length of a tick in nanoseconds.
 const TICK: u64 = 1_000_000_000;
 
-/// A candidate's lease, in ticks, unless a world has another.
+/// A candidate's lease in ticks, unless a world sets another.
 pub(crate) const LEASE: Tick = 12;
 
 /// A candidate's lease as a duration.
@@ -19,7 +19,7 @@ pub(crate) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
 /// The largest drift of each clock under the candidates' settings, in parts per million.
 pub(crate) const DRIFT: u32 = 10_000;
 
-/// A candidate's clock: its own origin, and a drift from the real clock.
+/// A candidate's clock, which has its own origin and drifts from the real clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: u64,
@@ -38,13 +38,13 @@ impl Clock {
         Instant::from_nanos(self.origin + self.pace * u64::from(tick))
     }
 
-    /// The first tick at which the clock reads `at` or more.
+    /// The first tick at which the clock reads `at` or later.
     pub(crate) fn when(self, at: Instant) -> Tick {
         let ticks = at.as_nanos().saturating_sub(self.origin).div_ceil(self.pace);
         Tick::try_from(ticks).unwrap_or(Tick::MAX)
     }
 
-    /// A reading in seconds of real time since the world began, for people.
+    /// A reading of the clock as seconds of real time since the world began, for people to read.
     pub(crate) fn seconds(self, at: Instant) -> f64 {
         at.as_nanos().saturating_sub(self.origin) as f64 / self.pace as f64
     }

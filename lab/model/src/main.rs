@@ -1,4 +1,4 @@
-//! `incumbent-model`: explores small worlds to their ends.
+//! `incumbent-model`: explores small worlds to their end.
 
 mod report;
 
@@ -18,10 +18,10 @@ use incumbent_model::{Key, World, check, worlds};
 #[derive(Debug, Parser)]
 #[command(name = "incumbent-model", version, after_help = EXAMPLES)]
 struct Args {
-    /// Only this world; may be given more than once
+    /// Explore only this world; may be given more than once
     #[arg(long, value_name = "NAME")]
     world: Vec<String>,
-    /// One line of JSON for each world
+    /// Print one line of JSON for each world
     #[arg(long)]
     json: bool,
     /// Print the worlds and what is checked, and explore nothing
@@ -73,7 +73,7 @@ fn list() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The requested worlds, with the faults beyond their settings; or a name that no world has.
+/// The requested worlds, modified by the faults that the arguments add; or a name that no world has.
 fn choose(args: &Args) -> Result<Vec<World<Key>>, &str> {
     let all = worlds();
     if let Some(unknown) = args.world.iter().find(|name| all.iter().all(|world| world.name() != *name)) {
@@ -93,14 +93,14 @@ fn choose(args: &Args) -> Result<Vec<World<Key>>, &str> {
     Ok(all.into_iter().filter(wanted).map(beyond).collect())
 }
 
-/// Explores worlds and prints each in order. Returns whether all properties hold.
+/// Explores worlds and prints them in order. Returns whether all properties hold.
 fn explore(worlds: &[World<Key>], args: &Args) -> bool {
     let (taken, well) = (AtomicUsize::new(0), AtomicBool::new(true));
     let lines = Mutex::new((0, vec![None; worlds.len()]));
     thread::scope(|scope| {
         for _ in 0..args.jobs {
             scope.spawn(|| {
-                // The large worlds come last, as listed: the table grows while they run.
+                // The large worlds are last in the list, so the first lines are printed while those worlds still run.
                 while let Some(place) =
                     Some(taken.fetch_add(1, Ordering::Relaxed)).filter(|place| *place < worlds.len())
                 {
@@ -116,7 +116,7 @@ fn explore(worlds: &[World<Key>], args: &Args) -> bool {
                     } else {
                         report::line(world, &found, took)
                     };
-                    // A thread that panicked has printed less than it could; the other threads continue.
+                    // If a thread panicked, some of its lines are missing; the other threads continue.
                     let mut lines = lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     let (printed, texts) = &mut *lines;
                     texts[place] = Some(line);

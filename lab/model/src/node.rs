@@ -1,4 +1,4 @@
-//! A candidate: its campaign, its surroundings, and notes for its checks.
+//! A candidate: its campaign, its surroundings, and notes for the checks.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -15,19 +15,19 @@ use crate::store::{InputOf, Store};
 /// A candidate, or an empty slot for one, with the state of its process on this store.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<S: Store> {
-    /// `None` if its process has ended or has not begun.
+    /// The candidate's campaign; `None` if its process has ended or has not begun.
     pub(crate) campaign: Option<Candidacy<S::Rule>>,
     /// When its next timer fires.
     pub(crate) wakes: Tick,
-    /// The process is stopped, at most until then.
+    /// The latest time until which the process is stopped, if it is.
     pub(crate) paused: Option<Tick>,
     /// The candidate's requests, in the order in which they were sent.
     pub(crate) requests: VecDeque<S::Request>,
-    /// What its stopped process has not yet received.
+    /// The inputs that the stopped process has not yet received.
     pub(crate) inbox: VecDeque<InputOf<S>>,
-    /// The term whose win it reported, and whose loss it has not yet reported.
+    /// The term whose win the candidate has reported, and whose loss it has not yet reported.
     pub(crate) term: Option<Term>,
-    /// The work of its term continues, even if the term ends or has ended.
+    /// Whether the work of the candidate's term continues, even if the term ends or has ended.
     pub(crate) working: bool,
     own: S::Process,
     /// The digest of all fields above, as of their last change.
@@ -81,7 +81,7 @@ impl<S: Store> Node<S> {
         self.digest
     }
 
-    /// Takes its digest, after a change.
+    /// Computes the digest again after a change.
     pub(crate) fn seal(&mut self) {
         let mut hasher = hasher();
         if let Some(campaign) = &self.campaign {
@@ -101,7 +101,7 @@ pub(crate) fn name(place: usize) -> &'static str {
     ["a", "b", "c"].get(place).copied().unwrap_or("go")
 }
 
-/// The nonce of a process at this index: no two share one.
+/// The nonce of a process at this index. No two processes share one.
 pub(crate) fn nonce(place: usize, process: u8) -> Nonce {
     Nonce(100 * (place as u128 + 1) + u128::from(process))
 }

@@ -1,4 +1,4 @@
-//! The path to a state, for people.
+//! The path to a state, as text for people.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::step::step;
 use crate::store::{ActionOf, InputOf, OutputOf, Store};
 use crate::world::World;
 
-/// The broken property at the end of a path; and one line per action, with its time and its outputs.
+/// The broken property at the end of a path, and the path as text: one line per action, with its time and its outputs.
 pub(crate) fn render<S: Store>(world: &World<S>, path: Path<State<S>, ActionOf<S>>) -> (Property, String) {
     let mut text = String::new();
     let steps = path.into_vec();
@@ -45,7 +45,7 @@ pub(crate) fn render<S: Store>(world: &World<S>, path: Path<State<S>, ActionOf<S
     (property, text)
 }
 
-/// Keeps only the last of several wake-ups that a candidate requests.
+/// Keeps only the last of several wake-ups that a candidate requested.
 fn only_the_last_waits(came: &mut Vec<String>) {
     let waits = |line: &str| line.split_once(" waits until ").map(|(who, _)| who.to_owned());
     for place in (0..came.len()).rev() {

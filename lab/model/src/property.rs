@@ -11,11 +11,11 @@ use crate::world::World;
 /// A property of every reachable state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Property {
-    /// At most one leads at any instant.
+    /// At most one candidate leads at any instant.
     I1,
-    /// The leader reported its win, and its deadline has not passed.
+    /// A candidate that leads has reported its win, and its deadline has not passed.
     I2,
-    /// The deadline counts from the send.
+    /// The deadline counts from the send of a write.
     I3,
     /// Tokens grow.
     I4,
@@ -23,9 +23,9 @@ pub enum Property {
     I5,
     /// Deletes are compared.
     I7,
-    /// A released candidate no longer leads.
+    /// A candidate that has released no longer leads.
     I8,
-    /// A foreign record ends the term; an input without proof does nothing.
+    /// A foreign record ends the term, and an input that proves nothing does not.
     I9,
     /// Only an acknowledgement wins.
     I11,
@@ -33,7 +33,7 @@ pub enum Property {
     I12,
     /// Without further faults a candidate leads.
     I15,
-    /// A candidate that cannot prove gives way.
+    /// A candidate that cannot prove its claim gives way.
     I17,
     /// Few faults cost no term.
     Keeps,
@@ -60,7 +60,7 @@ impl Property {
         Self::Contract,
     ];
 
-    /// The short name, as in the design: `I1`.
+    /// The property's short name, as in the design: `I1`.
     pub const fn name(self) -> &'static str {
         self.words().0
     }
@@ -84,7 +84,7 @@ impl Property {
             ),
             Self::I4 => ("I4", "Every term's token is larger than the token of every term reported before."),
             Self::I5 => ("I5", "Won and Lost alternate, and each Won gets its own Lost, also on close."),
-            Self::I7 => ("I7", "Every delete carries a revision of the candidate's own."),
+            Self::I7 => ("I7", "Every delete states a revision that the candidate itself wrote."),
             Self::I8 => (
                 "I8",
                 "A candidate that sends its release has reported Lost, no longer leads, and its work has ended; the \
@@ -97,7 +97,7 @@ impl Property {
             ),
             Self::I11 => (
                 "I11",
-                "Only the acknowledgement of an acquire makes a winner; a read or the watch alone never does.",
+                "A candidate wins only by the acknowledgement of an acquire, never by a read or the watch alone.",
             ),
             Self::I12 => (
                 "I12",
@@ -115,14 +115,14 @@ impl Property {
     }
 }
 
-/// A broken property, and what was observed.
+/// A broken property, and the observation that shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
     pub(crate) property: Property,
     pub(crate) says: String,
 }
 
-/// I1. Between two inputs leadership can end but not begin, so a check after each input covers every instant.
+/// Checks I1. Between two inputs leadership can end but not begin, so a check after each input covers every instant.
 pub(crate) fn one_leader<S: Store>(world: &World<S>, state: &State<S>) -> Result<(), String> {
     let mut leaders = state.leaders(world);
     match (leaders.next(), leaders.next()) {

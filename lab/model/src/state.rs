@@ -1,4 +1,4 @@
-//! The whole state at one moment; and digests, short names for long values: equal values have equal digests.
+//! The whole state at one moment, and digests, which are short names for long values: equal values have equal digests.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::property::{Broken, Property};
 use crate::store::Store;
 use crate::world::{Budget, World};
 
-/// The whole state at one moment. Parts shared with the previous state are not copied.
+/// The whole state at one moment. Parts that it shares with the previous state are not copied.
 #[derive(Clone, Debug)]
 pub struct State<S: Store> {
     pub(crate) now: Tick,
@@ -21,18 +21,18 @@ pub struct State<S: Store> {
     pub(crate) ends: Tick,
     pub(crate) store: S,
     pub(crate) nodes: Vec<Arc<Node<S>>>,
-    /// Requests that arrive later, each with its candidate.
+    /// The requests that arrive later, each with its candidate.
     pub(crate) late: Vec<(usize, S::Request)>,
     /// The faults that may still happen.
     pub(crate) left: Budget,
     /// The largest token that any candidate reported.
     pub(crate) largest_reported: Option<Token>,
-    /// The broken property, if any. Nothing happens after that.
+    /// The broken property, if any. No further actions follow it.
     pub(crate) broken: Option<Arc<Broken>>,
 }
 
 impl<S: Store> State<S> {
-    /// A world at its beginning, without candidates or faults.
+    /// Creates a world at its beginning, without candidates or faults.
     pub(crate) fn empty(world: &World<S>) -> Self {
         Self {
             now: 0,
@@ -55,7 +55,7 @@ impl<S: Store> State<S> {
         (0..self.nodes.len()).filter(leads)
     }
 
-    /// Returns true if a candidate leads, is not draining and runs.
+    /// Returns true if a candidate leads, is not draining, and is not stopped.
     pub(crate) fn may_leave(&self, place: usize) -> bool {
         let node = &self.nodes[place];
         let leads = node.campaign.as_ref().is_some_and(|campaign| campaign.state() == Stage::Leading);

@@ -15,7 +15,8 @@ use crate::state::State;
 use crate::store::{ActionOf, InputOf, OutputOf, Store};
 use crate::world::World;
 
-/// The state in which a world begins. In a world that is led, the candidates have entered one after the other.
+/// The state in which a world begins. If the world begins with a leader, the candidates have entered one after the
+/// other.
 pub(crate) fn begin<S: Store>(world: &World<S>) -> State<S> {
     let mut state = State::empty(world);
     let entered = if world.led { world.candidates } else { 0 };
@@ -30,7 +31,7 @@ pub(crate) fn begin<S: Store>(world: &World<S>) -> State<S> {
     state
 }
 
-/// The state after an action. Records its inputs and outputs if wanted.
+/// The state after an action. If `log` is given, the inputs and outputs are recorded in it.
 pub(crate) fn step<S: Store>(
     world: &World<S>,
     state: &State<S>,
@@ -62,7 +63,7 @@ pub struct Step<'a, S: Store> {
     pub(crate) world: &'a World<S>,
     pub(crate) state: State<S>,
     log: Option<&'a mut Vec<String>>,
-    /// The candidates whose digests are outdated: one bit each.
+    /// The candidates whose digests are outdated, with one bit for each candidate.
     touched: u64,
 }
 
@@ -128,7 +129,7 @@ impl<S: Store> Step<'_, S> {
         self.world.clock(place).at(self.state.now)
     }
 
-    /// Until when something that begins now is late, silent or stopped.
+    /// The time until which something that begins now is late, silent or stopped.
     pub(crate) fn until(&self) -> Tick {
         self.state.now.saturating_add(self.world.hold)
     }
@@ -153,7 +154,7 @@ impl<S: Store> Step<'_, S> {
         }
     }
 
-    /// Hands an input to a campaign and carries out its outputs; immediate answers follow.
+    /// Gives an input to a campaign and carries out its outputs. Answers that are immediate follow as inputs.
     pub(crate) fn handle(&mut self, place: usize, input: InputOf<S>) {
         let mut inputs = VecDeque::from([input]);
         while let Some(mut input) = inputs.pop_front() {

@@ -23,9 +23,10 @@ pub(crate) type OutputOf<S> =
     candidacy::Output<RequestOf<S>, <RuleOf<S> as Rule>::Timer, <RuleOf<S> as Rule>::Tell>;
 pub(crate) type ActionOf<S> = Action<<S as Store>::Action>;
 
-/// The state of a simulated store, and what happens on it. Everything that is the same on every store is in `step`.
+/// The state of a simulated store, and what happens on it. Everything that is the same on every store is in the module
+/// `step`.
 pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
-    /// The rule by which its candidates lead.
+    /// The rule by which the store's candidates lead.
     type Rule: Rule<
             Race: Hash + Send + Sync,
             Leaving: Hash + Send + Sync,
@@ -39,14 +40,14 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
         > + Send
         + Sync
         + 'static;
-    /// What distinguishes the store's worlds besides their bounds.
+    /// The setting, other than bounds, that distinguishes the store's worlds.
     type Setting: Clone + Debug + Send + Sync;
     /// A part of the rule that a world can be [without](World::without).
     type Part: Copy + Debug + PartialEq + Send + Sync;
-    /// What happens on this store alone.
+    /// An action that only this store has.
     type Action: Copy + Debug + PartialEq;
-    /// A request in the queue for a store that serves each candidate's requests in order; `Infallible` for a store where
-    /// they overtake each other.
+    /// A request that waits for the store, if the store serves each candidate's requests in order. `Infallible` for a
+    /// store on which requests overtake each other.
     type Request: Clone + Debug + Send + Sync;
     /// The state of a candidate's process that only this store has.
     type Process: Clone + Debug + Default + Hash + Send + Sync;
@@ -60,9 +61,9 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     /// not in its callers.
     fn explore(world: &World<Self>, most: Option<usize>) -> Findings;
 
-    /// The store before any candidate enters.
+    /// Creates the store before any candidate enters.
     fn new() -> Self;
-    /// The bounds of a world that only this store has.
+    /// The text of those bounds of a world that only this store has.
     fn bounds(_world: &World<Self>) -> String {
         String::new()
     }
@@ -71,34 +72,34 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     /// Lists the actions that can happen next, the most ordinary first.
     fn enabled(world: &World<Self>, state: &State<Self>, actions: &mut Vec<ActionOf<Self>>);
-    /// Which fault an action is, if any.
+    /// The fault that an action is, if it is one.
     fn costs(action: Self::Action) -> Option<Fault>;
-    /// The next action before the exploration, while this candidate enters; `None` once the world is as it should
-    /// begin.
+    /// The next action before the exploration, while this candidate enters. `None` once the world is in the state in
+    /// which the exploration begins.
     fn opening(world: &World<Self>, state: &State<Self>, place: usize) -> Option<ActionOf<Self>>;
     /// The exploration begins.
     fn begins(_state: &mut State<Self>) {}
 
     // ---- what happens ----
 
-    /// An action of this store happens.
+    /// Carries out an action that only this store has.
     fn act(step: &mut Step<'_, Self>, action: Self::Action);
-    /// A candidate enters, as a new process.
+    /// Lets a candidate enter, as a new process.
     fn enter(step: &mut Step<'_, Self>, place: usize);
-    /// The action is complete: time passed, or something else happened.
+    /// Notes that an action is complete. `passed` states whether only time passed.
     fn acted(_step: &mut Step<'_, Self>, _passed: bool) {}
     /// A process has ended.
     fn ended(_step: &mut Step<'_, Self>, _place: usize) {}
-    /// The store carries out a request, and answers.
+    /// Lets the store carry out a request, and returns its answer.
     fn serve(step: &mut Step<'_, Self>, place: usize, request: Self::Request) -> InputOf<Self>;
-    /// Returns true if a request that was late is answered.
+    /// Returns true if the store still answers a request that was late.
     fn answers_late(_request: &Self::Request) -> bool {
         false
     }
 
     // ---- a candidate ----
 
-    /// A candidate is about to receive an input, which other inputs may follow.
+    /// Handles an input that a candidate is about to receive. It may change the input, and add inputs that follow it.
     fn hears(
         _step: &mut Step<'_, Self>,
         _place: usize,
@@ -107,9 +108,9 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     ) -> Self::Proof {
         Self::Proof::default()
     }
-    /// A candidate has received the input, and all outputs are carried out.
+    /// Notes that a candidate has received the input, and that all outputs have been carried out.
     fn heard(_step: &mut Step<'_, Self>, _place: usize, _proof: &Self::Proof) {}
-    /// A candidate makes a request, which may be answered at once.
+    /// Handles a request of a candidate. It may be answered at once.
     fn asks(
         step: &mut Step<'_, Self>,
         place: usize,
@@ -133,13 +134,13 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     // ---- what is checked ----
 
-    /// Checks a state for this rule alone.
+    /// Checks the properties of a state that only this rule has.
     fn judge(_step: &mut Step<'_, Self>) {}
-    /// The time without a leader from a state in which nothing more goes wrong; an error if that is too long.
+    /// The time without a leader from a state in which nothing more goes wrong. Returns an error if it is too long.
     fn vacancy(_world: &World<Self>, _state: &State<Self>) -> Result<Tick, String> {
         Ok(0)
     }
-    /// The number of terms reported so far, if that is counted.
+    /// The number of terms reported so far, if the store counts them.
     fn terms(&self) -> u8 {
         0
     }

@@ -13,10 +13,10 @@ pub struct World<S: Store> {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) candidates: usize,
-    /// The first candidate leads when the exploration begins, and each other candidate has observed it; otherwise there
-    /// is no leader yet.
+    /// Whether the first candidate leads when the exploration begins, and each other candidate has observed it.
+    /// Otherwise there is no leader yet.
     pub(crate) led: bool,
-    /// Parts per million by which each candidate's clock is fast.
+    /// The drift of each candidate's clock: by how many parts per million it is fast.
     pub(crate) drift: [i32; 3],
     /// The time that is explored.
     pub(crate) horizon: Tick,
@@ -41,12 +41,12 @@ impl<S: Store> World<S> {
         self.name
     }
 
-    /// What it is about, in a sentence.
+    /// The subject of the world, in one sentence.
     pub fn about(&self) -> &'static str {
         self.about
     }
 
-    /// The world's bounds: the exploration is complete within them, and proves nothing beyond.
+    /// The world's bounds. Within them the exploration is complete; it proves nothing beyond them.
     pub fn bounds(&self) -> String {
         let mut text = format!("{} candidates, {} s", self.candidates, self.horizon);
         for (fault, what) in Fault::ALL.into_iter().filter(|(fault, _)| self.budget.has(*fault)) {
@@ -55,19 +55,19 @@ impl<S: Store> World<S> {
         text + &S::bounds(self)
     }
 
-    /// The properties that are checked in each of its states.
+    /// The properties that are checked in each state of the world.
     pub fn properties() -> &'static [Property] {
         S::PROPERTIES
     }
 
-    /// This world with a part of the rule taken away, by showing the candidates false states.
+    /// Disables a part of the rule by showing the candidates false states.
     #[must_use]
     pub fn without(mut self, part: S::Part) -> Self {
         self.without = Some(part);
         self
     }
 
-    /// Returns true if this part of the rule is taken away.
+    /// Returns true if this part of the rule is disabled.
     pub(crate) fn lacks(&self, part: S::Part) -> bool {
         self.without == Some(part)
     }
@@ -87,9 +87,9 @@ pub enum Fault {
     Late,
     /// A request or an answer arrives twice, the second time late.
     Copy,
-    /// The store answers a write without its outcome: busy, not sent, unknown.
+    /// The store answers a write without reporting its outcome: busy, not sent, unknown.
     Unresolved,
-    /// A server that lags, or that led earlier, answers.
+    /// The answer comes from a server that lags, or that led earlier.
     Stale,
     /// A process ends.
     Crash,
@@ -121,9 +121,10 @@ pub enum Fault {
     RevokeEarly,
     /// A connection gives up its companions' lease for another.
     Move,
-    /// The coordinator removes a member at once: the session or rebalance timeout ran out, or an operator did it.
+    /// The coordinator removes a member at once, because the session or rebalance timeout ran out, or because an
+    /// operator removed it.
     Remove,
-    /// Another process replaces an owner under the same static id, in the same generation.
+    /// Another process with the same static id replaces an owner, in the same generation.
     Replace,
     /// A rebalance revokes the partition.
     Rebalance,
@@ -177,12 +178,12 @@ impl Budget {
         budget
     }
 
-    /// Returns true if this may happen.
+    /// Returns true if this fault may still happen.
     pub(crate) fn has(&self, fault: Fault) -> bool {
         self.0[fault as usize] > 0
     }
 
-    /// Returns true if any fault except these may happen.
+    /// Returns true if any other fault than these may still happen.
     pub(crate) fn has_more_than(&self, these: &[Fault]) -> bool {
         Fault::ALL.into_iter().any(|(fault, _)| self.has(fault) && !these.contains(&fault))
     }

@@ -1,4 +1,4 @@
-//! The worlds of induction over a consumer group: no two lead, and each part of the rule is needed for that.
+//! The worlds of induction over a consumer group: no two candidates lead, and each part of the rule is needed for that.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -119,7 +119,7 @@ fn without_the_comparison_of_the_membership_two_lead() {
 
 #[test]
 fn without_what_others_wrote_a_token_is_not_larger_than_the_one_before() {
-    // Only the committed token keeps two candidates from leading: the new owner did not read the claim that this token
+    // Only the committed token keeps two candidates from leading. The new owner did not read the claim that this token
     // names, so it waits for a lease.
     shared::breaks(&world("induction removal").without(InductionPart::Log), Property::I4);
 }

@@ -1,4 +1,4 @@
-//! The worlds of a place in a queue: no two lead, and each part of the rule is needed for that.
+//! The worlds of a place in a queue: no two candidates lead, and each part of the rule is needed for that.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 

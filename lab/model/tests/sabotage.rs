@@ -29,7 +29,7 @@ fn a_record_that_vanishes_as_early_as_the_settings_allow_makes_none() {
 
 #[test]
 fn a_clock_slower_than_the_setting_makes_two_leaders() {
-    // The margin allows for the drift of two clocks; here the other clock, the server's, does not drift.
+    // The margin allows for the drift of two clocks. In this world the second clock, the server's, does not drift.
     let found = violation(&world("pause").with_a_slow_clock(24_000));
     assert_eq!(found.property, Property::I1);
     assert!(found.path.contains("lead at once"), "{}", found.path);

@@ -1,8 +1,8 @@
-//! What up to ten thousand processes, with one candidate each, ask of one NATS bucket, and what it sends them: when
-//! they start, at rest, and after crashes of the leader. Simulated, because that many processes need several machines;
-//! the result is the same on any machine.
+//! Measures what up to ten thousand processes, each with one candidate, ask of one NATS bucket, and what the bucket
+//! sends them: when they start, at rest, and after crashes of the leader. This is simulated, because that many
+//! processes need several machines; the result is the same on any machine.
 //!
-//! Pass numbers of processes as arguments to restrict it to these. Standard output is one JSON array of figures.
+//! Pass numbers of processes as arguments to measure only these. Standard output is one JSON array of figures.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot continue says why")]
 
@@ -29,7 +29,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// All of the processes in one election.
+/// Measures all processes in one election.
 fn one(processes: usize) -> Vec<Figure> {
     eprintln!("{processes} processes, one election");
     let fleet = Fleet::run(processes, Elections::One, SEED).expect("one leads and all others wait");

@@ -12,9 +12,9 @@ pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
 /// A clock that runs at a constant rate until another rate is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// A moment of the world, and the clock's reading at it.
+    /// A moment of the world, and the clock's reading at that moment.
     anchor: (Instant, Instant),
-    /// Parts per million by which it runs fast; minus a million is a stopped clock.
+    /// By how many parts per million the clock runs fast. At minus a million it is stopped.
     ppm: i64,
 }
 
@@ -23,14 +23,14 @@ impl Clock {
         Self { anchor: (now, shows), ppm }
     }
 
-    /// The reading at a moment of the world.
+    /// The clock's reading at a moment of the world.
     pub(crate) fn at(&self, now: Instant) -> Instant {
         let elapsed = i128::from(now.since(self.anchor.0).as_nanos() as u64);
         let shown = elapsed * (MILLION + i128::from(self.ppm)) / MILLION;
         self.anchor.1 + Duration::from_nanos(shown as u64)
     }
 
-    /// The first moment of the world at which the clock reads `reading` or more.
+    /// The first moment of the world at which the clock reads `reading` or later.
     pub(crate) fn when(&self, reading: Instant) -> Instant {
         let ahead = i128::from(reading.since(self.anchor.1).as_nanos() as u64);
         let rate = MILLION + i128::from(self.ppm);
@@ -44,7 +44,7 @@ impl Clock {
         self.anchor.0 + Duration::from_nanos(u64::try_from(world).unwrap_or(u64::MAX))
     }
 
-    /// Runs at another rate from `now` on.
+    /// Makes the clock run at another rate from `now` on.
     pub(crate) fn set_rate(&mut self, now: Instant, ppm: i64) {
         *self = Self::new(now, self.at(now), ppm);
     }

@@ -1,4 +1,4 @@
-//! The command that repeats a run, written and read.
+//! The command that repeats a run, and its parsing.
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -9,9 +9,9 @@ use oorandom::Rand64;
 pub(crate) struct Dice(Rand64);
 
 impl Dice {
-    /// One of several independent sources that belong to a seed.
+    /// Creates one of several independent sources for a seed.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        // The stream's 64 bits surround the seed's: 56 above them and 8 below.
+        // In the 128 bits, 56 bits of the stream's number are above the seed and 8 are below it.
         let (high, low) = (u128::from(stream >> 8), u128::from(stream & 0xff));
         Self(Rand64::new(high << 72 | u128::from(seed) << 8 | low))
     }
@@ -25,7 +25,7 @@ impl Dice {
         self.0.rand_range(0..bound)
     }
 
-    /// Returns true in `chance` of a hundred cases.
+    /// Returns true in `chance` of a hundred cases on average.
     pub(crate) fn percent(&mut self, chance: u64) -> bool {
         chance > 0 && self.below(100) < chance
     }

@@ -1,5 +1,5 @@
-//! Many processes with one candidate each on one bucket, without faults except crashes: what they ask of the store and
-//! what it sends them, when all start, at rest, and after the leader's crash.
+//! Many processes with one candidate each on one bucket, without faults except crashes. Counts what they ask of the
+//! store and what it sends them: when all start, at rest, and after the leader's crash.
 //!
 //! The store answers at once, after about a millisecond on the network, however much it is asked. So this counts the
 //! requests that a real store has to handle, not the time that it needs for them.
@@ -21,15 +21,15 @@ use crate::setting::Setting;
 
 /// The campaign number of each process's only candidate.
 const CANDIDATE: CampaignId = 1;
-/// The lease: the default on NATS.
+/// The lease, which is the default on NATS.
 const LEASE: Duration = Duration::from_secs(30);
-/// How late a server of 2.11 or newer removes a record, as in `stores/nats/src`.
+/// How late a server of version 2.11 or newer removes a record, as in `stores/nats/src`.
 const GRANULARITY: Duration = Duration::from_millis(350);
-/// All processes start within this time.
+/// The time within which all processes start.
 const STARTS: Duration = Duration::from_secs(1);
-/// The longest time until all lead or wait, and until another candidate leads after a crash.
+/// The longest time until all candidates lead or wait, and until another candidate leads after a crash.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Requests are counted per span of this length.
+/// The length of the spans in which requests are counted.
 const SPAN: Duration = Duration::from_millis(100);
 /// The time after a leader was found for which requests are still counted.
 const AFTER: Duration = Duration::from_secs(5);
@@ -37,18 +37,18 @@ const AFTER: Duration = Duration::from_secs(5);
 /// How the candidates of many processes are spread over elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elections {
-    /// All are candidates of one election.
+    /// All processes are candidates of one election.
     One,
-    /// Each is the only candidate in its own election.
+    /// Each process is the only candidate in its own election.
     Each,
 }
 
-/// The requests of processes to the store in some time, and what it sent them.
+/// The requests that processes sent to the store in some time, and what the store sent them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// Writes that were applied.
     pub writes: u64,
-    /// Writes that were refused because another came first.
+    /// Writes that were refused because another write came first.
     pub refused: u64,
     /// Reads of a key.
     pub reads: u64,
@@ -69,28 +69,28 @@ impl Demand {
     }
 }
 
-/// The requests of processes to the store.
+/// The requests of a fleet of processes to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fleet {
-    /// From the start of the first process until all led or waited for a leader.
+    /// The requests from the start of the first process until all candidates led or waited for a leader.
     pub start: Demand,
     /// In [`Fleet::RESTED`] after that.
     pub rest: Demand,
-    /// The fail-overs after several crashes, one after another; only in [`Elections::One`].
+    /// The fail-overs after several crashes, one after another. There are some only in [`Elections::One`].
     pub fail_overs: Vec<FailOver>,
 }
 
 /// A fail-over after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailOver {
-    /// From the end of the crashed leader's lease until five seconds after another led.
+    /// The requests from the end of the crashed leader's lease until five seconds after another candidate led.
     pub demand: Demand,
-    /// From that end until another candidate led.
+    /// The time from the end of the crashed leader's lease until another candidate led.
     pub took: Duration,
 }
 
 impl Fleet {
-    /// The time for which a fleet at rest is counted: a whole number of renewals.
+    /// The time for which the requests of a fleet at rest are counted. It is a whole number of renewals.
     pub const RESTED: Duration = Duration::from_secs(90);
     /// The number of crashes.
     pub const CRASHES: usize = 5;
@@ -98,12 +98,12 @@ impl Fleet {
     /// Runs this many processes.
     ///
     /// # Errors
-    /// Returns a description if not all lead or wait in the end, which would be a defect.
+    /// Returns a description if not all candidates lead or wait in the end, which would be a defect.
     pub fn run(processes: usize, elections: Elections, seed: u64) -> Result<Self, String> {
         let mut world = World::new(processes, elections, seed);
         world.until("all to lead or wait", |world| world.settled == processes)?;
         let start = world.counted();
-        // The effects of the last requests are over.
+        // Afterwards the effects of the last requests are over.
         world.run_for(AFTER);
         world.counted();
         world.run_for(Self::RESTED);
@@ -132,7 +132,7 @@ struct Process {
     session: Option<Session>,
     election: usize,
     wakes: Instant,
-    /// The store's latest message is in flight until then, so that none overtakes another.
+    /// When the store's latest message arrives, so that no message overtakes another.
     receives: Instant,
     /// The present watch.
     watch: u64,
@@ -143,7 +143,7 @@ struct Process {
 struct Election {
     name: String,
     bucket: Bucket,
-    /// The processes whose watches show it.
+    /// The processes whose watches show the election.
     watchers: Vec<usize>,
 }
 
@@ -158,7 +158,7 @@ struct World {
     /// The number of processes that lead or wait for a leader.
     settled: usize,
     demand: Demand,
-    /// The current span, and the requests in it.
+    /// The number of the current span, and the requests in it.
     span: (u128, u64),
 }
 
@@ -210,7 +210,7 @@ impl World {
         self.now = end;
     }
 
-    /// The counts since the last call.
+    /// Returns the counts since the last call.
     fn counted(&mut self) -> Demand {
         self.span = (0, 0);
         std::mem::take(&mut self.demand)
@@ -269,9 +269,9 @@ impl World {
         self.handle(process, Input::Enter(Box::new(enter)));
     }
 
-    /// Hands an input to a session and carries out its outputs.
+    /// Gives an input to a session and carries out its outputs.
     fn handle(&mut self, process: usize, input: Input) {
-        // A process that is gone receives nothing.
+        // A process that has ended receives nothing.
         let Some(mut session) = self.processes[process].session.take() else { return };
         // Each input answers an output of this session, so none is misuse.
         session.handle(self.now, input).unwrap_or_else(|misuse| unreachable!("{misuse}"));
@@ -386,7 +386,7 @@ impl World {
         self.deliver(process, Input::wrote(CANDIDATE, write.attempt, outcome));
     }
 
-    /// Changes an election's key, and shows that to its watchers.
+    /// Changes an election's key, and shows the change to the election's watchers.
     fn put(&mut self, election: usize, change: impl FnOnce(&mut Bucket, Instant)) {
         let Election { bucket, watchers, .. } = &mut self.elections[election];
         // The keys of a bucket share its revisions.
@@ -440,8 +440,8 @@ mod tests {
     fn after_the_first_crash_fewer_try_to_lead_at_once() {
         let fleet = Fleet::run(1_000, Elections::One, 1).unwrap();
         let tries: Vec<_> = fleet.fail_overs.iter().map(|fail_over| fail_over.demand.refused).collect();
-        // Candidates acquire all at once, because none knows of another; then over a span that grows with each race
-        // that they lose.
+        // At first all candidates acquire at once, because none knows of another. Later they acquire over a span that
+        // grows with each race that they lose.
         assert_eq!(tries[0], 998);
         assert!(tries[1] < 500 && tries[2..].iter().all(|tries| *tries < 300), "{tries:?}");
     }

@@ -1,8 +1,8 @@
 //! Candidates whose handlers are slow, fail and hang, in a small separate world.
 //!
-//! Each candidate runs a [`incumbent_core::reconcile::Reconciler`]. The election is an ideal one: a lease given to one
-//! of the candidates. Handlers, renewals, operators and the system fail. Then comes a quiet time without faults, in
-//! which a candidate must work.
+//! Each candidate runs a [`incumbent_core::reconcile::Reconciler`]. The election is an ideal one: a lease that one of
+//! the candidates has. Handlers, renewals, operators and the system fail. After that comes a quiet time without faults,
+//! in which a candidate must work.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use incumbent_core::reconcile::{Event, Handler, Input, Message, Output, Reconcil
 use crate::dice::Dice;
 use crate::queue::Queue;
 
-/// The stream of randomness that belongs to this world.
+/// The stream of random numbers of this world.
 const STREAM: u64 = 0x4841;
 const CANDIDATES: usize = 3;
 const LEASE: Duration = Duration::from_secs(10);
 const RENEW: Duration = Duration::from_secs(3);
-/// The longest time for which a leaving leader may keep the lease.
+/// The longest time for which a leader that leaves may keep the lease.
 const DRAIN: Duration = Duration::from_secs(10);
 const FAULTS: Duration = Duration::from_secs(600);
-/// The longest effect of the faults: a cool-down, an *end* and all its retries.
+/// The longest time for which faults have an effect: a cool-down, an *end* and all its retries.
 const QUIET: Duration = Duration::from_secs(900);
 
 /// The outcome of a run.
@@ -37,13 +37,13 @@ pub struct Handled {
     pub stopped: u64,
     /// The number of times that work continued after its lease was over.
     pub overdue: u64,
-    /// The number of times that two worked at once.
+    /// The number of times that two candidates worked at once.
     pub together: u64,
     /// The number of times that a candidate gave up.
     pub gave_up: u64,
     /// The number of messages that were dropped.
     pub dropped: u64,
-    /// A number that depends on all events, in their order.
+    /// A number that depends on all events and their order.
     pub digest: u64,
     /// The rule that was broken.
     pub violation: Option<String>,
@@ -66,7 +66,7 @@ enum Scheduled {
     Tick(usize),
     /// A handler returns.
     Returns { index: usize, run: RunId, succeeded: bool },
-    /// The holder renews its lease, or fails to.
+    /// The holder renews its lease, or fails to renew it.
     Renews { index: usize, term: u64 },
     /// The lease of a term has run out.
     Expires { index: usize, term: u64 },
@@ -82,17 +82,17 @@ enum Scheduled {
 
 struct Node {
     reconciler: Reconciler,
-    /// The candidate takes part in the election.
+    /// Whether the candidate takes part in the election.
     in_race: bool,
     gave_up: bool,
     /// The running handler.
     running: Option<(RunId, Handler)>,
-    /// The truth: work from a *begin* may be running.
+    /// Whether work from a *begin* may in fact be running.
     works: bool,
     lease: Instant,
     overdue: bool,
     failed_ends: u32,
-    /// The candidate's current error began with a failed *end*.
+    /// Whether the candidate's current error began with a failed *end*.
     failed_by_end: bool,
     sent_in_error: u32,
     /// The next tick.
@@ -104,7 +104,7 @@ struct Held {
     term: u64,
     leaves: bool,
     cut_off: bool,
-    /// The term's drain has ended, so it is no longer renewed.
+    /// Whether the term's drain has ended, so that the lease is no longer renewed.
     is_over: bool,
 }
 
@@ -184,7 +184,8 @@ impl World {
                 self.send(index, Message::NotLeader)
             }
             Scheduled::Drained { index, term } if self.holds(index, term) && self.nodes[index].works => {
-                // The candidate's term is lost. The candidate releases nothing while it works, and renews nothing.
+                // The candidate's term is lost, so its lease is not renewed. The lease is not released while the
+                // candidate works.
                 if let Some(held) = &mut self.held {
                     held.is_over = true;
                 }
@@ -247,7 +248,7 @@ impl World {
                 Ok(())
             }
             3 => self.leave(),
-            // An operator deletes the key: the next candidate may lead at once.
+            // An operator deletes the key, and the next candidate may lead at once.
             4 => {
                 let Some(held) = self.vacate() else { return Ok(()) };
                 self.nodes[held.holder].lease = self.now;
@@ -287,7 +288,7 @@ impl World {
 
     fn returns(&mut self, index: usize, run: RunId, succeeded: bool) -> Result<(), String> {
         let node = &mut self.nodes[index];
-        // A stopped handler has already returned, as has any handler of a former process.
+        // If the handler was stopped, or belongs to a former process, it counts as returned already.
         let Some((_, handler)) = node.running.take_if(|running| running.0 == run) else {
             return Ok(());
         };
@@ -373,7 +374,7 @@ impl World {
                 node.gave_up = true;
                 node.in_race = false;
                 self.handled.gave_up += 1;
-                // The run that caused the error is not counted.
+                // If the run of *end* that failed caused the error, that run is not one of the retries.
                 let runs =
                     if node.failed_by_end { self.settings.retries + 1 } else { self.settings.retries.max(1) };
                 must(gave_up.failed == runs && node.failed_ends == runs, || gave_up.to_string())?;
@@ -427,7 +428,7 @@ impl World {
             Event::Resumed { dropped } => {
                 self.handled.dropped += u64::from(dropped);
                 let sent = std::mem::take(&mut node.sent_in_error);
-                // In addition, one message may have waited for the handler that failed.
+                // One more message may have waited for the handler that failed.
                 must(dropped == sent || dropped == sent + 1, || format!("{dropped} dropped of {sent}"))?;
             }
             Event::State(State::Error) => {

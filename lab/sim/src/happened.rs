@@ -1,5 +1,5 @@
-//! The faults so far in a run: an excuse or a longer bound applies to what happened, not to what the seed might have
-//! drawn.
+//! The faults so far in a run. An excuse or a longer bound applies only because of faults that happened, not because of
+//! faults that the seed might have drawn.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::plan::{CLOCK_STEP, Plan};
 
 #[derive(Debug)]
 pub(crate) struct Happened {
-    /// Until when each kind was last active; unlimited while it is active.
+    /// For each kind, the time until which it was last active; [`Instant::NEVER`] while it is active.
     last: [Option<Instant>; Kind::ALL.len()],
     /// The longest maximum age that the bucket had.
     longest_age: Duration,
@@ -24,8 +24,8 @@ impl Happened {
         Self { last: [None; Kind::ALL.len()], longest_age: plan.max_age, stepped: Duration::ZERO }
     }
 
-    /// Assumes that everything that may happen does happen, and lasts until the end. A bound from this holds in every
-    /// run of the plan.
+    /// Assumes that everything that may happen does happen, and lasts until the end. A bound computed from this holds
+    /// in every run of the plan.
     pub(crate) fn most(plan: &Plan) -> Self {
         let mut all = Self::new(plan);
         plan.kinds.iter().for_each(|kind| all.begins(*kind));
@@ -38,17 +38,17 @@ impl Happened {
         self.last[kind as usize] = Some(Instant::NEVER);
     }
 
-    /// The last active fault of this kind ends.
+    /// Notes that the last active fault of this kind ends.
     pub(crate) fn ends(&mut self, now: Instant, kind: Kind) {
         self.last[kind as usize] = Some(now);
     }
 
-    /// The bucket has this maximum age.
+    /// Notes that the bucket has this maximum age.
     pub(crate) fn aged(&mut self, max_age: Duration) {
         self.longest_age = self.longest_age.max(max_age);
     }
 
-    /// A server's clock was set, and is off by this much.
+    /// Notes that a server's clock was set, and is wrong by `wrong`.
     pub(crate) fn steps(&mut self, wrong: Duration) {
         self.stepped = self.stepped.max(wrong);
     }
@@ -58,7 +58,7 @@ impl Happened {
         self.last[kind as usize].is_some()
     }
 
-    /// Whether a fault of a kind is active, or ended within this time.
+    /// Whether a fault of a kind is active, or ended less than `within` ago.
     pub(crate) fn lately(&self, kind: Kind, now: Instant, within: Duration) -> bool {
         self.last[kind as usize].is_some_and(|last| now < last || now.since(last) < within)
     }

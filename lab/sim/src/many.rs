@@ -1,4 +1,4 @@
-//! Many seeds, on any number of threads: the result does not depend on that number.
+//! Runs many seeds on any number of threads. The result does not depend on that number.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -16,7 +16,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// `count` seeds starting at `first`; `None` if that is no seed, or more than exist.
+    /// Returns `count` seeds starting at `first`, or `None` if `count` is zero or more seeds than exist.
     pub fn new(first: u64, count: u64) -> Option<Self> {
         let last = first.checked_add(count.checked_sub(1)?)?;
         Some(Self { first, last })
@@ -36,7 +36,7 @@ impl Seeds {
 /// The result of many seeds.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// All runs together; if one failed, that run and those of smaller seeds.
+    /// The sum of all runs; if one failed, the sum of that run and those of smaller seeds.
     pub tally: Tally,
     /// The smallest seed that fails, and the invariant that does not hold.
     pub failed: Option<(Choice, Violation)>,
@@ -75,7 +75,7 @@ fn run_each(
             });
         }
         drop(sender);
-        // Runs end in any order, but count in the order of their seeds.
+        // Runs end in any order, but are counted in the order of their seeds.
         let mut early: BTreeMap<u64, Outcome> = BTreeMap::new();
         let mut next = Some(seeds.first);
         for (seed, outcome) in outcomes {
@@ -112,7 +112,7 @@ impl SeedQueue {
         (seed <= self.last.load(Ordering::Relaxed)).then_some(seed)
     }
 
-    /// From now on, begins no seed above this one.
+    /// Begins no seed above this one from now on.
     fn stop_after(&self, seed: u64) {
         self.last.fetch_min(seed, Ordering::Relaxed);
     }
@@ -148,7 +148,7 @@ mod tests {
         for count in [1, 2, 8] {
             let slow = Barrier::new(count);
             let run = |choice: &Choice| {
-                // All threads begin together, and the last of those seeds is the first to fail.
+                // All threads begin together, and the last of the first `count` seeds fails first.
                 if choice.seed < count as u64 {
                     slow.wait();
                     thread::sleep(Duration::from_millis(5 * (count as u64 - choice.seed)));

@@ -1,4 +1,4 @@
-//! The events of a run, for its oracles and its picture.
+//! The events of a run, as its oracles and its timeline observe them.
 
 use std::time::Duration;
 
@@ -20,50 +20,50 @@ use crate::timeline::Timeline;
 pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     /// A process begins to campaign with this nonce.
     Begins { node: usize, nonce: Nonce },
-    /// The process is gone, and with it everything that it believed.
+    /// The process is gone, and everything that it believed is gone with it.
     Ends { node: usize },
-    /// A campaign is about to handle an input; its clock reads `clock`.
+    /// A campaign is about to handle an input at the reading `clock` of its clock.
     Input { node: usize, clock: Instant, input: &'a Input<R::Answer, R::Shown, R::Told> },
-    /// The campaign has handled the input. `until` is the world's time at which its `is_leader` becomes false.
+    /// The campaign has handled the input. In the world's time, its `is_leader` becomes false at `until`.
     Handled { node: usize, clock: Instant, campaign: &'a Candidacy<R>, until: Option<Instant> },
     /// The campaign emits an output.
     Output { node: usize, campaign: &'a Candidacy<R>, output: &'a Output<R::Request, R::Timer, R::Tell> },
-    /// A campaign's clock runs at another rate, so its `is_leader` becomes false at another time.
+    /// A campaign's clock changes its rate, so its `is_leader` becomes false at another time.
     Clock { node: usize, until: Option<Instant> },
     /// The store applied a write of a campaign.
     Applied { nonce: Nonce, attempt: Attempt, incarnation: Incarnation, revision: Revision },
     /// The key's entry changed.
     Key { entry: &'a Entry },
-    /// An etcd leader extends a lease for a campaign, by a keep-alive sent at this reading of the campaign's clock.
+    /// An etcd leader extends a lease because of a keep-alive that a campaign sent at this reading of its clock.
     Kept { node: usize, lease: LeaseId, sent_at: Instant },
-    /// An etcd serves a linearised read of a campaign.
+    /// An etcd serves a linearised read for a campaign.
     Read { node: usize, snapshot: &'a Snapshot },
-    /// A coordinator accepts the commit of a campaign that is a member of the present generation. It proves the record
-    /// with this number.
+    /// A coordinator accepts a commit of a campaign that is a member of the present generation. The commit proves the
+    /// record with this number.
     Committed { nonce: Nonce, attempt: Attempt },
-    /// The keys or leases of an etcd changed.
+    /// The keys or leases of an etcd have changed.
     Stored { content: &'a Content },
-    /// A candidate of the Go library reports that it won or lost.
+    /// A candidate of the Go library reports that it has won or lost.
     Peer { peer: usize, leads: bool },
     /// The store was recreated, with this maximum age.
     Remade { max_age: Duration },
     /// The store went back to an earlier state.
     WentBack,
-    /// An operator accepted that tokens start again.
+    /// An operator accepted that the tokens start again.
     Accepted,
-    /// A candidate is stopped, or continues.
+    /// A candidate is stopped or continues.
     Stopped { node: usize, stopped: bool },
     /// A fault begins, or ends.
     Fault { kind: Kind, node: Option<usize>, place: usize, begins: bool },
-    /// There are no faults from now on.
+    /// No more faults happen from now on.
     Quiet,
-    /// An orderly change after the faults.
+    /// An orderly change happens after the faults.
     Order(Order),
     /// The run is over.
     Over,
 }
 
-/// An orderly change that happens to the leader when there are no faults.
+/// An orderly change of the leader while there are no faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// It resigns.
@@ -83,14 +83,14 @@ pub(crate) struct View<'a> {
     pub(crate) now: Instant,
     pub(crate) plan: &'a Plan,
     pub(crate) promises: &'a Promises,
-    /// The present incarnation of the store, and the time of its creation.
+    /// The present incarnation of the store, and when it was created.
     pub(crate) incarnation: Incarnation,
     pub(crate) made: Instant,
-    /// An operator stated that the present incarnation is the first.
+    /// Whether an operator stated that the present incarnation is the first.
     pub(crate) never_used: bool,
 }
 
-/// All observers of a run: the oracles, the counts and the drawing.
+/// All observers of a run: the oracles, the counts and the timeline.
 pub(crate) struct Observers<R: Rule = KeyLease> {
     pub(crate) checkers: Checkers<R>,
     pub(crate) tally: Tally,

@@ -1,4 +1,4 @@
-//! The plan of a run: its world and the script of its faults, all from one seed.
+//! The plan of a run: its world and the script of its faults, both drawn from one seed.
 
 use std::time::Duration;
 
@@ -14,31 +14,31 @@ use crate::oracle::ACandidateLeads;
 use crate::scenario::Scenario;
 use crate::setting::Setting;
 
-/// The drift that the default settings allow a clock, in parts per million.
+/// The drift that the default settings allow for a clock, in parts per million.
 pub(crate) const DRIFT: i64 = 5_000;
 
-/// The stream for draws that only an etcd needs.
+/// The stream of the draws that only an etcd needs.
 pub(crate) const ETCD: u64 = 0x3_0000;
 
 /// The stream that decides whether watches report when they have shown every existing entry.
 const SHOWS_ALL: u64 = 0x7_0000;
 
-/// The stream for draws that only a consumer group needs.
+/// The stream of the draws that only a consumer group needs.
 pub(crate) const KAFKA: u64 = 0x5_0000;
 
 /// The stream that decides whether there is a second election.
 const SECOND: u64 = 0xd_0000;
 
-/// The stream that decides whether a process gets only part of its time.
+/// The stream that decides whether a process gets only part of the processor's time.
 const SLOW: u64 = 0xc_0000;
 
-/// The stream for the candidate that cannot prove.
+/// The stream of the draws for the candidate that cannot prove its claim.
 const NO_PROOF: u64 = 0x9_0000;
 
-/// The longest time for which an expired message may still be there.
+/// The longest time by which an expired message may be removed too late.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
 
-/// A bucket on a server of 2.11 or newer, with markers.
+/// A bucket with markers, on a server of version 2.11 or newer.
 pub(crate) const BUCKET: Capabilities = Capabilities {
     own_lease: true,
     lease_step: Duration::from_secs(1),
@@ -55,10 +55,10 @@ pub(crate) const BUCKET: Capabilities = Capabilities {
 /// The error of the servers' clocks when they are set wrong.
 pub(crate) const CLOCK_STEP: Duration = Duration::from_secs(10);
 
-/// The factors by which a maximum age may be raised, in tenths; the last is the largest.
+/// The factors by which a maximum age may be raised, in tenths. The last one is the largest.
 pub(crate) const RAISED: [u32; 3] = [12, 15, 30];
 
-/// The choice of a run, which decides everything that happens in it.
+/// What a user chooses for a run. It decides everything that happens in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The seed.
@@ -67,22 +67,23 @@ pub struct Choice {
     pub store: Store,
     /// The number of candidates.
     pub candidates: usize,
-    /// The kinds of faults that a seed may choose from; `None`: all, but rarely those that break an assumption.
+    /// The kinds of faults that a seed may draw. With `None` it may draw all of them, but rarely draws those that break
+    /// an assumption.
     pub faults: Option<Vec<Kind>>,
-    /// The number of additional foreign candidates: of the Go library `nats-kv-leader-elect` in a bucket, of Go's
-    /// `concurrency.Election` in etcd, of goNELI in a consumer group. The first has no defence against some faults,
-    /// which are then left out.
+    /// The number of additional foreign candidates. In a bucket they use the Go library `nats-kv-leader-elect`, in etcd
+    /// Go's `concurrency.Election`, and in a consumer group goNELI. The first of these has no defence against some
+    /// faults, which are then left out.
     pub peers: usize,
-    /// Every candidate has the default settings.
+    /// Whether every candidate has the default settings.
     pub plain: bool,
-    /// The indices of the kept faults in the script; `None`: all.
+    /// The indices of the faults in the script that are kept. `None` keeps all of them.
     pub keep: Option<Vec<usize>>,
-    /// The longest time for which faults come; `None`: as long as the seed draws.
+    /// The longest time for which there are faults. With `None` the seed draws it.
     pub lasts: Option<Duration>,
 }
 
 impl Choice {
-    /// A run of this seed with five candidates and all kinds of faults.
+    /// Creates the choice of a run of a seed with five candidates and all kinds of faults.
     pub fn of_seed(seed: u64) -> Self {
         Self {
             seed,
@@ -103,12 +104,12 @@ pub(crate) struct Fault {
     /// Its index in the script.
     pub(crate) place: usize,
     pub(crate) kind: Kind,
-    /// When it begins, counted from the run's beginning, and how long it lasts.
+    /// When the fault begins, counted from the beginning of the run, and how long it lasts.
     pub(crate) from: Duration,
     pub(crate) lasts: Duration,
-    /// Decides which victim it has and how severe it is.
+    /// A random number that decides which victim the fault has and how severe it is.
     pub(crate) roll: u64,
-    /// The fault's victim, if a scenario names it.
+    /// The fault's victim, if a scenario states it.
     pub(crate) victim: Option<usize>,
 }
 
@@ -119,56 +120,56 @@ pub(crate) struct Plan {
     pub(crate) lease: Duration,
     /// The settings of each candidate.
     pub(crate) settings: Vec<Setting>,
-    /// The largest difference between the servers' clocks under the candidates' settings.
+    /// The largest difference between the servers' clocks that the candidates' settings allow.
     pub(crate) skew: Duration,
     pub(crate) max_age: Duration,
-    /// Records have their own lease time.
+    /// Whether records have their own lease time.
     pub(crate) own_lease: bool,
     pub(crate) markers: bool,
     pub(crate) acked: bool,
-    /// Watches report when they have shown every existing entry.
+    /// Whether watches report when they have shown every existing entry.
     pub(crate) shows_all: bool,
     pub(crate) replicas: usize,
     pub(crate) never_used: bool,
-    /// The percentage of writes after which other keys are written.
+    /// The percentage of writes after which other keys are written as well.
     pub(crate) other_keys: u64,
-    /// Parts per million by which the servers' clocks run fast.
+    /// By how many parts per million the servers' clocks run fast.
     pub(crate) store_rate: i64,
-    /// The rate of each candidate's clock and when its process begins, if a scenario names them.
+    /// The rate of each candidate's clock, and when each process begins, if a scenario states them.
     pub(crate) rates: Option<Vec<i64>>,
     pub(crate) begins: Option<Vec<Duration>>,
-    /// The kinds that this seed switched on.
+    /// The kinds of faults that the seed switched on.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) script: Vec<Fault>,
     /// The length of the phase with faults.
     pub(crate) faulty: Duration,
-    /// Each session also has a candidate in a second election.
+    /// Whether each session also has a candidate in a second election.
     pub(crate) second: bool,
     /// The consumer group.
     pub(crate) group: GroupPlan,
 }
 
-/// How members of a consumer group are assigned partition zero.
+/// How partition zero is assigned to members of a consumer group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assigning {
-    /// Every rebalance first takes it from its owner.
+    /// Every rebalance first takes the partition from its owner.
     Eager,
     /// A partition's owner keeps it through a rebalance, unless it has to move.
     Cooperative,
-    /// KIP-848: the coordinator assigns each member its partitions, and its epoch changes silently.
+    /// As in KIP-848, the coordinator assigns each member its partitions, and its epoch changes without notice.
     Consumer,
 }
 
-/// A consumer group and its topic.
+/// The plan of a consumer group and its topic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupPlan {
     pub(crate) assigning: Assigning,
-    /// The session timeout, and how long a rebalance waits for a member.
+    /// The session timeout, and for how long a rebalance waits for a member.
     pub(crate) session: Duration,
     pub(crate) rebalance: Duration,
-    /// Members that use goNELI share it.
+    /// Whether members that use goNELI share the group.
     pub(crate) goneli: bool,
-    /// The brokers report the topic's id.
+    /// Whether the brokers report the topic's id.
     pub(crate) has_ids: bool,
 }
 
@@ -184,12 +185,12 @@ impl GroupPlan {
             Assigning::Consumer,
         ]);
         let assigning = if goneli { Assigning::Eager } else { drawn };
-        // With the newer protocol the brokers decide, regardless of the lease.
+        // With the newer protocol the brokers decide on the session timeout, regardless of the lease.
         let session = match assigning {
             Assigning::Consumer => Duration::from_secs(dice.pick(&[6, 15, 45])),
             _ => lease * dice.pick(&[2, 3]),
         };
-        // The client's setting, or an operator's: a drain may be cut short.
+        // The limit is a setting of the client or of an operator, so a drain may be cut short.
         let whole = (longest_drain + session + Duration::from_secs(10)).max(Duration::from_secs(30));
         let rebalance = dice.pick(&[whole, lease / 2, Duration::from_secs(2)]);
         let has_ids = dice.percent(85);
@@ -198,17 +199,17 @@ impl GroupPlan {
         Self { rebalance: rebalance.max(group.beat() * 2), ..group }
     }
 
-    /// The interval at which a member's client speaks with the coordinator.
+    /// Returns the interval at which a member's client sends heartbeats to the coordinator.
     pub(crate) fn beat(&self) -> Duration {
         (self.session / 10).max(Duration::from_millis(300))
     }
 
-    /// The longest time until the group has another owner, if there can be one.
+    /// Returns the longest time until the group has another owner, if there can be one.
     pub(crate) fn change(&self) -> Duration {
         self.session + self.rebalance * 2 + self.beat() * 4 + Duration::from_secs(5)
     }
 
-    /// A description in a few words.
+    /// Describes the group in a few words.
     pub(crate) fn describe(&self) -> String {
         let Self { assigning, session, rebalance, has_ids, .. } = self;
         let how = match assigning {
@@ -253,7 +254,7 @@ impl Plan {
                 Promise::Tokens | Promise::Nothing => 3,
             };
             let drawn = match kind {
-                // A separate stream, so that other seeds stay the same.
+                // This is a separate stream, so that the runs of other seeds stay the same.
                 Kind::SlowProcess => Dice::new(choice.seed, SLOW).percent(12),
                 _ => dice.percent(chance),
             };
@@ -267,17 +268,17 @@ impl Plan {
         let (mut lease, mut own_lease, mut max_age, mut markers) = (lease, own_lease, max_age, markers);
         let etcd = choice.store == Store::Etcd;
         if etcd {
-            // Whole seconds, and no more than five minutes.
+            // An etcd lease lasts whole seconds, and here no more than five minutes.
             lease = Duration::from_secs(lease.as_secs().clamp(6, 300));
             (max_age, markers) = (lease, false);
-            // A second stream, because another store draws other things.
+            // This is a second stream, because another store draws other things.
             own_lease = Dice::new(choice.seed, ETCD).percent(15);
         } else if choice.store == Store::Kafka {
-            // Candidates of a group have one lease.
+            // All candidates of a group have the same lease.
             lease = lease.min(Duration::from_secs(300));
             (max_age, markers, own_lease) = (lease, false, false);
         } else if choice.peers > 0 {
-            // The shortest lease that the library accepts; it takes a marker for a live key.
+            // This is the shortest lease that the library accepts. The library takes a marker for a live key.
             (lease, max_age) = (Duration::from_secs(30), Duration::from_secs(30));
             (own_lease, markers) = (false, false);
             kinds.retain(|kind| kind.spares_go_peers());
@@ -286,17 +287,17 @@ impl Plan {
             true => dice.pick(&[-DRIFT, 0, DRIFT]),
             false => 0,
         };
-        // A separate stream, so that nothing else that a seed draws changes.
+        // This is a separate stream, so that nothing else that a seed draws changes.
         let shows_all = choice.store == Store::Nats && Dice::new(choice.seed, SHOWS_ALL).percent(50);
         let mut faulty = lease * if long { 12 } else { 60 };
         let mut script = script(&mut dice, &kinds, lease, faulty, choice);
         if let Some(lasts) = choice.lasts {
-            // Everything before that is the same as in the complete run.
+            // Everything before that time is the same as in the complete run.
             faulty = faulty.min(lasts);
             script.retain(|fault| fault.from < faulty);
         }
         let setting = |place| match choice.plain {
-            // A store keeps whole seconds if a lease is not its own maximum age.
+            // If a lease is not the store's own maximum age, the store keeps whole seconds.
             true if own_lease && !etcd && lease != max_age => {
                 Setting::plain(Duration::from_secs(lease.as_secs()))
             }
@@ -340,8 +341,8 @@ impl Plan {
         }
     }
 
-    /// The length of the phase without faults at the end: until a candidate leads, then for an orderly change of
-    /// leaders, then for a disorderly one.
+    /// Returns the length of the phase without faults at the end. It lasts until a candidate leads, then for an orderly
+    /// change of leaders, and then for a disorderly one.
     pub(crate) fn quiet(&self) -> Duration {
         let orders =
             self.drain() + self.delay() * 3 + self.max_age + self.longest_age() + Duration::from_secs(30);
@@ -405,11 +406,11 @@ impl Plan {
         }
     }
 
-    /// The settings of the candidate with this index, as a campaign takes them.
+    /// Returns the settings of the candidate with an index, as a campaign expects them.
     pub(crate) fn settings_of(&self, node: usize) -> Settings {
         let mut settings = self.settings[node].settings(format!("c{node}"), self.skew);
         if self.choice.store != Store::Nats {
-            // Only durations count there, and rounds or the log replace reads.
+            // In these stores only durations count, and rounds or the log replace reads.
             (settings.skew, settings.interval) = (None, None);
         } else if self.choice.peers > 0 {
             settings.preset = Preset::GoCompatible;
@@ -417,8 +418,9 @@ impl Plan {
         settings
     }
 
-    /// The worst fail-over that `incumbent doctor` prints for any candidate: after a crash, or after a deletion, which
-    /// counts on the longest maximum age so far. Settings that the store refuses have no forecast.
+    /// Returns the worst fail-over time that `incumbent doctor` prints for any candidate. That is the time after a
+    /// crash, or after a deletion, for which the longest maximum age so far counts. There is no forecast for settings
+    /// that the store refuses.
     pub(crate) fn forecast(&self, happened: &Happened) -> Duration {
         match self.choice.store {
             Store::Etcd => return crate::etcd::worst_fail_over(self),
@@ -439,12 +441,12 @@ impl Plan {
         (0..self.choice.candidates).filter_map(forecast).map(worst).max().unwrap_or_default()
     }
 
-    /// The longest wait after a failure in any candidate's settings.
+    /// Returns the longest wait after a failure in any candidate's settings.
     pub(crate) fn backoff(&self) -> Duration {
         self.settings.iter().map(Setting::longest_backoff).max().unwrap_or_default()
     }
 
-    /// The longest maximum age that the bucket may have in this run.
+    /// Returns the longest maximum age that the bucket may have in this run.
     pub(crate) fn longest_age(&self) -> Duration {
         match self.has(Kind::RaiseAge) {
             true => self.max_age * RAISED[RAISED.len() - 1] / 10,
@@ -452,13 +454,13 @@ impl Plan {
         }
     }
 
-    /// The longest time that any candidate may take to leave.
+    /// Returns the longest time that any candidate may take to leave.
     pub(crate) fn drain(&self) -> Duration {
         self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
     }
 
-    /// The time that a change of leaders takes beyond the rules: the wait that an etcd candidate owes if a lease may be
-    /// older than the raft term, and the time that a group takes to assign the partition.
+    /// Returns the time that a change of leaders takes beyond the rules. It is the wait that an etcd candidate owes if
+    /// a lease may be older than the raft term, and the time that a group takes to assign the partition.
     pub(crate) fn owed(&self) -> Duration {
         match self.choice.store {
             Store::Kafka => self.group.change(),
@@ -477,12 +479,12 @@ impl Plan {
         self.settings.iter().all(|setting| setting.lease == self.lease)
     }
 
-    /// The longest win delay that any candidate's settings add to the rules.
+    /// Returns the longest win delay that any candidate's settings add to the rules.
     pub(crate) fn delay(&self) -> Duration {
         self.settings.iter().map(Setting::delay).max().unwrap_or_default()
     }
 
-    /// The skew in a candidate's settings, if it is not the default.
+    /// Returns the skew in a candidate's settings, if it is not the default.
     pub(crate) fn skew_of(&self, node: usize) -> Option<Duration> {
         self.settings[node].own_skew(self.skew)
     }
@@ -497,7 +499,7 @@ fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, faulty: Duration, ch
     let mut script = Vec::new();
     let drawn: Vec<_> = kinds.iter().copied().filter(|kind| !kind.is_drawn_by_name_alone()).collect();
     let lease_millis = lease.as_millis() as u64;
-    // Sometimes the gap is so short that faults overlap; sometimes one fault follows another.
+    // Sometimes the gap is so short that faults overlap, and sometimes the faults follow one another.
     let (gap, mut from) = match drawn.is_empty() {
         true => (0, faulty),
         false => (lease_millis * dice.pick(&[1, 4, 8]) / 4, dice.millis(0, lease_millis)),
@@ -519,7 +521,8 @@ fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, faulty: Duration, ch
     script
 }
 
-/// From some time on one candidate cannot prove its claim, permanently or occasionally, always in the same way.
+/// Makes one candidate unable to prove its claim from some time on, permanently or now and then, always in the same
+/// way.
 fn add_no_proof(script: &mut Vec<Fault>, lease: Duration, faulty: Duration, choice: &Choice) {
     let mut dice = Dice::new(choice.seed, NO_PROOF);
     let victim = dice.below(choice.candidates as u64) as usize;

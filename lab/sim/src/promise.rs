@@ -1,9 +1,10 @@
-//! The promise at each moment, if an assumption of the design does not hold.
+//! What is promised at each moment, if an assumption of the design does not hold.
 //!
-//! A fault that breaks an assumption excuses the affected candidates for a time, not the whole run. A clock beyond its
-//! setting excuses its candidate until the leases that count on it are over; a record that vanished early excuses the
-//! candidates that had not seen it. The writes of an excused candidate pass its error on, so the next candidate to
-//! acquire is excused for as long. Two leaders at once are a violation unless one of them is excused.
+//! A fault that breaks an assumption excuses the affected candidates for a time, instead of the whole run. A clock that
+//! exceeds its setting excuses its candidate until the leases that depend on the clock are over. A record that vanished
+//! early excuses the candidates that had not seen it. The writes of an excused candidate pass its error on, so the next
+//! candidate to acquire is excused for the same time. Two leaders at once are a violation unless one of them is
+//! excused.
 
 use std::time::Duration;
 
@@ -42,66 +43,69 @@ macro_rules! excuses {
 }
 
 excuses! {
-    Clock "clock" "The candidate's clock is beyond its setting, or was within the last lease.",
+    Clock "clock" "The candidate's clock exceeds its setting, or did so within the last lease.",
     OldIncarnation "old-incarnation" "A server answered the candidate from a former incarnation of the bucket.",
     Vanished "vanished" "A record vanished early, and the candidate had not seen it.",
     Newcomer "newcomer" "The candidate began within a lease after a record vanished early.",
-    PassedOn "passed-on" "The candidate wrote after one that was excused.",
+    PassedOn "passed-on" "The candidate wrote after an excused candidate.",
     WentBack "went-back" "The store went back, and reuses revisions that candidates have seen.",
-    BeganBefore "began-before" "The store was made again with an incarnation that is not later than the last one.",
-    ServerClocks "server-clocks" "The servers' clocks disagree beyond the setting, and the store is young.",
+    BeganBefore "began-before" "The store was recreated with an incarnation that is not later than the last one.",
+    ServerClocks "server-clocks" "The servers' clocks differ by more than the setting, and the store is young.",
     OtherLeases "other-leases" "Places vanished early, and candidates have different leases.",
     Restored "restored" "The store was restored from a backup.",
     Foreign "foreign" "A place was removed, and the next foreign candidate does not wait.",
-    Delayed "delayed" "A message or a write was delayed shortly before: orphans are not checked, and a vacancy after the faults may last longer.",
-    Tokens "tokens" "Tokens may start again, because not every candidate knows those that the store undid: only later ones are checked for order.",
-    Regressed "regressed" "The store went back, and candidates may still act on what it undid: causes of losses, orphans and win delays are not checked.",
+    Delayed "delayed" "A message or a write was delayed shortly before, so orphans are not checked, and a vacancy after the faults may last longer.",
+    Tokens "tokens" "Tokens may start again, because not every candidate knows those that the store undid. Only later ones are checked for order.",
+    Regressed "regressed" "The store went back, and candidates may still act on what was undone, so causes of losses, orphans and win delays are not checked.",
 }
 
 #[derive(Debug)]
 pub(crate) struct Promises {
-    /// The longest time for which a leader may rely on old knowledge.
+    /// The longest time for which a leader may rely on out-of-date knowledge.
     span: Duration,
     /// The largest age of a message that is in flight or held by a stopped process.
     echo: Duration,
-    /// Before this, any two may believe that they lead.
+    /// The instant before which any two candidates may believe that they lead, and why.
     waived: (Instant, Excuse),
-    /// For each candidate: how many faults falsify its knowledge, and until when it may lead at the same time as
+    /// For each candidate, how many active faults falsify its knowledge, and until when it may lead at the same time as
     /// another.
     falsified: Vec<(u32, Excuse)>,
     excused: Vec<(Instant, Excuse)>,
-    /// Before this, a candidate that acquires is excused, because an excused candidate wrote the last entry.
+    /// The instant before which a candidate that acquires is excused, because an excused candidate wrote the last
+    /// entry.
     passed_on: Instant,
-    /// A candidate that begins before this was not watching.
+    /// The instant before which a candidate that begins is excused, because it did not observe an entry that vanished
+    /// early.
     fragile: Instant,
-    /// Whether the store went back, and reuses revisions.
+    /// The revisions that the store reuses, if it went back.
     regression: Option<Regression>,
-    /// The highest sequence of undone tokens, if only tokens reveal the undoing.
+    /// The highest sequence of undone tokens, if nothing but the tokens reveals that they were undone.
     undone: Option<u64>,
     /// The highest such sequence so far.
     undone_at_most: u64,
-    /// Before this, tokens are in order if all candidates remember: the store went back.
+    /// The instant before which tokens are in order only if all candidates remember them, because the store went back.
     tokens_fragile: Instant,
-    /// Before this, only terms acquired since the store last went back have tokens in order.
+    /// The instant before which the order of tokens is promised only among terms acquired since the store last went
+    /// back.
     tokens_waived: Instant,
     /// The number of times that the store began another history of tokens.
     histories: u32,
-    /// Before this, the store differs from what candidates and oracles saw, because it went back.
+    /// The instant before which the store differs from what candidates and oracles saw, because it went back.
     regressed: Instant,
     began_before: bool,
-    /// For each candidate, until when it may act on an answer from a server of a former incarnation.
+    /// For each candidate, the instant until which it may act on an answer from a server of a former incarnation.
     misled: Vec<Instant>,
-    /// Whether a candidate entered after the newest token was reported, and may not know it.
+    /// Whether a candidate that may not know the newest token entered after that token was reported.
     newcomers: bool,
     largest: Option<Token>,
-    /// Before this, a foreign candidate may lead at the same time as one of ours.
+    /// The instant before which a foreign candidate may lead at the same time as one of ours.
     foreign: Instant,
     has_foreign: bool,
-    /// The faults that came so far.
+    /// The faults that have happened so far.
     pub(crate) happened: Happened,
 }
 
-/// The last doubtful revision, and the store's incarnation then.
+/// The last doubtful revision, and the incarnation that the store had then.
 #[derive(Clone, Copy, Debug)]
 struct Regression {
     incarnation: Incarnation,
@@ -111,11 +115,11 @@ struct Regression {
 impl Promises {
     pub(crate) fn new(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        // A clock may be slow by a hundredth, and the store late.
+        // A clock may be slow by a hundredth, and the store may be late.
         let span = plan.lease * 102 / 100 + Duration::from_secs(1);
         Self {
             span,
-            // A process is stopped for at most two and a half leases, and a message is at most twelve seconds late.
+            // A process is stopped for at most two and a half leases, and a message is late by at most twelve seconds.
             echo: plan.lease * 5 / 2 + Duration::from_secs(12) + span,
             waived: (Instant::ZERO, Excuse::ServerClocks),
             falsified: vec![(0, Excuse::Clock); count],
@@ -139,17 +143,17 @@ impl Promises {
         }
     }
 
-    /// Whether at most one of the non-excused candidates may lead.
+    /// Whether at most one of the candidates that are not excused may lead.
     pub(crate) fn one_leader(&self, now: Instant) -> bool {
         now >= self.waived.0
     }
 
-    /// Whether this candidate may lead at the same time as another.
+    /// Whether a candidate may lead at the same time as another.
     pub(crate) fn excuses(&self, now: Instant, node: usize) -> bool {
         self.falsified[node].0 > 0 || now < self.excused[node].0
     }
 
-    /// Everything that excuses a candidate at a moment.
+    /// Returns everything that excuses a candidate at a moment.
     pub(crate) fn excuse_of(&self, now: Instant, node: usize) -> impl Iterator<Item = Excuse> {
         let (faults, false_by) = self.falsified[node];
         let (until, excused_by) = self.excused[node];
@@ -166,7 +170,7 @@ impl Promises {
         all.into_iter().flatten()
     }
 
-    /// Excuses a candidate until then, unless it is already excused for longer.
+    /// Excuses a candidate until an instant, unless it is already excused for longer.
     fn excuse(&mut self, node: usize, until: Instant, by: Excuse) {
         if until > self.excused[node].0 {
             self.excused[node] = (until, by);
@@ -184,7 +188,7 @@ impl Promises {
         self.one_leader(now) && (0..self.excused.len()).all(|node| !self.excuses(now, node))
     }
 
-    /// Notes that a place was removed while its owner may lead: the next candidate that follows Go's rules does not
+    /// Notes that a place was removed while its owner may lead. The next candidate that follows Go's rules does not
     /// wait.
     pub(crate) fn place_removed(&mut self, now: Instant) {
         self.foreign = self.foreign.max(now + self.span);
@@ -200,17 +204,17 @@ impl Promises {
         now >= self.tokens_waived
     }
 
-    /// Whether a token of this sequence may have been given in a history that was undone.
+    /// Whether a token of this sequence may belong to a history that was undone.
     pub(crate) fn is_of_two_histories(&self, sequence: u64) -> bool {
         sequence <= self.undone_at_most
     }
 
-    /// The number of times that the store began another history, in which it may give tokens again.
+    /// Returns the number of times that the store began another history, in which tokens may repeat.
     pub(crate) fn histories(&self) -> u32 {
         self.histories
     }
 
-    /// Marks a candidate's knowledge as false as long as a fault lasts.
+    /// Notes that a candidate's knowledge is false while a fault lasts.
     pub(crate) fn falsify(&mut self, node: usize, by: Excuse) {
         self.falsified[node] = (self.falsified[node].0 + 1, by);
     }
@@ -221,7 +225,8 @@ impl Promises {
         self.misled[node] = Instant::NEVER;
     }
 
-    /// Notes that a candidate knows the present incarnation again, and that no such answers are in flight any more.
+    /// Notes that a candidate knows the present incarnation again, and that no answers from a former one are in flight
+    /// any more.
     pub(crate) fn undeceive(&mut self, now: Instant, node: usize) {
         self.rectify(now, node);
         self.misled[node] = now + self.span;
@@ -233,7 +238,7 @@ impl Promises {
         lately(Kind::Delay) || lately(Kind::SlowCommit)
     }
 
-    /// Whether a lease extended by such a message may still last.
+    /// Whether a lease that such a message extended may still last.
     pub(crate) fn is_extended(&self, now: Instant) -> bool {
         self.happened.lately(Kind::Delay, now, DELAYED + self.span)
     }
@@ -243,7 +248,8 @@ impl Promises {
         now < self.misled[node]
     }
 
-    /// Ends such a fault. Leases from that time last up to one lease longer.
+    /// Notes the end of a fault that falsified a candidate's knowledge. Leases that began during the fault may last for
+    /// up to one lease after it.
     pub(crate) fn rectify(&mut self, now: Instant, node: usize) {
         let (faults, by) = self.falsified[node];
         self.falsified[node].0 = faults.saturating_sub(1);
@@ -266,10 +272,10 @@ impl Promises {
         self.waive_until(now + span, by);
     }
 
-    /// Notes an entry that vanished early. A leader may not know this as long as it counts on the entry.
+    /// Notes an entry that vanished early. A leader may not know this while it counts on the entry.
     pub(crate) fn vanished(&mut self, now: Instant, unaware: impl Iterator<Item = usize>) {
         let until = now + self.span;
-        // After the store went back, observations may be from the undone time.
+        // After the store went back, observations may be from the time that was undone.
         if self.regression.is_some() {
             self.waive_until(until, Excuse::WentBack);
         }
@@ -279,9 +285,11 @@ impl Promises {
         self.fragile = self.fragile.max(until);
     }
 
-    /// The store went back, and reuses the revisions up to `highest`. A candidate that saw only one of two entries with
-    /// the same revision cannot tell them apart: it may write over the present one, believing it to be its own or a
-    /// tombstone. So this lasts until the key is beyond it.
+    /// Notes that the store went back, and reuses the revisions up to `highest`.
+    ///
+    /// A candidate that saw only one of two entries with the same revision cannot tell them apart. It may replace the
+    /// present one, and believe that this is its own record or a tombstone. The promise is therefore weaker until the
+    /// key's revision is higher.
     pub(crate) fn went_back(&mut self, incarnation: Incarnation, highest: u64, all_saw_it: bool) {
         let before = self.regression.filter(|regression| regression.incarnation == incarnation);
         self.regression = Some(Regression {
@@ -290,7 +298,7 @@ impl Promises {
         });
         self.tokens_fragile = Instant::NEVER;
         self.histories += 1;
-        // What was seen since the store last went back may be from the time that was undone then.
+        // What was seen since the store last went back may be from the time that was undone.
         if !all_saw_it || self.newcomers || before.is_some() {
             self.tokens_waived = Instant::NEVER;
         }
@@ -298,7 +306,7 @@ impl Promises {
         self.regressed = Instant::NEVER;
     }
 
-    /// The store began an incarnation that is not later than the last one.
+    /// Notes that the store began an incarnation that is not later than the last one.
     pub(crate) fn began_before(&mut self, now: Instant) {
         self.waive(now, self.echo * 2, Excuse::BeganBefore);
         self.tokens_fragile = Instant::NEVER;
@@ -308,7 +316,7 @@ impl Promises {
         self.began_before = true;
     }
 
-    /// The store began an incarnation later than every earlier one, and so are its tokens.
+    /// Notes that the store began an incarnation later than every earlier one, whose tokens are larger as well.
     pub(crate) fn began_after(&mut self, now: Instant) {
         let until = now + self.echo * 2;
         if std::mem::take(&mut self.began_before) {
@@ -320,8 +328,8 @@ impl Promises {
         }
     }
 
-    /// The store undid what candidates may have seen, and gives tokens up to this sequence again: an operator restored
-    /// an etcd, or recreated a topic without an id.
+    /// Notes that the store undid what candidates may have seen, and will repeat tokens up to a sequence. An operator
+    /// restored an etcd, or recreated a topic without an id.
     pub(crate) fn undid_tokens(&mut self, highest: u64) {
         let before = self.undone.unwrap_or_default();
         self.undone = Some(highest.max(before));
@@ -330,7 +338,8 @@ impl Promises {
         self.histories += 1;
     }
 
-    /// Notes the store's sequence, which may be beyond what was undone: terms acquired meanwhile are reported soon.
+    /// Notes the sequence of the store, which may be higher than what was undone. Terms acquired meanwhile are reported
+    /// soon.
     pub(crate) fn reached(&mut self, now: Instant, sequence: u64) {
         if self.undone.take_if(|highest| *highest < sequence).is_some() {
             self.tokens_waived = now + self.echo * 2;
@@ -351,9 +360,9 @@ impl Promises {
             self.regression = None;
             let until = now + self.echo;
             self.waived.0 = self.waived.0.min(until);
-            // Anything written meanwhile is over two leases later.
+            // Everything that was written meanwhile is over two leases later.
             self.regressed = self.regressed.min(until + self.echo);
-            // Every token from now on is larger than the undone ones.
+            // From now on every token is larger than the undone ones.
             if !self.began_before {
                 self.tokens_waived = self.tokens_waived.min(until + self.echo);
                 self.tokens_fragile = self.tokens_fragile.min(until + self.echo);
@@ -379,7 +388,7 @@ impl Promises {
         self.newcomers = false;
     }
 
-    /// Whether the store went back, and candidates may still act on what it undid.
+    /// Whether the store went back and candidates may still act on what was undone.
     pub(crate) fn is_regressed(&self, now: Instant) -> bool {
         self.began_before || now < self.regressed
     }
@@ -396,7 +405,7 @@ mod tests {
     use crate::clock::START;
     use crate::plan::Choice;
 
-    /// The incarnation of every token here.
+    /// The incarnation of every token in these tests.
     const INCARNATION: Incarnation = Incarnation(1);
 
     fn promises() -> Promises {

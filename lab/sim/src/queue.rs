@@ -1,11 +1,11 @@
-//! Future events, in the order of time.
+//! Future events, ordered by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use incumbent_core::Instant;
 
-/// A queue of events. Events of one instant come in the order in which they were added.
+/// A queue of events. Events of the same instant happen in the order in which they were added.
 #[derive(Debug)]
 pub(crate) struct Queue<E> {
     heap: BinaryHeap<Reverse<Due>>,
@@ -15,7 +15,7 @@ pub(crate) struct Queue<E> {
     free: Vec<usize>,
 }
 
-/// An event's instant and number as one number, compared at once; and its index.
+/// The time and number of an event as one number, so that both are compared at once, and the event's index.
 type Due = (u128, usize);
 
 impl<E> Queue<E> {

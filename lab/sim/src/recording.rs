@@ -1,4 +1,4 @@
-//! A recording of the inputs and outputs of a run's campaigns, to replay on another machine.
+//! A recording of the inputs and outputs of a run's campaigns, to be replayed on another machine.
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Input, Lease, Output, Settings};
@@ -9,14 +9,14 @@ use crate::Outcome;
 use crate::nats::World;
 use crate::plan::{Choice, Plan};
 
-/// An input or output of a campaign. Processes are numbered over the whole run.
+/// An input or output of a campaign. The processes of the whole run are numbered.
 #[derive(Clone, Debug)]
 pub enum Recorded {
     /// A campaign is made for a process.
     Begins {
         /// The number of the process.
         process: u64,
-        /// The settings; boxed, because they are much larger than everything else.
+        /// The settings. They are boxed because they are much larger than everything else.
         settings: Box<Settings>,
         /// The capabilities of the store.
         store: Capabilities,
@@ -24,7 +24,7 @@ pub enum Recorded {
         info: StoreInfo,
         /// The campaign's nonce.
         nonce: Nonce,
-        /// The seed of its random choices.
+        /// The seed of the campaign's random choices.
         seed: u64,
         /// Its clock.
         now: Instant,
@@ -49,7 +49,7 @@ pub enum Recorded {
     },
 }
 
-/// Makes a run on a bucket, and records its campaigns' inputs and outputs.
+/// Makes a run on a bucket, and records the inputs and outputs of its campaigns.
 pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
     let mut world = World::new(Plan::new(choice), false, false);
     world.store.recording = Some(Vec::new());

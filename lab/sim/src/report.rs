@@ -12,7 +12,7 @@ use crate::kind::{Kind, Store};
 use crate::observation::{Observation, View};
 use crate::promise::Excuse;
 
-/// Counts over one run or many.
+/// The counts of one run or many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// Runs.
@@ -23,17 +23,17 @@ pub struct Tally {
     pub faults: [u64; Kind::ALL.len()],
     /// Terms that were reported.
     pub terms: u64,
-    /// Terms of candidates of the Go library, by their `OnWon`.
+    /// The number of terms of candidates of the Go library, counted by their `OnWon`.
     pub peer_terms: u64,
-    /// The number of times that two led at once although the promise did not forbid it.
+    /// The number of times that two candidates led at once although the promise did not forbid it.
     pub overlaps: u64,
     /// Writes that the store applied.
     pub writes: u64,
-    /// The longest vacancy: while there were faults, and after them.
+    /// The longest vacancy while there were faults, and the longest one after them.
     pub longest_vacancy: (Duration, Duration),
     /// Inputs that a candidate handled.
     pub steps: u64,
-    /// The steps in which less was promised, by reason; one step may have several.
+    /// The number of steps in which less was promised, for each reason. One step may have several reasons.
     pub excused: [u64; Excuse::ALL.len()],
     led: Led,
 }
@@ -107,7 +107,7 @@ impl Tally {
         if self.led.until.iter().flatten().filter(|until| **until > view.now).count() > 1 {
             self.overlaps += 1;
         }
-        // Leadership until now counts, whatever comes.
+        // The time of leadership until now counts, whatever happens next.
         self.led.last = self
             .led
             .until
@@ -119,7 +119,8 @@ impl Tally {
             .max(self.led.last.map(|last| last.min(view.now)));
     }
 
-    /// A candidate begins to lead, or the run ends. Until then the election was vacant since the last leader.
+    /// Notes that a candidate begins to lead, or that the run ends. Until then the election was vacant since the last
+    /// leader.
     fn vacancy(&mut self, now: Instant) {
         let vacant = now.since(self.led.last.unwrap_or(START));
         let longest = if self.led.quiet { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };
@@ -145,7 +146,7 @@ impl Tally {
         self.longest_vacancy.1 = self.longest_vacancy.1.max(other.longest_vacancy.1);
     }
 
-    /// The excused steps by reason, in words, without reasons that did not occur.
+    /// Describes the excused steps by reason, without reasons that did not occur.
     pub fn excuses(&self) -> String {
         let counts = Excuse::ALL.iter().zip(self.excused).filter(|(_, count)| *count > 0);
         let words: Vec<_> = counts.map(|(excuse, count)| format!("{} {count}", excuse.name())).collect();
@@ -175,7 +176,7 @@ impl fmt::Display for Tally {
             faulty.as_secs_f64(),
             quiet.as_secs_f64()
         )?;
-        // Kinds that only etcd has are left out if none of them was simulated.
+        // Kinds that only etcd has are left out if none of them occurred.
         let shown = |kind: Kind, count: u64| count > 0 || kind.is_of(Store::Nats);
         for (kind, count) in Kind::ALL.iter().zip(self.faults).filter(|(kind, count)| shown(**kind, *count)) {
             writeln!(f, "  {count:>8}  {:<14} {}", kind.name(), kind.says())?;

@@ -1,7 +1,7 @@
-//! A run written by hand: its candidates, their clocks and its faults, none of them drawn.
+//! A run written by hand, in which the candidates, their clocks and the faults are stated instead of drawn.
 //!
-//! A seed shows an interleaving only until the drawing changes; a scenario keeps showing it. Events within milliseconds
-//! are still drawn, always in the same way.
+//! A seed shows an interleaving only until the drawing changes, but a scenario keeps showing it. Events within
+//! milliseconds are still drawn, always in the same way.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use crate::nats::Nats;
 use crate::plan::Plan;
 use crate::{Outcome, TracedRun, world};
 
-/// A run that is written down. Its store is new: a one-server bucket that keeps a lease for each record, or an etcd of
-/// three members.
+/// A run that is written by hand. Its store is new, and is a one-server bucket that keeps a lease for each record, or
+/// an etcd of three members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// The store: NATS or etcd.
     pub store: Store,
-    /// The candidates: `c0`, `c1` and so on.
+    /// The candidates, which are called `c0`, `c1` and so on.
     pub candidates: Vec<Candidate>,
     /// The bucket's maximum age.
     pub max_age: Duration,
-    /// The faults, in the order of time.
+    /// The faults, ordered by time.
     pub faults: Vec<PlannedFault>,
-    /// The length of the phase with faults; after it everything must recover.
+    /// The length of the phase with faults. After it everything must recover.
     pub lasts: Duration,
 }
 
-/// A candidate of a scenario. It has the default settings, and campaigns without a random wait.
+/// A candidate of a scenario. It has the default settings, and begins to campaign without a random wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its lease.
     pub lease: Duration,
-    /// When its process begins, counted from the run's beginning.
+    /// When the candidate's process begins, counted from the beginning of the run.
     pub begins: Duration,
-    /// Parts per million by which its clock runs fast.
+    /// By how many parts per million the candidate's clock runs fast.
     pub rate: i64,
 }
 
@@ -43,9 +43,9 @@ pub struct Candidate {
 pub struct PlannedFault {
     /// The kind of the fault.
     pub kind: Kind,
-    /// The affected candidate, if it affects one.
+    /// The affected candidate, if the fault affects one.
     pub candidate: Option<usize>,
-    /// When it begins, counted from the run's beginning.
+    /// When the fault begins, counted from the beginning of the run.
     pub from: Duration,
     /// Its duration.
     pub lasts: Duration,

@@ -1,4 +1,4 @@
-//! A run in words: its world, its faults, and the command that repeats it.
+//! A run described in words: its world, its faults, and the command that repeats it.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::kind::{Kind, Store};
 use crate::plan::{Choice, Plan};
 
-/// The run that a choice decides.
+/// The description of the run that a choice decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// The run.
     pub choice: Choice,
     /// Its world, in a line.
     pub world: String,
-    /// The run's faults, in the order of time.
+    /// The faults of the run, ordered by time.
     pub faults: Vec<ScriptedFault>,
     /// The command that repeats it.
     pub command: String,
@@ -26,7 +26,7 @@ pub struct ScriptedFault {
     pub place: usize,
     /// The kind of the fault.
     pub kind: Kind,
-    /// When it begins, counted from the run's beginning.
+    /// When the fault begins, counted from the beginning of the run.
     pub from: Duration,
     /// Its duration.
     pub lasts: Duration,

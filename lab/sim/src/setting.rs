@@ -9,7 +9,7 @@ use crate::dice::Dice;
 /// The shortest lease that the standard preset accepts.
 const SHORTEST: Duration = Duration::from_secs(5);
 
-/// The stream of the first candidate's random numbers, separate so that draws here change nothing else.
+/// The stream from which the first candidate draws its settings. It is separate so that draws here change nothing else.
 const STREAM: u64 = 0x1_0000;
 
 /// The settings of one candidate.
@@ -25,12 +25,12 @@ pub(crate) struct Setting {
     metadata: bool,
 }
 
-/// The wait of a candidate after a failure.
+/// How long a candidate waits after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Standard,
     Fixed(Duration),
-    /// Longer by this after every failure, at most ten times as long.
+    /// The wait becomes longer by this time after each of the first ten failures in a row.
     Growing(Duration),
 }
 
@@ -48,13 +48,13 @@ impl Setting {
         }
     }
 
-    /// The defaults, without a random wait before the first campaign.
+    /// Creates default settings without a random wait before the first campaign.
     pub(crate) const fn prompt(lease: Duration) -> Self {
         Self { splays: false, ..Self::plain(lease) }
     }
 
-    /// Draws the settings of the candidate with this index. A lease may differ from `longest` only if records have
-    /// their own.
+    /// Draws the settings of the candidate with an index. A lease may differ from `longest` only if records have their
+    /// own.
     pub(crate) fn drawn(
         seed: u64,
         place: usize,
@@ -66,7 +66,7 @@ impl Setting {
         let mut setting = Self::plain(longest);
         let shorter = dice.pick(&[SHORTEST, longest / 2, longest, longest]);
         if own_lease {
-            // A store keeps whole seconds if a lease is not its own maximum age.
+            // If a lease is not the store's own maximum age, the store keeps whole seconds.
             let whole = Duration::from_secs(shorter.as_secs()).max(SHORTEST);
             setting.lease = if shorter == max_age { max_age } else { whole };
         }
@@ -95,7 +95,7 @@ impl Setting {
         setting
     }
 
-    /// How much its settings delay a win beyond the rules, at least.
+    /// Returns the shortest time by which the settings delay a win beyond the rules.
     pub(crate) fn delay(&self) -> Duration {
         match self.win_delay {
             WinDelay::Automatic => Duration::ZERO,
@@ -104,7 +104,7 @@ impl Setting {
         }
     }
 
-    /// The longest wait after a failure.
+    /// Returns the longest wait after a failure.
     pub(crate) fn longest_backoff(&self) -> Duration {
         match self.backoff {
             Wait::Standard => Duration::from_secs(1),
@@ -113,15 +113,16 @@ impl Setting {
         }
     }
 
-    /// The skew in its settings; the default follows the lease, even if that is shortened later.
+    /// Returns the skew that the settings state, if any. The default skew depends on the lease, even if the lease is
+    /// shortened later.
     pub(crate) fn own_skew(&self, skew: Duration) -> Option<Duration> {
         (skew != (self.lease / 20).min(Duration::from_secs(1))).then_some(skew)
     }
 
-    /// The settings as a campaign takes them. `skew` is the largest difference between the servers' clocks.
+    /// Returns the settings as a campaign expects them. `skew` is the largest difference between the servers' clocks.
     pub(crate) fn settings(&self, name: String, skew: Duration) -> Settings {
         let mut settings = Settings::new(name);
-        // Explicit, so that no candidate gets a shorter one while the maximum age is lowered.
+        // The lease is stated, so that no candidate gets a shorter one while the maximum age is lowered.
         settings.lease = Some(self.lease);
         settings.skew = self.own_skew(skew);
         settings.drain = self.drain;

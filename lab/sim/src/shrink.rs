@@ -1,4 +1,4 @@
-//! The smallest run that breaks the same invariant, for a person to read.
+//! The search for the smallest run that breaks the same invariant, for a person to read.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use crate::oracle::Violation;
 use crate::plan::{Choice, Plan};
 use crate::{Outcome, run};
 
-/// Shortens a failing run: as few faults as still break the same invariant, as few candidates, default settings if they
-/// still break it, and no more time with faults than that takes.
+/// Shortens a failing run to as few faults and candidates as still break the same invariant. The shorter run has
+/// default settings if these still break the invariant, and no more time with faults than it needs.
 ///
 /// Returns the shorter run and its violation.
 pub fn shrink(choice: &Choice, violation: &Violation) -> (Choice, Violation) {
     shrink_by(choice, violation, &run)
 }
 
-/// Shortens a failing run, with a custom way to make a run.
+/// Shortens a failing run, with a given function that makes a run.
 pub(crate) fn shrink_by(
     choice: &Choice,
     violation: &Violation,
@@ -35,7 +35,7 @@ struct Shrinking<'a> {
 }
 
 impl Shrinking<'_> {
-    /// Takes another run if it breaks the same invariant.
+    /// Replaces the run by another one if that breaks the same invariant.
     fn takes(&mut self, other: Choice) -> bool {
         let violation = (self.run)(&other).violation.filter(|found| found.invariant == self.invariant);
         let Some(violation) = violation else { return false };
@@ -43,7 +43,7 @@ impl Shrinking<'_> {
         true
     }
 
-    /// Leaves out faults: half of them, then smaller parts, in the end one by one.
+    /// Leaves out faults, at first half of them, then smaller parts, and in the end one by one.
     fn faults(&mut self) {
         let mut kept: Vec<usize> = places(&self.best.0);
         let mut chunk = kept.len().div_ceil(2);
@@ -69,8 +69,8 @@ impl Shrinking<'_> {
         self.best.0.keep = Some(kept);
     }
 
-    /// Fewer candidates, of both kinds, and default settings. Each of these draws another run, so faults left out
-    /// before are tried again.
+    /// Tries fewer candidates, of both kinds, and default settings. Each of these draws another run, so leaving out
+    /// faults is tried again.
     fn others(&mut self) {
         let (ours, theirs) = (self.best.0.candidates, self.best.0.peers);
         for candidates in 1..ours {
@@ -97,7 +97,7 @@ impl Shrinking<'_> {
         false
     }
 
-    /// Ends the phase with faults after the last fault, or earlier if the invariant is broken by then.
+    /// Ends the phase with faults after the last fault, or earlier if the invariant is already broken by then.
     fn time(&mut self) {
         let Plan { faulty, script, .. } = Plan::new(&self.best.0);
         let ends = script.iter().map(|fault| fault.from + fault.lasts).max().unwrap_or_default();
@@ -115,7 +115,7 @@ impl Shrinking<'_> {
     }
 }
 
-/// The indices of a run's faults.
+/// Returns the indices of a run's faults.
 fn places(choice: &Choice) -> Vec<usize> {
     Plan::new(choice).script.iter().map(|fault| fault.place).collect()
 }
@@ -127,7 +127,7 @@ mod tests {
     use crate::clock::START;
     use crate::kind::Kind;
 
-    /// Breaks the contract whenever there are a pause, a cut and at least two candidates.
+    /// Makes a run that breaks the contract whenever there are a pause, a cut and at least two candidates.
     fn broken_by_a_pause_and_a_cut(choice: &Choice) -> Outcome {
         let script = Plan::new(choice).script;
         let at = |kind| script.iter().find(|fault| fault.kind == kind).map(|fault| fault.from);

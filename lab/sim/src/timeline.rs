@@ -1,4 +1,5 @@
-//! A run as a picture: one row per candidate, the store's record above, faults shaded, tokens written in.
+//! A run drawn as a picture. It has a row for each candidate, with the record of the store above them, shaded faults,
+//! and the tokens.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -26,7 +27,7 @@ enum Activity {
     Racing,
     Holding,
     Leading,
-    /// The candidate leads but no longer renews: it is draining, or cut off with a lease that is still proved.
+    /// The candidate leads but no longer renews. It is draining, or is cut off while its lease is still proved.
     Leaving,
 }
 
@@ -42,7 +43,7 @@ impl Activity {
     }
 }
 
-/// A fault, by its index in the script, and its victim.
+/// A fault, given by its index in the script, and its victim.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     place: usize,
@@ -119,7 +120,7 @@ impl Timeline {
                     }
                     _ => None,
                 };
-                // An index beyond the candidates is an operator's.
+                // An index higher than those of the candidates stands for an operator.
                 let owner = owner.map(|owner: Option<usize>| owner.unwrap_or(usize::MAX));
                 follow(&mut self.record, now, owner);
             }
@@ -144,7 +145,7 @@ impl Timeline {
         }
     }
 
-    /// Sets until when a candidate's `is_leader` returns true.
+    /// Notes until when a candidate's `is_leader` returns true.
     fn lead(&mut self, node: usize, now: Instant, until: Option<Instant>) {
         let spans = &mut self.leads[node];
         match (spans.last_mut().filter(|span| span.until.is_some_and(|end| end > now)), until) {
@@ -156,13 +157,13 @@ impl Timeline {
 
     pub(crate) fn draw(&self, end: Instant) -> String {
         let mut picture = Picture { svg: String::new(), end, rows: self.rows.len() };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = picture.draw(self);
         picture.svg
     }
 }
 
-/// Ends the last span and begins one with this value, unless they are equal.
+/// Ends the last span and begins one with a value, unless the last span has the same value.
 fn follow<T: PartialEq>(spans: &mut Vec<Span<T>>, now: Instant, what: T) {
     if let Some(last) = spans.last_mut() {
         if last.what == what && last.until.is_none() {
@@ -179,7 +180,7 @@ struct Picture {
     rows: usize,
 }
 
-/// Plain colours and an override, for renderers that do not support variables.
+/// The style has plain colours and an override, for renderers that do not support variables.
 const STYLE: &str = "
 svg{font:13px system-ui,sans-serif}.paper{fill:#fff}text{fill:#1c2330}.soft{fill:#667085}
 .title{font-size:16px;font-weight:600}.grid{stroke:#e4e7ec}.racing{fill:#d0d7e2}.holding{fill:#f2b544}
@@ -258,7 +259,7 @@ impl Picture {
             self.bar(span, y, height, "fault", kind.name())?;
             let x = self.x(span.from);
             let wide = 6.0 * kind.name().len() as f64 + 6.0;
-            // If a name does not fit, the shade is enough.
+            // If a name does not fit, the shading is enough.
             if let Some(lane) = free.iter().position(|free| *free <= x) {
                 free[lane] = x + wide;
                 let y = 56.0 + 12.0 * lane as f64;

@@ -1,19 +1,19 @@
-//! The same seed gives the same run on every machine and in every build: the digests of traces are recorded.
+//! The same seed gives the same run on every machine and in every build, because the digests of traces are recorded.
 //!
-//! If the rules, the model or the drawing were changed on purpose, the test prints the new file; otherwise a difference
+//! If the rules, the model or the drawing were changed on purpose, the test prints the new file. Otherwise a difference
 //! is a bug.
 
 use incumbent_sim::{Choice, Kind, Store, run_traced};
 
-/// FNV-1a, so that no update of a library changes it.
+/// Computes the FNV-1a digest of a text. The function is written out here so that no update of a library changes it.
 fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// One line per run: its seed, the number of candidates, whether they have the default settings, and the length and
-/// digest of the trace.
+/// Returns the line of a run: its seed, the number of candidates, whether they have the default settings, and the
+/// length and digest of the trace.
 fn line(choice: &Choice) -> String {
     let trace = run_traced(choice, true, false).trace;
     let settings = if choice.plain { "plain" } else { "drawn" };
@@ -46,7 +46,7 @@ fn the_traces_of_some_seeds_are_those_written_down() {
     assert!(came == written, "lab/sim/tests/digests.txt would be:\n{came}");
 }
 
-/// The lines of some seeds on one store.
+/// Returns the lines of some seeds on one store.
 fn lines_on(store: Store) -> String {
     let plain = (0..12).map(|seed| Choice { plain: true, ..Choice::of_seed(seed) });
     let drawn = (0..24).map(Choice::of_seed);

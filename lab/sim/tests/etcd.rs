@@ -1,4 +1,4 @@
-//! Seeds on an etcd: the promises of a place in a queue hold under all their faults.
+//! Seeds on an etcd. The promises of a place in a queue hold under all of their faults.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -113,7 +113,7 @@ fn the_same_seed_gives_the_same_trace() {
 
 #[test]
 fn without_a_promise_two_do_lead_at_once() {
-    // The oracle can fail: it sees two leaders when a stopped clock excuses them.
+    // The oracle can fail. It reports two leaders while a stopped clock excuses them.
     let outcomes = (0..60).map(|seed| {
         run(&Choice { faults: Some(vec![Kind::Freeze, Kind::Delete]), ..choice(seed) }).tally.overlaps
     });

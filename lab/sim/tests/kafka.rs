@@ -1,4 +1,4 @@
-//! Seeds on Kafka: the promises of induction over a consumer group hold under all its faults.
+//! Seeds on Kafka. The promises of induction over a consumer group hold under all of their faults.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -89,7 +89,7 @@ fn the_same_seed_gives_the_same_trace() {
 
 #[test]
 fn without_a_promise_two_do_lead_at_once() {
-    // The oracle can fail: it sees two leaders when a stopped clock excuses them.
+    // The oracle can fail. It reports two leaders while a stopped clock excuses them.
     let outcomes = (0..60).map(|seed| {
         run(&Choice { faults: Some(vec![Kind::Freeze, Kind::Removal]), ..choice(seed) }).tally.overlaps
     });

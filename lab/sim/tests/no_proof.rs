@@ -1,4 +1,4 @@
-//! One candidate that cannot prove, while other candidates and the store are well.
+//! Runs in which one candidate cannot prove its claim, while the other candidates and the store are well.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 

@@ -1,4 +1,4 @@
-//! `cargo sim`: many runs, and one in detail.
+//! Tests of the program `cargo sim`, with many runs and with one run in detail.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,7 +10,7 @@ use incumbent_testkit::process::ChildGuard;
 use incumbent_testkit::terminal::{pieces, terminal};
 use serde_json::Value;
 
-/// A generous bound for work that takes seconds.
+/// A generous limit for work that takes seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
-//! The runs that a hunt found to fail. Each passes since its defect was fixed, and states that defect.
+//! The runs that failed in a hunt. Each has passed since its defect was fixed, and states that defect.
 //!
-//! `cargo xtask hunt` writes a file in `lab/sim/red/` for each. The file fails until the defect is fixed, and then remains
-//! as a test of the fix.
+//! For each of them, `cargo xtask hunt` wrote a file in `lab/sim/red/`. Such a file fails until the defect is fixed,
+//! and then remains as a test of the fix.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 use incumbent_sim::hunt::Red;
 use incumbent_sim::run;
 
-/// The parts of this project that may be wrong.
+/// The parts of this project that may contain a defect.
 const PARTS: [&str; 3] = ["rule: ", "world: ", "oracle: "];
 
 #[test]
@@ -28,7 +28,7 @@ fn every_run_that_once_failed_holds_and_says_what_was_wrong() {
                     failed.push(format!("{name}: {violation}\n  {again}"));
                 } else if !PARTS.iter().any(|part| red.was.starts_with(part)) {
                     failed.push(format!(
-                        "{name} holds now: write into `was` what was wrong, after `rule: `, `world: ` or `oracle: `"
+                        "{name} holds now: write the defect into `was`, after `rule: `, `world: ` or `oracle: `"
                     ));
                 }
             }

@@ -1,4 +1,4 @@
-//! Interleavings that once made two leaders, written down so that a seed's drawing no longer matters.
+//! Interleavings that once led to two leaders, written by hand so that they do not depend on what a seed draws.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -10,7 +10,7 @@ const fn candidate(lease: u64, begins: u64) -> Candidate {
     Candidate { lease: Duration::from_secs(lease), begins: Duration::from_secs(begins), rate: 0 }
 }
 
-/// A fault that begins and ends at these milliseconds.
+/// Creates a fault that begins and ends at a number of milliseconds.
 const fn fault(kind: Kind, candidate: Option<usize>, from: u64, until: u64) -> PlannedFault {
     let lasts = Duration::from_millis(until - from);
     PlannedFault { kind, candidate, from: Duration::from_millis(from), lasts }
@@ -25,20 +25,20 @@ fn holds(scenario: &Scenario) -> String {
     traced.trace
 }
 
-/// The position of the first occurrence, which must exist.
+/// Returns the position of the first occurrence, which must exist.
 fn first(trace: &str, what: &str) -> usize {
     trace.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("no {what:?} in\n{trace}"))
 }
 
-/// A leader with a long lease is deleted and does not notice. Its successor, with a short one, waits and is cut off.
-/// Then comes a candidate that last observed the leader's record.
+/// A leader with a long lease is deleted and does not notice it. Its successor, which has a short lease, waits and is
+/// cut off. Then a candidate begins that last observed the leader's record.
 fn a_short_record_over_a_deletion(deleted_at: u64) -> Scenario {
     Scenario {
         store: Store::Nats,
         candidates: vec![candidate(10, 0), candidate(5, 2), candidate(10, 2)],
         max_age: Duration::from_secs(30),
         faults: vec![
-            // The leader renews three more times, and its last watcher sees none of it.
+            // The leader renews three more times, and its last watcher sees none of these renewals.
             fault(Kind::CutReplies, Some(2), 20_500, deleted_at + 5_600),
             fault(Kind::CutReplies, Some(0), deleted_at - 50, deleted_at + 20_000),
             fault(Kind::Delete, None, deleted_at, deleted_at + 1),
@@ -50,7 +50,7 @@ fn a_short_record_over_a_deletion(deleted_at: u64) -> Scenario {
 
 #[test]
 fn a_record_does_not_expire_before_the_wait_that_its_holder_owes_is_over() {
-    // The deletion may come at any time between two renewals.
+    // The deletion may happen at any time between two renewals.
     for deleted_at in (30_500..33_800).step_by(300) {
         let trace = holds(&a_short_record_over_a_deletion(deleted_at));
         let deleted = first(&trace, "deleted");
@@ -65,7 +65,7 @@ fn two_clocks_that_drift_apart_as_far_as_the_setting_allows_never_make_two_leade
         let drift = i64::from(incumbent_core::campaign::Settings::new("c0").drift_ppm);
         let (mut slow, mut fast) = (candidate(lease, 0), candidate(lease, 2));
         (slow.rate, fast.rate) = (-drift, drift);
-        // A third of a lease after its win the leader renews; then it is deleted, and does not notice.
+        // A third of a lease after its win, the leader renews. Then it is deleted, and does not notice it.
         let renewed = 1_000 * lease / 3 * 1_000_000 / (1_000_000 - drift as u64) + 500;
         let trace = holds(&Scenario {
             store: Store::Nats,
@@ -107,7 +107,7 @@ fn a_candidate_of_an_etcd_whose_reads_are_denied_for_good_gives_way_to_others() 
         store: Store::Etcd,
         candidates: vec![candidate(lease, 0), candidate(lease, 2), candidate(lease, 4)],
         max_age: Duration::from_secs(lease),
-        // The victim's keep-alives are answered, and it is the next to lead.
+        // The victim's keep-alives are answered, and the victim is the next to lead.
         faults: [fault(Kind::Denied, Some(1), 20_000, 600_000)].into_iter().chain(crashes).collect(),
         lasts: Duration::from_secs(600),
     }

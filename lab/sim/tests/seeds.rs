@@ -1,4 +1,4 @@
-//! Many seeds, some of them chosen: the promises hold under all their faults.
+//! Many seeds, some of them chosen. The promises hold under all of their faults.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -107,7 +107,7 @@ fn a_lowered_maximum_age_makes_no_new_incarnation_look_old() {
     still_holds(32_528, None);
 }
 
-/// Runs a seed that once failed among seeds of any settings.
+/// Runs seeds that once failed among seeds with any settings.
 fn any_settings_hold(seeds: impl IntoIterator<Item = u64>, faults: Option<&[Kind]>) {
     for seed in seeds {
         holds(&Choice { faults: faults.map(<[Kind]>::to_vec), ..Choice::of_seed(seed) });
@@ -163,8 +163,8 @@ fn the_same_seed_gives_the_same_trace() {
 
 #[test]
 fn without_a_promise_two_do_lead_at_once() {
-    // The oracle can fail: a clock that stops while its machine is paused breaks the promise, and the oracle reports it
-    // when that is not excused.
+    // The oracle can fail. A clock that stops while its machine is paused breaks the promise, and the oracle reports
+    // this if the clock is not excused.
     let outcomes = (0..60).map(|seed| {
         run(&Choice { faults: Some(vec![Kind::Freeze]), ..Choice::of_seed(seed) }).tally.overlaps
     });
@@ -196,7 +196,7 @@ fn whatever_handlers_do_what_is_promised_holds() {
         all.gave_up += handled.gave_up;
         all.dropped += handled.dropped;
     }
-    // The runs are not empty: all of these events happen.
+    // The runs are not empty, because all of these events happen.
     let counts = [all.begun, all.failed, all.stopped, all.overdue, all.together, all.gave_up, all.dropped];
     assert!(counts.iter().all(|count| *count > 500), "{all:?}");
 }

@@ -39,7 +39,9 @@ pub(super) fn of_client(ClientError { name, text }: &ClientError) -> Fault {
         "_AUTHENTICATION" | "SASL_AUTHENTICATION_FAILED" | "_SSL" => {
             (FaultKind::Denied, "; check the credentials")
         }
-        "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID" => (FaultKind::Broken, "; prepare the store with this election again"),
+        "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID" => {
+            (FaultKind::Broken, "; prepare the store with this election again")
+        }
         "UNSUPPORTED_VERSION" | "_UNSUPPORTED_FEATURE" => (FaultKind::Broken, "; the brokers are too old"),
         _ => (FaultKind::Unreachable, ""),
     };

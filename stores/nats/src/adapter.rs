@@ -131,8 +131,10 @@ impl Nats {
         let Incarnation(incarnation) = info.incarnation();
         // The stream's current leader may be an older server than at opening.
         let level = self.level.min(info.config.level());
-        let flaw = safety::check(&self.api.bucket, &info.config, level)
-            .map_err(|error| Fault { kind: FaultKind::Broken, detail: error.text().spelled(Names::CommandLine) });
+        let flaw = safety::check(&self.api.bucket, &info.config, level).map_err(|error| Fault {
+            kind: FaultKind::Broken,
+            detail: error.text().spelled(Names::CommandLine),
+        });
         if self.checked.load(Ordering::Relaxed) != incarnation {
             flaw?;
             self.checked.store(incarnation, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Three candidates for 6,000 s, with a lease of 5 s; some cannot prove. Measures the share of time with a leader.
+//! Simulates three candidates for 6,000 s with a lease of 5 s, and measures the share of time with a leader. Some of
+//! the candidates cannot prove their claim.
 //!
 //! Candidates claim as in Kafka, where the smallest id owns the partition, or as in etcd, where the first to arrive
 //! leads. Time passes in whole tenths of a second, so each figure is exact.
@@ -12,7 +13,7 @@ use crate::time::Instant;
 const TICK: Duration = Duration::from_millis(100);
 const LEASE: Duration = Duration::from_secs(5);
 const WORST: Duration = Duration::from_secs(15);
-/// From a claim to a win if the previous leader left cleanly.
+/// The time from a claim to a win if the previous leader left cleanly.
 const CLEAN: Duration = Duration::from_millis(300);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,12 +24,12 @@ enum Order {
     Etcd,
 }
 
-/// Whether a candidate is unable to prove its claim, this long after the start.
+/// Whether a candidate is unable to prove its claim at this time after the start.
 type Sick = fn(Duration) -> bool;
 
 struct Candidate {
     sick: Sick,
-    /// The step that fails: only some can be probed.
+    /// The step that fails; some steps cannot be probed.
     step: Step,
     giving_way: GivingWay,
     /// When it claimed; `None` while it rests.
@@ -39,7 +40,7 @@ struct Candidate {
 /// What was observed.
 #[derive(Debug, PartialEq, Eq)]
 struct Led {
-    /// The time led by each candidate, in tenths of a second.
+    /// The time for which each candidate led, in tenths of a second.
     by: Vec<u32>,
     /// The times without a leader, in tenths of a second.
     vacancies: u32,
@@ -50,7 +51,7 @@ fn run(order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     run_with_terms_of(LEASE, order, sick, seconds)
 }
 
-/// The times without a leader, if a term ends this long after its last proof.
+/// Runs the candidates; a term ends when `term` has passed since its last proof.
 fn run_with_terms_of(term: Duration, order: Order, sick: &[(Sick, Step)], seconds: u32) -> Led {
     let candidate = |&(sick, step): &(Sick, Step)| Candidate {
         sick,
@@ -155,8 +156,8 @@ fn assert_led(order: Order, sick: &[(Sick, Step)], seconds: u32, by: &[u32], vac
     assert_eq!(run(order, sick, seconds), Led { by: by.to_vec(), vacancies, longest });
 }
 
-/// 655 of 60,000 tenths of a second without a leader: 1.1 %. Each rest is twice the one before, up to ten minutes, so
-/// the candidate comes back 13 times.
+/// There is no leader in 655 of 60,000 tenths of a second: 1.1 %. Each rest is twice as long as the one before, up to
+/// ten minutes, so the candidate comes back 13 times.
 #[test]
 fn one_that_is_faulty_for_good_costs_a_hundredth_of_the_time() {
     let all = [FOR_GOOD, WELL, WELL];
@@ -170,7 +171,7 @@ fn where_the_fault_lasts_it_does_not_matter_whether_its_step_can_be_probed() {
     assert_led(Order::Kafka, &all, 6000, &[1046, 58299, 0], 14, 54);
 }
 
-/// 1,318 of 60,000 tenths of a second: 2.2 %.
+/// There is no leader in 1,318 of 60,000 tenths of a second: 2.2 %.
 #[test]
 fn two_that_are_faulty_for_good_cost_twice_as_much() {
     let all = [FOR_GOOD, FOR_GOOD, WELL];
@@ -178,7 +179,7 @@ fn two_that_are_faulty_for_good_cost_twice_as_much() {
     assert_led(Order::Etcd, &all, 6000, &[1046, 0, 58896], 2, 55);
 }
 
-/// 168 of 60,000 tenths of a second: 0.3 %. Only one rest of a series ends early.
+/// There is no leader in 168 of 60,000 tenths of a second: 0.3 %. Only one rest of a series ends early.
 #[test]
 fn one_that_is_sick_for_six_seconds_of_twenty_soon_leaves_the_election_to_another() {
     let all = [(now_and_then::<6, 20> as Sick, Step::Read), WELL, WELL];
@@ -201,7 +202,7 @@ fn one_that_is_sick_for_less_than_a_lease_leads_all_the_time() {
     assert_led(Order::Etcd, &all, 6000, &[59997, 0, 0], 1, 3);
 }
 
-/// Sick for 4.8 s of every 6 s.
+/// Unable to prove its claim for 4.8 s of every 6 s.
 fn flaps(now: Duration) -> bool {
     from_100(now) && now.as_millis() % 6000 < 4800
 }
@@ -209,7 +210,8 @@ fn flaps(now: Duration) -> bool {
 const SHORT_TERM: Duration = Duration::from_millis(3500);
 
 /// A term ends 3.5 s after its last proof, and the candidate recovers 1.3 s later, before it has failed for a lease. If
-/// each win cleared the count, a fifth of the time would be lost; instead, 278 of 60,000 tenths of a second are: 0.5 %.
+/// each win cleared the count, a fifth of the time would be lost. Instead, 278 of 60,000 tenths of a second are lost:
+/// 0.5 %.
 #[test]
 fn one_that_loses_its_term_again_and_again_leaves_the_election_to_another() {
     let all = [(flaps as Sick, Step::Read), WELL, WELL];
@@ -218,22 +220,24 @@ fn one_that_loses_its_term_again_and_again_leaves_the_election_to_another() {
     assert_eq!(led(Order::Etcd), Led { by: alloc::vec![1096, 58883, 0], vacancies: 3, longest: 14 });
 }
 
-/// The candidate leads for 79 % of the possible time. It rests half as often after each rest that it spent alone, up to
-/// six times.
+/// The candidate leads for 79 % of the possible time. Its rests become half as frequent after each rest in which no
+/// other candidate claimed, up to six times.
 #[test]
 fn one_that_loses_its_term_again_and_again_and_is_alone_still_leads() {
     let led = run_with_terms_of(SHORT_TERM, Order::Kafka, &[(flaps, Step::Read)], 6000);
     assert_eq!(led, Led { by: alloc::vec![42364], vacancies: 900, longest: 194 });
 }
 
-/// Sick from 100 s to 400 s; its last lease ends later. Vacant for 296.8 s, until 401.7 s.
+/// The candidate is sick from 100 s to 400 s, and its last lease ends after 100 s. The election is vacant for 296.8 s,
+/// until 401.7 s.
 #[test]
 fn one_that_is_alone_leads_at_once_when_it_is_well() {
     assert_led(Order::Kafka, &[NO_PROBE], 1000, &[7029], 2, 2968);
     assert_led(Order::Etcd, &[NO_PROBE], 1000, &[7029], 2, 2968);
 }
 
-/// Vacant until 401.4 s if their steps can be probed, else until 411.3 s: within the worst fail-over.
+/// The election is vacant until 401.4 s if the failing steps can be probed, and otherwise until 411.3 s, which is
+/// within the worst fail-over.
 #[test]
 fn where_all_were_sick_one_leads_within_the_worst_fail_over_when_they_are_well() {
     let probed = [(from_100_to_400 as Sick, Step::Read); 3];

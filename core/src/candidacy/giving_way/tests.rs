@@ -14,7 +14,7 @@ fn at(secs: u64) -> Instant {
     Instant::ZERO + Duration::from_secs(secs)
 }
 
-/// At each of these seconds a step is sent and fails at once, and what keeps the claim is answered.
+/// Sends a step at each of these seconds, which fails at once, and answers what keeps the claim.
 fn fails(giving_way: &mut GivingWay, seconds: impl IntoIterator<Item = u64>) {
     for second in seconds {
         giving_way.kept(LEASE, at(second));
@@ -22,7 +22,8 @@ fn fails(giving_way: &mut GivingWay, seconds: impl IntoIterator<Item = u64>) {
     }
 }
 
-/// Claims at `from`, cannot prove it, and gives way twelve seconds later; the claim is removed at once.
+/// Lets the candidate claim at `from` and fail to prove it. It gives way twelve seconds later, and the claim is removed
+/// at once.
 fn rests_from(giving_way: &mut GivingWay, from: u64) {
     fails(giving_way, (from..=from + 12).step_by(2));
     assert!(giving_way.gives_way(LEASE));
@@ -79,7 +80,7 @@ fn the_time_in_our_own_queue_does_not_count() {
     let mut giving_way = GivingWay::default();
     for second in (0..=60).step_by(5) {
         giving_way.kept(LEASE, at(second));
-        // Asked a second after the previous one, sent four seconds later.
+        // The step is asked for one second after the previous step, and sent four seconds later.
         let tried = Tried { asked: at(second).before(Duration::from_secs(4)), sent: at(second) };
         giving_way.failed(Step::Read, tried, LEASE, at(second));
         assert_eq!(giving_way.gives_way(LEASE), second == 60);
@@ -120,7 +121,7 @@ fn without_answers_that_keep_the_claim_nothing_counts_after_a_renewals_time() {
         giving_way.failed(Step::Read, Tried::at(at(second)), LEASE, at(second));
     }
     assert!(!giving_way.gives_way(LEASE));
-    // Five seconds counted, and seven are to come.
+    // Five seconds have counted before, and these count for seven more.
     fails(&mut giving_way, 600..607);
     assert!(!giving_way.gives_way(LEASE));
     fails(&mut giving_way, [607]);
@@ -151,7 +152,7 @@ fn after_a_remedy_a_lease_counts_again_and_the_rest_is_for_both() {
 
 // ---- what is owed ----
 
-/// Fails from `from` for this many seconds, keeps its claim, and wins at the end.
+/// Lets the candidate fail for `seconds` from `from`, while it keeps its claim, and then win.
 fn wins_after(giving_way: &mut GivingWay, from: u64, seconds: u64) {
     fails(giving_way, from..=from + seconds);
     giving_way.won(LEASE, at(from + seconds));
@@ -164,10 +165,13 @@ fn what_counted_before_a_win_counts_when_the_term_is_lost_soon() {
     fails(&mut giving_way, 20..=24);
     assert!(!giving_way.gives_way(LEASE), "a term ends by itself");
     giving_way.lost(at(24));
-    // A term of sixteen seconds leaves 6.4 s of the eight owed, and 4 s counted since.
+    // The term of sixteen seconds leaves 6.4 s of the 8 s owed. Since then 4 s have counted.
     assert!(!giving_way.gives_way(LEASE));
     fails(&mut giving_way, [25, 26]);
-    assert!(!giving_way.gives_way(LEASE), "an outage may have begun in the last second");
+    assert!(
+        !giving_way.gives_way(LEASE),
+        "the last second does not count yet: an outage may have begun in it"
+    );
     fails(&mut giving_way, [27]);
     assert!(giving_way.gives_way(LEASE));
     giving_way.withdraws(at(27));
@@ -361,7 +365,7 @@ fn the_rest_ends_when_all_steps_of_one_probe_succeed() {
     giving_way.probed(Step::Inspect, at(16), false, at(16));
     giving_way.probe(LEASE, at(20));
     giving_way.probed(Step::Inspect, at(20), true, at(20));
-    assert!(giving_way.rests(at(20)), "the read succeeded in another probe");
+    assert!(giving_way.rests(at(20)), "the read succeeded, but in another probe");
     giving_way.probed(Step::Read, at(19), true, at(20));
     assert!(giving_way.rests(at(20)), "sent for another probe");
     giving_way.probed(Step::Read, at(20), true, at(21));

@@ -13,11 +13,11 @@ pub enum Action {
     Assign(usize),
     /// The coordinator removes a member.
     Remove(usize),
-    /// The other process takes the owner's static id, and the partition with it.
+    /// Another process takes the owner's static id, and the partition with it.
     Replace,
-    /// The client of a removed member learns of it; from then on its commits have no generation.
+    /// The client of a removed member learns that it was removed. From then on its commits have no generation.
     Notice(usize),
-    /// The client reports the loss, and joins again.
+    /// A client reports the loss of its membership, and joins again.
     Report(usize),
     /// The coordinator revokes the partition.
     Revoke,
@@ -27,7 +27,7 @@ pub enum Action {
     Remake,
 }
 
-/// Which fault an action is, if any.
+/// The fault that an action is, if it is one.
 pub(super) fn costs(action: Action) -> Option<Fault> {
     Some(match action {
         Action::Assign(_) | Action::Notice(_) | Action::Report(_) => return None,

@@ -6,18 +6,18 @@ use super::action::is_known;
 use super::{Group, InductionPart};
 use crate::step::Step;
 
-/// The membership, as the client knows it.
+/// The membership as the client knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Client {
-    /// The number of its member id.
+    /// The number of the client's member id.
     pub(super) member: u8,
-    /// The client believes that it is a member.
+    /// Whether the client believes that it is a member.
     pub(super) joined: bool,
-    /// The client joins again on its own, because it was not told to leave.
+    /// Whether the client joins again on its own, because it was not asked to leave.
     pub(super) rejoins: bool,
-    /// A revocation is pending, during which the client reports no loss.
+    /// Whether a revocation is pending, during which the client reports no loss.
     pub(super) revoking: bool,
-    /// The number of its member id when the partition was assigned to it.
+    /// The number of the client's member id when the partition was assigned to it.
     pub(super) assigned: u8,
 }
 

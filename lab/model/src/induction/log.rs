@@ -12,10 +12,10 @@ use crate::property::Property;
 use crate::step::Step;
 
 impl Step<'_, Group> {
-    /// Appends a record, which every reader reads at once, since reading later would only make waits longer.
+    /// Appends a record. Every reader reads it at once, since a later read would only make waits longer.
     pub(super) fn append(&mut self, writer: usize, publish: &Publish) -> Revision {
         let headers = publish.headers.iter().map(|(name, text)| (&**name, text.as_str()));
-        // The offset of the next record.
+        // This is the offset of the new record.
         let offset = Revision(self.state.store.log.len() as u64);
         let value = publish.value(Duration::ZERO);
         let record = Record::decode(offset, value.as_bytes(), headers);
@@ -29,7 +29,7 @@ impl Step<'_, Group> {
                 Some(InductionPart::Claims) if reader != writer && record.kind == Kind::Claim => {
                     Record { kind: Kind::Heartbeat, ..record.clone() }
                 }
-                // Instead, the reader gets a heartbeat of its own.
+                // In place of this record, the reader gets a heartbeat of its own.
                 Some(InductionPart::Log) if reader != writer => Record {
                     offset,
                     name: name(reader).into(),
@@ -59,7 +59,7 @@ impl Step<'_, Group> {
         Answer::Inspected(Ok(topic(number, asked_at)))
     }
 
-    /// A release names the topic that contains its term's claim.
+    /// Checks that a release names the topic that contains its term's claim.
     pub(super) fn releases(&mut self, place: usize, publish: &mut Publish) {
         let mut named = None;
         for (_, text) in publish.headers.iter_mut().filter(|(name, _)| name == TOPIC) {

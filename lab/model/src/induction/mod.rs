@@ -1,11 +1,11 @@
 //! Induction over a consumer group, in small worlds.
 //!
-//! Two candidates of ours share a group. Its coordinator assigns, revokes and removes at any moment. A session or
-//! rebalance timeout, an operator, and a second process with the same static id all have the same result: a former
-//! member that does not know it was removed. Records are appended even if a removed member writes them, and late ones
-//! too. Commits are checked against the client's membership when they arrive, and a group without members accepts those
-//! of a client without membership. A lease is three ticks of the clock, with no margin. [`InductionPart`] takes one
-//! part of the rule away from the outside; then two candidates lead.
+//! Two candidates of ours share a group. The group's coordinator assigns, revokes and removes at any moment. A session
+//! or rebalance timeout, an operator, and a second process with the same static id all have the same result: a former
+//! member that does not know that it was removed. Records are appended even if a removed member writes them, or if they
+//! are late. Commits are checked against the client's membership when they arrive, and a group without members accepts
+//! those of a client without membership. A lease is three ticks of the clock, with no margin. [`InductionPart`]
+//! disables one part of the rule by what the candidates are shown; then two candidates lead.
 
 mod action;
 mod coordinator;
@@ -58,12 +58,12 @@ pub struct Group {
 
 impl Hash for Group {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        // The campaigns hold what was read of the log.
+        // What was read of the log is hashed with the campaigns.
         (self.members, self.owner, &self.committed, self.topic, self.log.len()).hash(hasher);
     }
 }
 
-/// A request that was not served yet.
+/// A request that has not been served yet.
 #[derive(Clone, Debug)]
 pub enum Request {
     Publish(Publish),
@@ -72,15 +72,15 @@ pub enum Request {
     Inspect(Instant),
 }
 
-/// The state of a candidate's process besides its campaign.
+/// The state of a candidate's process other than its campaign.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Process {
     client: Client,
     /// The token of a term whose deadline has passed.
     lapsed: Option<Token>,
-    /// The candidate's claims: the offset of each, the topic that it was appended to, and the topic that it names.
+    /// The candidate's claims. Each has its offset, the topic to which it was appended, and the topic that it names.
     claims: Vec<(Revision, u8, Option<u8>)>,
-    /// The topic that contains the claim of its newest term.
+    /// The topic that contains the claim of the candidate's newest term.
     led_in: Option<u8>,
 }
 
@@ -137,7 +137,7 @@ impl Store for Group {
 
     fn enter(step: &mut Step<'_, Self>, place: usize) {
         if place == 0 {
-            // All read the log from its beginning.
+            // All candidates read the log from its beginning.
             (0..CANDIDATES).for_each(|place| step.create(place));
         }
         step.handle(place, Input::Campaign);
@@ -216,14 +216,14 @@ impl Store for Group {
                 Request::Publish(publish)
             }
             Asked::Commit { attempt, metadata, .. } => Request::Commit(attempt, metadata),
-            // Answered at once, because any other order only delays the knowledge.
+            // This question is answered at once, because any other order only delays what the candidate learns.
             Asked::Committed { number } => {
                 let result = Ok(step.state.store.committed.clone());
                 return inputs.push_back(Answer::CommittedToken { number, result }.into());
             }
             Asked::Inspect if step.world.budget.has(Fault::Recreate) => Request::Inspect(now),
             Asked::Inspect => return inputs.push_back(step.inspect(now).into()),
-            // Only a resting candidate asks this; what it checks is tested in the simulator.
+            // Only a resting candidate asks this question. The simulator tests what it does with the answer.
             Asked::Members => return,
             Asked::Join => return step.join(place),
             Asked::Yield => return step.yields(place),
@@ -245,7 +245,7 @@ impl Store for Group {
         }
     }
 
-    /// No term leads again after its deadline.
+    /// Checks that no term leads again after its deadline.
     fn judge(step: &mut Step<'_, Self>) {
         for place in 0..CANDIDATES {
             let (node, now) = (&step.state.nodes[place], step.clock(place));
@@ -254,7 +254,7 @@ impl Store for Group {
             if now >= lease.deadline && !has_lapsed {
                 step.node(place).lapsed = Some(lease.token);
             } else if now < lease.deadline && has_lapsed {
-                let says = "leads again in a term after its deadline had passed";
+                let says = "leads again in a term whose deadline had passed";
                 step.check(place, Property::I3, Err(says.into()));
             }
         }

@@ -1,4 +1,5 @@
-//! A script for what two candidates cannot show: an old leader's late release over the records of a live one.
+//! A script for a case that needs three candidates: an old leader's late release lands above the records of a live
+//! leader.
 
 use std::time::Duration;
 
@@ -11,15 +12,15 @@ use incumbent_core::{Instant, Revision};
 
 use super::topic;
 
-/// Plays it. The first candidate wrote the record at offset 0, the second, its successor, the one at 1. Then the first
-/// one's release lands, which names offset 0 or an offset of a topic that is gone, and a third candidate gets the
-/// partition and claims.
+/// Plays the script. The first candidate wrote the record at offset 0; the second, its successor, wrote the one at
+/// offset 1. Then the first candidate's release lands, which names offset 0 or an offset of a topic that no longer
+/// exists. A third candidate gets the partition and claims.
 ///
 /// # Errors
-/// The third leads at once, at the same time as the second.
+/// Returns an error if the third candidate leads at once, at the same time as the second.
 pub fn late_release() -> Result<(), String> {
     play(Revision(0), TopicId(1))?;
-    // The release was written for a topic that is gone, and names an offset of that topic.
+    // This release was written for a topic that no longer exists, and names an offset of that topic.
     play(Revision(9), TopicId(7))
 }
 

@@ -5,7 +5,7 @@ use crate::clock::Tick;
 use crate::world::Fault::{Crash, Fail, Late, Lose, Pause, Rebalance, Recreate, Remove, Replace, Resign};
 use crate::world::{Budget, Fault, World};
 
-/// A part of the rule, taken away by giving the candidates false answers.
+/// A part of the rule, which is disabled by giving the candidates false answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InductionPart {
     /// Every commit is acknowledged, so an appended heartbeat is the proof.
@@ -18,7 +18,7 @@ pub enum InductionPart {
     Claims,
     /// An inspection names the topic that the candidate knows.
     Topic,
-    /// A release names the topic that exists when it is sent.
+    /// A release names the topic that exists when the release is sent.
     Release,
 }
 
@@ -57,7 +57,7 @@ pub fn induction_worlds() -> Vec<World<Group>> {
         ),
         world(
             "induction revocation",
-            "the partition is revoked, and the leader removed while it drains",
+            "the partition is revoked, and the leader is removed while it drains",
             5,
             [(Rebalance, 1), (Remove, 1)],
         ),
@@ -88,19 +88,19 @@ pub fn induction_worlds() -> Vec<World<Group>> {
         ),
         world(
             "induction remade",
-            "the topic is made again, and a member is removed",
+            "the topic is recreated, and a member is removed",
             5,
             [(Recreate, 1), (Remove, 1)],
         ),
         world(
             "induction former term",
-            "the partition is revoked, and the release lands in the next term of its author, which is removed",
+            "the partition is revoked, and the release is appended in the next term of its author, which is removed",
             3,
             [(Rebalance, 1), (Late, 1), (Remove, 1)],
         ),
         world(
             "induction former topic",
-            "a leader's handler fails, and the topic is made again before its release",
+            "a leader's handler fails, and the topic is recreated before the release",
             4,
             [(Fail, 1), (Recreate, 1), (Late, 1)],
         ),

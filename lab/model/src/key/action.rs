@@ -9,22 +9,22 @@ use crate::state::State;
 use crate::store::ActionOf;
 use crate::world::{Fault, World};
 
-/// One action. Numbers are indices: of a candidate, or of a message in flight.
+/// One action. Numbers are indices of a candidate or of a message in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The record vanishes.
     Expire,
-    /// A message arrives, and its answer at once.
+    /// A message arrives, and so does its answer at once.
     Arrive(usize),
     /// The message is lost.
     Lose(usize),
-    /// The message arrives, but its answer is lost.
+    /// A message arrives, but its answer is lost.
     LoseAnswer(usize),
     /// The message is late.
     Hold(usize),
-    /// The message arrives, but its answer is late.
+    /// A message arrives, but its answer is late.
     HoldAnswer(usize),
-    /// The message arrives, and once more later.
+    /// A message arrives, and a copy of it arrives later.
     Copy(usize),
     /// A write is answered, but the answer does not report its outcome.
     Unresolved(usize, Unresolved),
@@ -45,7 +45,7 @@ pub enum Action {
     Deny(usize),
 }
 
-/// Which fault an action is, if any.
+/// The fault that an action is, if it is one.
 pub(super) fn costs(action: Action) -> Option<Fault> {
     Some(match action {
         Action::Lose(_) | Action::LoseAnswer(_) => Fault::Lose,
@@ -68,7 +68,7 @@ pub(super) fn costs(action: Action) -> Option<Fault> {
 pub enum Unresolved {
     /// Not applied: another write is in flight.
     Busy,
-    /// Not applied: no server took it.
+    /// Not applied: no server accepted the write.
     NotSent,
     /// Unknown, and applied.
     Applied,
@@ -116,7 +116,7 @@ pub(super) fn enabled(world: &World<Key>, state: &State<Key>, actions: &mut Vec<
 fn messages(world: &World<Key>, state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     let left = &state.left;
     for (place, message) in state.store.net.iter().enumerate() {
-        // If the same message is in flight twice, one of them is enough.
+        // If the same message is in flight twice, it is enough to explore one of them.
         if place > 0 && state.store.net[place - 1].digest() == message.digest() {
             continue;
         }
@@ -154,7 +154,8 @@ fn messages(world: &World<Key>, state: &State<Key>, actions: &mut Vec<ActionOf<K
     }
 }
 
-/// The faults of messages, and starts. Without other faults, only messages cause anything between two timers.
+/// The faults of messages, and starts. In a world with only these faults, nothing but messages happens between two
+/// timers.
 const WITH_MESSAGES: [Fault; 6] =
     [Fault::Lose, Fault::Late, Fault::Copy, Fault::Unresolved, Fault::Stale, Fault::Start];
 
@@ -194,7 +195,8 @@ fn faults(state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     if left.has(Fault::Delete) {
         actions.push(Any::Own(Action::Delete));
     }
-    // Only once every candidate was shown the record, because others would know nothing of the leader.
+    // A purge needs every candidate to have been shown the record, because a candidate that was not would know nothing
+    // of the leader.
     let all_saw_it = || state.nodes.iter().all(|node| node.is_present() && node.watched.is_empty());
     if left.has(Fault::Purge) && state.store.bucket.is_live() && all_saw_it() {
         actions.push(Any::Own(Action::Purge));
@@ -207,12 +209,13 @@ fn faults(state: &State<Key>, actions: &mut Vec<ActionOf<Key>>) {
     }
 }
 
-/// When the next step of time ends: the tick at which something may happen. `None` while an action must happen first.
+/// The end of the next step of time, which is the tick at which something may happen. `None` while an action must
+/// happen first.
 fn next_tick(world: &World<Key>, state: &State<Key>) -> Option<Tick> {
     let now = state.now;
     let is_fault_free = state.ends == Tick::MAX;
     let mut next = if is_fault_free { now + LEASE } else { state.ends };
-    // A message may have to arrive before that; a message that may arrive at any time limits the step to a tick.
+    // A message may have to arrive before that tick. A message that may arrive at any time limits the step to one tick.
     for message in &state.store.net {
         let waits = message.body.is_answer() && state.nodes[message.node].is_paused();
         match message.held {

@@ -32,11 +32,11 @@ impl Hash for Snapshot {
     }
 }
 
-/// Successive incarnations of the store, and the key.
+/// The key, in successive incarnations of the store.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Bucket {
     pub(crate) incarnation: Incarnation,
-    /// When this incarnation began; `None`: long ago.
+    /// When this incarnation began; `None` if that was long ago.
     pub(crate) made: Option<Tick>,
     /// The newest revision.
     sequence: u64,
@@ -44,15 +44,15 @@ pub(crate) struct Bucket {
     /// When the present entry was written, and how long it is kept.
     born: Tick,
     kept: Tick,
-    /// The server was about to mark an expired record when another write came first: until then, that write may be
-    /// erased.
+    /// The end of the time in which the newest write may be erased, because it came when the server was about to mark
+    /// an expired record.
     erasing: Option<Tick>,
-    /// The entry that a lagging server may still answer with, if any.
+    /// The entry with which a lagging server may still answer, if any.
     before: Option<Snapshot>,
 }
 
 impl Bucket {
-    /// A store that was created long ago and whose key was never written.
+    /// Creates a store that was made long ago and whose key was never written.
     pub(crate) fn new() -> Self {
         Self {
             incarnation: Incarnation(1),
@@ -92,12 +92,12 @@ impl Bucket {
         self.erasing = None;
     }
 
-    /// Until when the server may erase the newest write.
+    /// The time until which the server may erase the newest write.
     pub(crate) fn erasing(&self) -> Option<Tick> {
         self.erasing
     }
 
-    /// From now on no write is erased.
+    /// Keeps the newest write from being erased from now on.
     pub(crate) fn spare(&mut self) {
         self.erasing = None;
     }
@@ -128,7 +128,8 @@ impl Bucket {
         let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
         let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
         if let Entry::Live(record) = &mut entry {
-            // No decision depends on the claim, so states that differ only in the claim are the same.
+            // The term information is dropped: no decision depends on it, so states that differ only in it are the
+            // same.
             record.term_info = None;
         }
         self.put(world, now, entry);
@@ -175,20 +176,20 @@ impl Bucket {
         );
     }
 
-    /// The first and the last time at which the present record may vanish.
+    /// The earliest and the latest time at which the present record may vanish.
     pub(crate) fn expiry(&self, world: &World<Key>) -> Option<(Tick, Tick)> {
         let over = self.born + self.kept;
         self.now.entry.live().map(|_| (over - world.early, over + world.late))
     }
 
-    /// Lets the record vanish. Returns whether watches report it.
+    /// Lets the record vanish. Returns whether watches report its expiry.
     pub(crate) fn expire(&mut self, world: &World<Key>, now: Tick) -> bool {
         let entry = if world.markers { Entry::Expired { revision: self.next() } } else { Entry::Vacant };
         self.put(world, now, entry);
         world.markers
     }
 
-    /// Makes another incarnation, numbered so that the next record gets the revision of the last.
+    /// Begins another incarnation, numbered so that the next record gets the revision of the last one.
     pub(crate) fn recreate(&mut self, now: Tick) {
         self.sequence = self.revision().0.max(1) - 1;
         self.incarnation.0 += 1;

@@ -14,14 +14,14 @@ use crate::step::bit;
 /// The timeout of an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What an input proves, and what effect it must have.
+/// What an input proves, and the effect that it must have.
 #[derive(Debug, Default)]
 pub struct Proof {
-    /// A foreign record above all known revisions.
+    /// The revision of a foreign record, if it is above all known revisions.
     foreign: Option<Revision>,
-    /// The input proves nothing; true if a term must remain after it.
+    /// For an input that proves nothing, whether a term must remain after it.
     nothing: Option<bool>,
-    /// Another incarnation of the store than the known one.
+    /// The store's incarnation, if it is another than the known one.
     pub(super) another: Option<Incarnation>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn proof_of(node: &Node<Key>, input: &Input, now: Instant) -> Proof {
     let Some(campaign) = &node.campaign else { return Proof::default() };
     let seen = match input {
         Input::Watched(entry) => Some(entry),
-        // A read that was given up or repeated gets a second answer.
+        // Only the first answer to the newest read counts: a read that was given up or repeated gets a second answer.
         Input::Answered(Answer::Read { read, result: Ok(entry) }) => {
             let awaited = |(newest, asked)| newest == *read && now < asked + TIMEOUT;
             Some(entry).filter(|_| node.reading.is_some_and(awaited))
@@ -55,7 +55,7 @@ pub(super) fn proof_of(node: &Node<Key>, input: &Input, now: Instant) -> Proof {
         Input::Answered(Answer::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. })
     );
     let another = match input {
-        // An inspection asked for before something newer was known proves nothing.
+        // An inspection that was requested before something newer was known proves nothing.
         Input::Inspected(Ok(info)) if info.incarnation > node.knows && info.asked_at >= node.asked => {
             Some(info.incarnation)
         }
@@ -68,7 +68,7 @@ pub(super) fn proof_of(node: &Node<Key>, input: &Input, now: Instant) -> Proof {
     }
 }
 
-/// Whether a term remains when only time passes.
+/// Whether a term would remain if only time passed.
 fn after_a_tick(campaign: &Campaign, mut told: bool, now: Instant) -> bool {
     let mut twin = campaign.clone();
     if twin.handle(now, Input::Tick).is_err() {

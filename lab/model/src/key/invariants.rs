@@ -21,7 +21,8 @@ pub(super) fn deadline_from_the_send(
     let Some(sent) = node.proven else {
         return Err(format!("has a lease ({lease:?}), but no write of it was ever applied"));
     };
-    // A watch also shows the store's incarnation, and so do acknowledgements in some stores.
+    // A watch also shows the store's incarnation, and in some stores acknowledgements do too. Without both, only
+    // inspections show it.
     let silent = !world.is_watching(place) && !world.acked;
     let sent = if silent { sent.min(node.shown) } else { sent };
     let latest = (sent + world.lease(place)).before(world.margin(place));
@@ -85,7 +86,11 @@ pub(super) fn another_incarnation_ends_the_term(node: &Node<Key>, proof: &Proof)
     }
 }
 
-/// Faults 17 to 21: a leader survives them.
+/// Checks that a leader survives faults 17 to 21.
 pub(super) fn keeps_its_term(world: &World<Key>, term: Term, reason: Reason) -> Result<(), String> {
-    if world.keeps { Err(format!("lost {} ({reason}) to so little", term.token)) } else { Ok(()) }
+    if world.keeps {
+        Err(format!("lost {} ({reason}) although so little went wrong", term.token))
+    } else {
+        Ok(())
+    }
 }

@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::step::step;
 use crate::world::{Budget, World};
 
-/// The time without a leader from here, without further faults; an error if that is too long.
+/// The time without a leader from this state, without further faults. Returns an error if it is too long.
 pub(super) fn vacancy(world: &World<Key>, state: &State<Key>) -> Result<Tick, String> {
     let mut quiet = without_faults(world, state);
     let begin = quiet.now;
@@ -25,8 +25,8 @@ pub(super) fn vacancy(world: &World<Key>, state: &State<Key>) -> Result<Tick, St
     Ok(quiet.now - begin)
 }
 
-/// A state without further faults: late messages have arrived, stopped candidates continue, and at least one candidate
-/// exists.
+/// The same state without further faults: late messages have arrived, stopped candidates continue, and at least one
+/// candidate exists.
 pub(super) fn without_faults(world: &World<Key>, state: &State<Key>) -> State<Key> {
     let mut quiet = state.clone();
     (quiet.left, quiet.ends) = (Budget::NONE, Tick::MAX);
@@ -45,7 +45,7 @@ pub(super) fn without_faults(world: &World<Key>, state: &State<Key>) -> State<Ke
     quiet
 }
 
-/// Takes the next action: messages under way arrive, then timers fire, then time passes; a record vanishes no sooner
+/// Takes the next action: messages under way arrive, then timers fire, then time passes. A record vanishes no sooner
 /// than it must. Returns whether there was an action.
 pub(super) fn advance(world: &World<Key>, quiet: &mut State<Key>) -> bool {
     let mut actions = Vec::new();

@@ -19,7 +19,7 @@ pub(crate) struct Message {
     pub(crate) node: usize,
     /// The number of its process.
     pub(crate) process: u8,
-    /// The message is late, and may arrive at any time until then.
+    /// The latest time at which the message arrives, if it is late. It may arrive at any time until then.
     pub(crate) held: Option<Tick>,
     pub(crate) body: Body,
     digest: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Message {
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Body {
-    /// Includes the sender's clock at the send.
+    /// A write, with the sender's clock when it was sent.
     Write(Arc<Write>, Instant),
     Read(ReadId),
     Inspect(Instant),
@@ -55,7 +55,7 @@ impl Message {
         Self { held, digest, ..self.clone() }
     }
 
-    /// The sort key of messages: their order in the network means nothing.
+    /// The key by which messages are sorted, because their order in the network means nothing.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
     }

@@ -37,7 +37,7 @@ pub use worlds::worlds;
 #[derive(Clone, Debug, Hash)]
 pub struct Key {
     bucket: Bucket,
-    /// In the order of their digests.
+    /// The messages, in the order of their digests.
     net: Vec<Arc<Message>>,
     /// The number of terms reported.
     terms: u8,

@@ -1,4 +1,4 @@
-//! The state of a candidate's process besides its campaign, and notes for its checks.
+//! The state of a candidate's process other than its campaign, and notes for the checks of that candidate.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,42 +15,43 @@ use crate::clock::{LEASE_TIME, Tick};
 use crate::node::{Node, name, nonce};
 use crate::world::World;
 
-/// The state of a candidate's process besides its campaign.
+/// The state of a candidate's process other than its campaign.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Process {
-    /// What its watch has shown since it entered, until its campaign begins.
+    /// What the process's watch has shown since the candidate entered; `None` once its campaign has begun.
     pub(super) early: Option<EarlySights>,
     /// The number of processes so far at this index.
     pub(super) process: u8,
     /// Its inspections are denied.
     pub(super) denied: bool,
-    /// Events that its watch still has to deliver.
+    /// The events that the process's watch still has to deliver.
     pub(super) watched: VecDeque<Snapshot>,
-    /// The process's watch is silent, at most until then.
+    /// The latest time until which the process's watch is silent, if it is.
     pub(super) stalled: Option<Tick>,
-    /// The incarnation of the store that it watches.
+    /// The incarnation of the store that the process watches.
     pub(super) watches: Incarnation,
-    /// The incarnation of the store last shown to it.
+    /// The incarnation of the store that was last shown to the process.
     pub(super) knows: Incarnation,
-    /// The process's clock when it sent its newest write, or requested the newest answered inspection.
+    /// The reading of the process's clock when it sent its newest write, or requested the newest answered inspection.
     pub(super) asked: Instant,
-    /// The newest read it asked for, and its clock then.
+    /// The newest read that the process asked for, and the reading of its clock then.
     pub(super) reading: Option<(ReadId, Instant)>,
-    /// The process's clock when it requested the newest answered inspection.
+    /// The reading of the process's clock when it requested the newest answered inspection.
     pub(super) shown: Instant,
     pub(super) closing: bool,
-    /// The highest revision handed to it in the incarnation it knows.
+    /// The highest revision that the process was shown in the incarnation that it knows.
     pub(super) known: Revision,
-    /// The process's clock when it sent its latest write that made a live record.
+    /// The reading of the process's clock when it sent its latest applied write of a live record.
     pub(super) proven: Option<Instant>,
-    /// One bit each: the revisions of its own writes, its acquires by number, and the revisions acknowledged to those.
+    /// Three sets of one bit each: the revisions of the process's own writes, the numbers of its acquires, and the
+    /// revisions with which those acquires were acknowledged.
     pub(super) own: u64,
     pub(super) acquires: u64,
     pub(super) acknowledged: u64,
 }
 
 impl Node<Key> {
-    /// Makes the campaign of a new process, with the world's settings.
+    /// Makes the campaign of a new process, with the settings of the world.
     pub(super) fn begin(&mut self, world: &World<Key>, place: usize, info: &StoreInfo, now: Instant) {
         let who = if world.alike == Alike::NonceAndName { 0 } else { place };
         let mut settings = Settings::new(name(who));
@@ -61,7 +62,7 @@ impl Node<Key> {
         settings.splay = Some(Duration::ZERO);
         settings.drain = Duration::from_secs(1);
         if world.keeps {
-            // A leader does not use its back-off.
+            // The long back-off slows only other candidates, because a leader does not use its back-off.
             settings.backoff = Backoff::Fixed(2 * LEASE_TIME);
         }
         let store = Capabilities {
@@ -89,7 +90,7 @@ impl Node<Key> {
         }
     }
 
-    /// Returns true if it has entered.
+    /// Returns true if the process has entered.
     pub(super) fn is_present(&self) -> bool {
         self.campaign.is_some() || self.early.is_some()
     }

@@ -1,4 +1,4 @@
-//! What each action does in a key's worlds.
+//! The effect of each action in a key's worlds.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -87,7 +87,8 @@ impl Step<'_, Key> {
                 self.handle(place, Input::Close);
             }
             Action::Recreate => self.state.store.bucket.recreate(now),
-            // Counts as a new connection, because the candidate's knowledge of the store was true only on the old one.
+            // The candidate gets a new watch, as over a new connection, because what it knows of the store was true
+            // only over the old one.
             Action::Deny(place) => {
                 self.node(place).denied = true;
                 let since = self.clock(place);
@@ -135,7 +136,7 @@ impl Step<'_, Key> {
         outcome
     }
 
-    /// Sends an answer to a process, which may be gone or stopped.
+    /// Sends an answer to a process, which may have ended or be stopped.
     fn answer(&mut self, place: usize, process: u8, body: Body, fate: Fate) {
         let node = &self.state.nodes[place];
         if node.process != process || node.campaign.is_none() {
@@ -182,7 +183,7 @@ impl Step<'_, Key> {
         }
     }
 
-    /// A lagging server answers with the former state.
+    /// Lets a lagging server answer with the previous state.
     fn lag(&mut self, index: usize) {
         let message = self.state.store.net.remove(index);
         let Some(before) = self.state.store.bucket.before().cloned() else { return };
@@ -194,7 +195,8 @@ impl Step<'_, Key> {
                     Expect::Absent => Revision(0),
                     Expect::Revision(revision) => revision,
                 };
-                // The server would accept the write, but finds no server to agree with.
+                // If the lagging server's entry is the expected one, it would accept the write, but it finds no server
+                // that agrees.
                 let held = current == expected;
                 let outcome = if held { Outcome::Busy } else { Outcome::Refused { current } };
                 Body::Wrote(write.attempt, outcome)
@@ -235,7 +237,7 @@ impl Step<'_, Key> {
         self.state.store.net.retain(|message| message.node != place || !message.body.is_answer());
     }
 
-    /// A candidate enters, and its watch shows the present entry.
+    /// Shows the present entry to the watch of a candidate that enters.
     pub(super) fn watch_first(&mut self, place: usize) {
         let (seen, now) = (self.state.store.bucket.seen().clone(), self.clock(place));
         let early = self.node(place).early.get_or_insert_default();
@@ -244,7 +246,7 @@ impl Step<'_, Key> {
         }
     }
 
-    /// A candidate's campaign begins with what was inspected.
+    /// Begins a candidate's campaign with the result of an inspection.
     fn begin(&mut self, place: usize) {
         let now = self.clock(place);
         let info = self.store_info(now);
@@ -366,7 +368,7 @@ impl Step<'_, Key> {
     pub(super) fn inspect(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
         let now = self.clock(place);
         if self.world.inspections_fail {
-            // The newest question replaces the previous one.
+            // This question replaces the candidate's previous one.
             let stale = |message: &Message| {
                 message.node == place && message.held.is_none() && matches!(message.body, Body::Inspect(_))
             };

@@ -1,4 +1,4 @@
-//! The worlds of a key: what tells them apart, and their modifications.
+//! The worlds of a key: the setting that distinguishes them, and their modifications.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,46 +7,46 @@ use super::Key;
 use crate::clock::{DRIFT, LEASE, Tick};
 use crate::world::{Fault, World};
 
-/// What tells the worlds of a key apart.
+/// The setting that distinguishes one world of a key from another.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The attributes that candidates share although they should differ.
     pub(super) alike: Alike,
     /// The lease of each candidate.
     pub(super) leases: [Tick; 3],
-    /// The largest difference between the servers' clocks, and the largest drift of a clock in parts per million, under
-    /// the candidates' settings.
+    /// The largest difference between the servers' clocks, and the largest drift of a clock in parts per million, that
+    /// the candidates' settings allow for.
     pub(super) skew: Tick,
     pub(super) drift_setting: u32,
-    /// An operator's actions, or faults, may affect a candidate at every multiple of this, and whenever anything else
-    /// happens.
+    /// The interval at which an operator's actions, and faults, may affect a candidate. They may also do so whenever
+    /// anything else happens.
     pub(super) stride: Tick,
     /// How long before and after the end of its lease a record may vanish.
     pub(super) early: Tick,
     pub(super) late: Tick,
-    /// Expiry leaves a marker, which watches report.
+    /// Whether expiry leaves a marker, which watches report.
     pub(super) markers: bool,
     /// Acknowledgements carry the store's incarnation.
     pub(super) acked: bool,
     pub(super) watch: Watch,
     /// The one candidate whose watch never works, if there is one.
     pub(super) unwatched: Option<usize>,
-    /// Inspections can go wrong; otherwise each is answered at once.
+    /// Whether inspections can go wrong; otherwise each is answered at once.
     pub(super) inspections_fail: bool,
-    /// Candidates enter with a watch, and their campaigns begin at any later time: the first inspection may be late,
-    /// fail, or show settings that are refused.
+    /// Whether candidates enter with a watch, and their campaigns begin at any later time. The first inspection may be
+    /// late, fail, or show settings that are refused.
     pub(super) enters: bool,
-    /// A campaign that begins knows nothing of what its watch showed before.
+    /// Whether a campaign that begins knows nothing of what its watch showed before.
     pub(super) forgets: bool,
-    /// Only watches are late, not messages.
+    /// Whether only watches are late, and not messages.
     pub(super) only_watches: bool,
-    /// The faults are so few that none may cost a term, although candidates may be slow to retry.
+    /// Whether the faults are so few that none may cost a term, although candidates may be slow to retry.
     pub(super) keeps: bool,
-    /// Within how many ticks a candidate leads without further faults.
+    /// The number of ticks within which a candidate leads if there are no further faults.
     pub(super) fail_over: Tick,
 }
 
-/// What candidates share if their random numbers repeat.
+/// The attributes that candidates share if their random numbers repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alike {
     /// Nothing.
@@ -60,16 +60,16 @@ pub(super) enum Alike {
 /// The way in which candidates learn of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// Not at all, so they depend on polling.
+    /// They do not learn of changes, and depend on polling.
     Dead,
     /// At once.
     Prompt,
-    /// In the same tick, in any order with everything else.
+    /// They learn of changes in the same tick, in any order with everything else.
     Loose,
 }
 
 impl World<Key> {
-    /// The bounds that its setting adds.
+    /// The bounds that the world's setting adds.
     pub(super) fn bounds_of_setting(&self) -> String {
         let mut text = String::new();
         if self.leases != [LEASE; 3] {
@@ -89,29 +89,29 @@ impl World<Key> {
         text
     }
 
-    /// This world, but records vanish this many seconds before the end of their lease. The candidates' settings allow
-    /// for one second.
+    /// Makes records vanish this many seconds before the end of their lease. The candidates' settings allow for one
+    /// second.
     #[must_use]
     pub fn expiring_early(mut self, seconds: u32) -> Self {
         self.setting.early = seconds.min(LEASE - 1);
         self
     }
 
-    /// This world, but the first candidate's clock is slow by `parts_per_million`. Its settings allow for 10,000.
+    /// Makes the first candidate's clock slow by `parts_per_million`. Its settings allow for 10,000.
     #[must_use]
     pub fn with_a_slow_clock(mut self, parts_per_million: u32) -> Self {
         self.drift[0] = -i32::try_from(parts_per_million.min(500_000)).unwrap_or_default();
         self
     }
 
-    /// This world, but campaigns know nothing of what their watches showed before they began.
+    /// Makes campaigns know nothing of what their watches showed before they began.
     #[must_use]
     pub fn forgetting_what_was_shown_early(mut self) -> Self {
         self.setting.forgets = true;
         self
     }
 
-    /// This world, but candidates get no time at all to agree on a leader.
+    /// Gives candidates no time at all to agree on a leader.
     #[must_use]
     pub fn in_a_hurry(mut self) -> Self {
         self.setting.fail_over = 0;
@@ -133,12 +133,13 @@ impl World<Key> {
         Duration::from_secs(self.leases.into_iter().max().unwrap_or_default().into())
     }
 
-    /// The time from the candidate's deadline to the end of its lease; the settings leave no slack, so it is tight.
+    /// The time from the candidate's deadline to the end of its lease. The settings add no slack, so it is as short as
+    /// the rule allows.
     pub(super) fn margin(&self, place: usize) -> Duration {
         let drift = self.lease(place).as_nanos() as u64 * 2 * u64::from(self.drift_setting) / 1_000_000;
         Duration::from_secs(self.skew.into()) + Duration::from_nanos(drift)
     }
 
-    /// Clocks as far apart as the settings allow.
+    /// The drifts of clocks that differ by as much as the settings allow.
     pub(super) const DRIFTING: [i32; 3] = [-(DRIFT as i32), DRIFT as i32, 0];
 }

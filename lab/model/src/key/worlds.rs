@@ -9,7 +9,7 @@ use crate::world::Fault::{
 };
 use crate::world::{Budget, Fault, World};
 
-/// The base of the other settings.
+/// The setting from which the others are derived.
 const PLAIN: Setting = Setting {
     alike: Alike::Not,
     leases: [LEASE; 3],
@@ -51,7 +51,7 @@ fn world<const N: usize>(
     }
 }
 
-/// All worlds of a key, those with fewer states first.
+/// All worlds of a key. Those with fewer states come first.
 pub fn worlds() -> Vec<World<Key>> {
     vec![
         world("quiet", "nothing goes wrong", [], Setting { keeps: true, fail_over: 0, ..PLAIN }),
@@ -78,7 +78,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "one nonce",
-                "random numbers repeat: two with the same nonce enter at any time, and messages are lost",
+                "random numbers repeat: two candidates with the same nonce enter at any time, and messages are lost",
                 [(Start, 2), (Lose, 1)],
                 Setting { alike: Alike::Nonce, watch: Watch::Loose, stride: 4, ..PLAIN },
             )
@@ -88,7 +88,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "twins",
-                "two with the same nonce and name enter at any time; every answer arrives",
+                "two candidates with the same nonce and name enter at any time, and every answer arrives",
                 [(Start, 2), (Resign, 1)],
                 Setting { alike: Alike::NonceAndName, watch: Watch::Loose, stride: 4, ..PLAIN },
             )
@@ -122,7 +122,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "orphan",
-                "two enter at any time, and messages are lost: no candidate is locked out by its own record",
+                "two candidates enter at any time, and messages are lost: no candidate is locked out by its own record",
                 [(Start, 2), (Lose, 2)],
                 Setting { stride: 4, fail_over: 3, ..PLAIN },
             )
@@ -141,7 +141,7 @@ pub fn worlds() -> Vec<World<Key>> {
         ),
         world(
             "denied",
-            "a candidate reconnects, its inspections are denied for good, and messages are lost: it gives way",
+            "a candidate reconnects, its inspections are denied permanently, and messages are lost: it gives way",
             [(Deny, 1), (Lose, 2)],
             Setting { watch: Watch::Loose, fail_over: 3 * LEASE, ..PLAIN },
         ),
@@ -149,7 +149,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 26,
             ..world(
                 "crash",
-                "candidates crash with requests under way, and restart",
+                "candidates crash with requests in flight, and restart",
                 [(Crash, 1), (Start, 1), (Late, 1)],
                 PLAIN,
             )
@@ -188,7 +188,7 @@ pub fn worlds() -> Vec<World<Key>> {
             led: false,
             ..world(
                 "start",
-                "two enter at any time, and either crashes",
+                "two candidates enter at any time, and either crashes",
                 [(Start, 2), (Crash, 1)],
                 Setting { watch: Watch::Loose, ..PLAIN },
             )
@@ -210,7 +210,7 @@ pub fn worlds() -> Vec<World<Key>> {
         ),
         world(
             "markers",
-            "expiry leaves markers, which may erase what has since been written over the record",
+            "expiry leaves markers, which may erase what has replaced the record since then",
             [(Crash, 1), (Late, 1), (Lose, 1)],
             Setting { markers: true, watch: Watch::Loose, ..PLAIN },
         ),
@@ -220,7 +220,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "erase",
-                "two enter a store with markers, an answer is lost, and one is stopped",
+                "two candidates enter a store with markers, an answer is lost, and one candidate is stopped",
                 [(Start, 2), (Lose, 1), (Pause, 1)],
                 Setting { markers: true, watch: Watch::Loose, stride: 6, ..PLAIN },
             )
@@ -284,7 +284,7 @@ pub fn worlds() -> Vec<World<Key>> {
             horizon: 18,
             ..world(
                 "leases",
-                "one lease is shorter, one watch never works; the key is deleted, one is stopped, and one crashes",
+                "one lease is shorter, one watch never works, the key is deleted, one candidate is stopped, and one crashes",
                 [(Delete, 1), (Crash, 1), (Pause, 1)],
                 Setting { leases: [LEASE, 6, LEASE], unwatched: Some(2), stride: 4, ..PLAIN },
             )
@@ -300,7 +300,7 @@ pub fn worlds() -> Vec<World<Key>> {
         },
         world(
             "recreated",
-            "the store is made again, numbered so that a queued renewal matches",
+            "the store is recreated, with revisions that a queued renewal matches",
             [(Recreate, 1), (Late, 1), (Lose, 1)],
             Setting { inspections_fail: true, ..PLAIN },
         ),

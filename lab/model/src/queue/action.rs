@@ -17,19 +17,19 @@ pub enum Action {
     Expire(LeaseId),
     /// Another member leads the store.
     Elect,
-    /// The store revokes a live lease, proposed by a former leader of the store.
+    /// The store revokes a live lease, because a former leader of the store proposed it.
     RevokeEarly(LeaseId),
     /// An operator deletes a place.
     DeletePlace(LeaseId),
     /// An operator revokes the lease that a place shows.
     RevokePlace(LeaseId),
-    /// Another companion of the connection cannot be deleted, so its companions move to another lease.
+    /// Another companion of the connection cannot be deleted, so the connection's companions move to another lease.
     Move(usize),
     /// From now on, the reads of a candidate are denied.
     Deny(usize),
 }
 
-/// Which fault an action is, if any.
+/// The fault that an action is, if it is one.
 pub(super) fn costs(action: Action) -> Option<Fault> {
     Some(match action {
         Action::Stale(_) => Fault::Stale,

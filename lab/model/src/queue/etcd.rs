@@ -12,7 +12,7 @@ use super::world::QueuePart;
 use crate::clock::Tick;
 use crate::node::{name, nonce};
 
-/// The lease, in ticks and as the core counts it.
+/// The lease, in ticks and as a duration.
 pub(super) const LEASE: Tick = 3;
 pub(super) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
 
@@ -20,7 +20,7 @@ pub(super) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
 const FOREIGN: usize = 9;
 
 pub(super) const BIRTH: Incarnation = Incarnation(7);
-/// The raft term in which the store begins: that of its first leader.
+/// The raft term in which the store begins, which is the term of its first leader.
 const FIRST_TERM: u64 = 2;
 
 /// The store at one moment.
@@ -37,7 +37,7 @@ pub(super) struct Etcd {
 pub(super) struct Granted {
     /// When it may expire.
     pub(super) expires: Tick,
-    /// The raft term that it was granted in.
+    /// The raft term in which the lease was granted.
     raft_term: u64,
 }
 
@@ -47,7 +47,7 @@ struct Key {
     created: u64,
     modified: u64,
     lease: LeaseId,
-    /// The successor that a companion names.
+    /// The successor, if a companion names one.
     successor: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Etcd {
         self.leases.insert(lease, Granted { expires: now + LEASE, raft_term: self.raft_term });
     }
 
-    /// Another member leads the store, and extends every lease.
+    /// Lets another member lead the store, which extends every lease.
     pub(super) fn elect(&mut self, now: Tick) {
         self.raft_term += 1;
         for granted in self.leases.values_mut() {
@@ -74,7 +74,7 @@ impl Etcd {
         }
     }
 
-    /// The raft term that answers show; without that part of the rule, always the first one.
+    /// The raft term that answers show. If `without` disables [`QueuePart::Elections`], that is always the first term.
     pub(super) fn raft_term(&self, without: Option<QueuePart>) -> u64 {
         if without == Some(QueuePart::Elections) { FIRST_TERM } else { self.raft_term }
     }
@@ -84,7 +84,7 @@ impl Etcd {
         granted.raft_term < self.raft_term
     }
 
-    /// A foreign candidate creates its place, whose lease it keeps alive.
+    /// Creates the place of a foreign candidate, which keeps the place's lease alive.
     pub(super) fn enter_foreign(&mut self) {
         self.revision += 1;
         let (at, lease) = (self.revision, LeaseId(0xf0));
@@ -121,7 +121,7 @@ impl Etcd {
         KeptAlive { ttl, raft_term: self.raft_term(without) }
     }
 
-    /// A former leader's answer, from what it remembers.
+    /// A former leader's answer to a keep-alive, from what it remembers.
     pub(super) fn keep_alive_from_memory(&self) -> KeptAlive {
         KeptAlive { ttl: LEASE_TIME, raft_term: self.raft_term - 1 }
     }
@@ -221,7 +221,7 @@ impl Etcd {
         }
     }
 
-    /// Rewrites a companion that was last written at `modified`, and attaches it to a lease.
+    /// Rewrites a companion, if it was last written at `modified`, and attaches it to a lease.
     fn rewrite(
         &mut self,
         key: LeaseId,
@@ -246,7 +246,7 @@ impl Etcd {
         (Outcome::Applied { revision }, Change { revision, rewritten_companions, ..nothing })
     }
 
-    /// A linearised read for the candidate whose companions have the lease `shared`.
+    /// The answer to a linearised read by the candidate whose companions have the lease `shared`.
     pub(super) fn read(&self, own: Option<LeaseId>, shared: LeaseId, without: Option<QueuePart>) -> Snapshot {
         let place = |(lease, key): (&LeaseId, &Key)| Place {
             key: lease.to_string(),
@@ -259,7 +259,7 @@ impl Etcd {
             key: lease.to_string(),
             created: Revision(key.created),
             modified: Revision(key.modified),
-            // A companion on the lease of its place looks normal.
+            // A companion that is on the lease of its place is shown on the shared lease, so that it looks normal.
             lease: Some(if key.lease == *lease { shared } else { key.lease }),
             nonce: Some(nonce(key.owner, 1)),
             lease_time: LEASE_TIME,

@@ -1,10 +1,10 @@
 //! A place in a queue, in small worlds.
 //!
-//! Two or three candidates of ours share an election in a store like etcd. Leases expire by themselves and late, a
-//! stale leader of the store answers keep-alives, answers are lost, transactions are applied late, processes are
-//! stopped, clocks drift, there is a foreign candidate, and an operator deletes a place, revokes the lease that it
+//! Two or three candidates of ours share an election in a store like etcd. Leases expire by themselves, and late. A
+//! former leader of the store answers keep-alives, answers are lost, transactions are applied late, processes are
+//! stopped, and clocks drift. There is a foreign candidate. An operator deletes a place, revokes the lease that it
 //! shows, or asks for a hand-over. A lease is three ticks of the store's clock, with a margin only if clocks drift.
-//! [`QueuePart`] takes one part of the rule away from the outside; then two candidates lead.
+//! [`QueuePart`] disables one part of the rule by what the candidates are shown; then two candidates lead.
 
 mod action;
 mod etcd;
@@ -35,7 +35,7 @@ use etcd::{BIRTH, Etcd, LEASE, LEASE_TIME};
 use world::Setting;
 pub use world::{QueuePart, queue_worlds};
 
-/// How soon another candidate leads if one can prove nothing.
+/// The time within which another candidate leads if one candidate can prove nothing.
 const GIVES_WAY: Tick = 3 * LEASE;
 
 /// The store: an etcd.
@@ -52,15 +52,15 @@ pub enum Request {
     Revoke(LeaseId),
 }
 
-/// The state of a candidate's process besides its campaign.
+/// The state of a candidate's process other than its campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
-    /// When its reads began to be denied.
+    /// When the candidate's reads began to be denied.
     denied: Option<Tick>,
-    /// The lease of the connection's companions, and how many there have been.
+    /// The lease of the connection's companions, and how many such leases there have been.
     shared: Option<LeaseId>,
     shares: u64,
-    /// The last snapshot's own keys, for a rule without reads.
+    /// The last snapshot that showed the candidate's own keys, for a rule without reads.
     kept: Option<Box<Snapshot>>,
 }
 
@@ -101,7 +101,7 @@ impl Store for Queue {
     fn opening(world: &World<Self>, state: &State<Self>, place: usize) -> Option<ActionOf<Self>> {
         let node = &state.nodes[place];
         if world.newcomer && place + 1 == state.nodes.len() {
-            // The newcomer has a place, and has read nothing of the queue.
+            // By now the newcomer has a place, but has read nothing of the queue.
             let entered = matches!(node.requests.front(), Some(Request::KeepAlive(..)));
             if entered || node.is_paused() {
                 return (!node.is_paused()).then_some(Any::Pause(place));
@@ -198,7 +198,8 @@ impl Store for Queue {
         answer.into()
     }
 
-    /// Without that part of the rule, every keep-alive counts as answered in the store's present term.
+    /// Makes every keep-alive count as answered in the store's present term, if the comparison of raft terms is
+    /// disabled.
     fn hears(step: &mut Step<'_, Self>, _: usize, input: &mut Input, _: &mut VecDeque<Input>) {
         let without = step.world.without;
         if let (
@@ -230,7 +231,8 @@ impl Store for Queue {
         step.node(place).requests.push_back(request);
     }
 
-    /// A candidacy alone on its connection: no other one keeps its companion's lease alive.
+    /// Answers a notice to the connection. Each candidate is alone on its connection, so no other candidate keeps its
+    /// companion's lease alive.
     fn tells(_: &mut Step<'_, Self>, _: usize, tell: Tell, inputs: &mut VecDeque<Input>) {
         match tell {
             Tell::Stranded { on } => inputs.push_back(Input::Told(Told::Left(on))),
@@ -273,7 +275,7 @@ impl Step<'_, Queue> {
         let shared = self.state.nodes[place].shared.unwrap_or(LeaseId(0));
         let mut snapshot = self.state.store.0.read(own, shared, without);
         if without == Some(QueuePart::Keys) {
-            // Once its keys were there, they are assumed to be there.
+            // Once the candidate's keys have been shown, every later read shows them.
             let node = self.node(place);
             match &node.kept {
                 Some(kept) if kept.place.as_ref().map(|place| place.lease) == Some(own) => {

@@ -1,4 +1,4 @@
-//! The worlds of a queue: what tells them apart, and what may happen in each.
+//! The worlds of a queue: the setting that distinguishes them, and what may happen in each.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::world::Fault::{
 };
 use crate::world::{Budget, Fault, World};
 
-/// A part of the rule, taken away by showing the candidates false states.
+/// A part of the rule, which is disabled by showing the candidates false states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueuePart {
-    /// A round is only its keep-alives: the read shows both keys and the raft term as they should be.
+    /// A round consists only of its keep-alives: its read shows both keys and the raft term as they should be.
     Keys,
     /// The read's raft term is not compared.
     RaftTerm,
@@ -29,14 +29,14 @@ pub enum QueuePart {
 /// What distinguishes one world of a queue from another.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// A foreign candidate has its place before the last of ours.
+    /// Whether a foreign candidate has its place before the last candidate of ours.
     pub(super) foreign: bool,
-    /// The last of ours has just entered when the exploration begins, and is stopped; otherwise it has read the queue
-    /// by then.
+    /// Whether the last candidate of ours has just entered when the exploration begins, and is stopped. Otherwise it
+    /// has read the queue by then.
     pub(super) newcomer: bool,
     pub(super) margin: Duration,
     pub(super) watch: bool,
-    /// Nothing except a denial keeps the candidates from leading.
+    /// Whether nothing except a denial keeps the candidates from leading.
     pub(super) gives_way: bool,
 }
 
@@ -45,13 +45,13 @@ const PLAIN: Setting =
 
 pub(super) const SERVER: Server = Server { shortest: Some(Duration::from_secs(1)) };
 
-/// The leader's clock is 9 % slow and the next one's as fast. Half a second of margin allows for that in a lease of
-/// three, since `2.5 / 0.91` is no longer than `3 / 1.09`.
+/// The drifts of the clocks: the leader's is 9 % slow, and that of the next candidate 9 % fast. In a lease of three
+/// seconds, half a second of margin allows for that, since `2.5 / 0.91` is no longer than `3 / 1.09`.
 const DRIFTING: [i32; 3] = [-90_000, 90_000, 0];
 const MARGIN: Duration = Duration::from_millis(500);
 
 impl World<Queue> {
-    /// This world, but candidates leave no margin before the end of a lease.
+    /// Removes the margin of the candidates before the end of a lease.
     #[must_use]
     pub fn without_a_margin(mut self) -> Self {
         self.setting.margin = Duration::ZERO;
@@ -81,7 +81,7 @@ fn world<const N: usize>(
     }
 }
 
-/// All worlds of a queue, small ones first.
+/// All worlds of a queue. Small ones come first.
 pub fn queue_worlds() -> Vec<World<Queue>> {
     vec![
         world("queue", "nothing goes wrong", 9, [], PLAIN),
@@ -95,7 +95,7 @@ pub fn queue_worlds() -> Vec<World<Queue>> {
         world("queue loss", "requests and answers are lost", 6, [(Lose, 2)], PLAIN),
         world(
             "queue operator",
-            "an operator deletes a place and revokes the lease of one",
+            "an operator deletes a place and revokes the lease of a place",
             6,
             [(Delete, 1), (RevokeLease, 1)],
             PLAIN,
@@ -117,14 +117,14 @@ pub fn queue_worlds() -> Vec<World<Queue>> {
         ),
         world(
             "queue early",
-            "the store elects another leader, and revokes live leases that are older than that",
+            "the store elects another leader, and revokes live leases that are older than its term",
             3,
             [(Elect, 1), (RevokeEarly, 2)],
             PLAIN,
         ),
         world(
             "queue early twice",
-            "the store elects other leaders, and revokes live leases that are older",
+            "the store elects other leaders, and revokes live leases that are older than their terms",
             1,
             [(Elect, 2), (RevokeEarly, 2)],
             PLAIN,
@@ -174,7 +174,7 @@ pub fn queue_worlds() -> Vec<World<Queue>> {
             candidates: 3,
             ..world(
                 "queue hand over",
-                "the leader hands over to the third, and the second steps behind",
+                "the leader hands over to the third candidate, and the second steps behind",
                 2,
                 [(HandOver, 1)],
                 PLAIN,
@@ -189,28 +189,28 @@ pub fn queue_worlds() -> Vec<World<Queue>> {
         ),
         world(
             "queue move",
-            "the companions of a connection move to another lease, a put of one is lost, and an operator deletes a place",
+            "the companions of a connection move to another lease, a put of a companion is lost, and an operator deletes a place",
             4,
             [(Move, 1), (Lose, 1), (Delete, 1)],
             PLAIN,
         ),
         world(
             "queue move late",
-            "the companions of a connection move twice, and a put of one is applied late",
+            "the companions of a connection move twice, and a put of a companion is applied late",
             4,
             [(Move, 2), (Late, 1)],
             PLAIN,
         ),
         world(
             "queue denied",
-            "the reads of a candidate are denied for good, a request or an answer is lost, and another leads within three leases",
+            "the reads of a candidate are denied permanently, a request or an answer is lost, and another leads within three leases",
             12,
             [(Deny, 1), (Lose, 1)],
             Setting { gives_way: true, ..PLAIN },
         ),
         world(
             "queue denied late",
-            "the reads of a candidate are denied for good, a transaction is applied late, and an operator deletes a place",
+            "the reads of a candidate are denied permanently, a transaction is applied late, and an operator deletes a place",
             6,
             [(Deny, 1), (Late, 1), (Delete, 1)],
             PLAIN,

@@ -1,4 +1,4 @@
-//! What the tests of all worlds have in common.
+//! Helpers for the tests of all worlds.
 
 use incumbent_model::{Property, Store, World, check, check_up_to};
 
@@ -7,7 +7,7 @@ pub(crate) fn named<S: Store>(worlds: Vec<World<S>>, name: &str) -> World<S> {
     worlds.into_iter().find(|world| world.name() == name).unwrap_or_else(|| panic!("no world {name}"))
 }
 
-/// Explores a world to its end.
+/// Explores a world to its end, and checks that every property holds.
 pub(crate) fn holds<S: Store>(world: &World<S>) {
     let found = check(world);
     println!("{}: {} states, depth {}", world.name(), found.unique, found.depth);
@@ -16,7 +16,7 @@ pub(crate) fn holds<S: Store>(world: &World<S>) {
     }
 }
 
-/// The world must show that a property is broken, and the printed path shows how.
+/// Checks that the world breaks the expected property, and that the printed path shows how.
 pub(crate) fn breaks<S: Store>(world: &World<S>, expected: Property) {
     let found = check_up_to(world, 3_000_000);
     println!("{} states", found.unique);

@@ -1,4 +1,4 @@
-//! The members of an etcd cluster: which one leads, which ones believe that they do, and when leases run out.
+//! The members of an etcd cluster: which member leads, which members believe that they do, and when leases run out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use incumbent_core::queue::{Change, KeptAlive, LeaseId};
 
 use super::content::{Content, Lease};
 
-/// The election timeout. The shortest lease is one and a half times that, rounded up to seconds.
+/// The election timeout. The shortest lease is one and a half times this timeout, rounded up to whole seconds.
 pub(super) const ELECTION: Duration = Duration::from_secs(1);
 /// The shortest lease that the servers grant.
 pub(super) const SHORTEST: Duration = Duration::from_secs(2);
@@ -20,30 +20,30 @@ pub(super) struct Cluster {
     pub(super) content: Content,
     pub(super) members: Vec<Member>,
     pub(super) leader: Option<usize>,
-    /// The previous leader, to which members forward keep-alives until another is elected.
+    /// The previous leader, to which members forward keep-alives until another leader is elected.
     pub(super) deposed: Option<usize>,
     pub(super) raft_term: u64,
-    /// When the leader's leases run out.
+    /// When the leases that the leader knows run out.
     expires: BTreeMap<LeaseId, Instant>,
-    /// Counts the elections begun; an earlier one is cancelled.
+    /// The number of elections begun. A new election cancels an earlier one.
     pub(super) elections: u64,
-    /// Parts per million by which the servers' clocks run fast.
+    /// By how many parts per million the servers' clocks run fast.
     rate: i64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Member {
-    /// How many faults keep it dead, cut off from the other members, and stopped.
+    /// The numbers of faults that keep the member dead, cut off from the other members, and stopped.
     pub(super) down: u32,
     pub(super) isolated: u32,
     pub(super) stopped: u32,
-    /// The raft term of the last entry that it applied.
+    /// The raft term of the last entry that the member applied.
     pub(super) applied: u64,
-    /// A former leader's knowledge of the leases, and until when it answers from that.
+    /// What the member knows of the leases as a former leader, and until when it answers from that.
     pub(super) former: Option<Former>,
 }
 
-/// A former leader of the store that does not know it has been replaced.
+/// A former leader of the store that does not know that it has been replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Former {
     raft_term: u64,
@@ -57,7 +57,7 @@ impl Former {
         self.raft_term
     }
 
-    /// Its answer to a keep-alive, with the raft term of the member that forwards the answer.
+    /// The former leader's answer to a keep-alive, with the raft term of the member that forwards the answer.
     pub(super) fn keep_alive(
         &self,
         now: Instant,
@@ -95,19 +95,19 @@ impl Cluster {
         (0..self.members.len()).filter(|member| self.is_up(*member)).count() * 2 > self.members.len()
     }
 
-    /// The next member that accepts connections.
+    /// The next member after `after` that accepts connections.
     pub(super) fn next_member(&self, after: usize) -> Option<usize> {
         let count = self.members.len();
         (1..=count).map(|step| (after + step) % count).find(|member| self.members[*member].down == 0)
     }
 
-    /// A span by the servers' clocks, in the world's time.
+    /// The span in the world's time that the servers' clocks measure as `span`.
     fn span(&self, span: Duration) -> Duration {
         let nanos = span.as_nanos() * 1_000_000 / (1_000_000 + i128::from(self.rate)).unsigned_abs();
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Grants a lease. Returns when it runs out; `None` if it already exists.
+    /// Grants a lease. Returns when it runs out, or `None` if the lease already exists.
     pub(super) fn grant(&mut self, now: Instant, lease: LeaseId, ttl: Duration) -> Option<Instant> {
         if self.content.leases.contains_key(&lease) {
             return None;
@@ -118,7 +118,7 @@ impl Cluster {
         Some(at)
     }
 
-    /// Extends a lease; `None` if there is none.
+    /// Extends a lease. Returns its time to live, or `None` if there is no such lease.
     pub(super) fn keep_alive(&mut self, now: Instant, lease: LeaseId) -> Option<Duration> {
         let ttl = self.content.leases.get(&lease)?.ttl;
         let at = now + self.span(ttl);
@@ -131,12 +131,12 @@ impl Cluster {
         self.content.revoke(lease)
     }
 
-    /// When a lease runs out, while the store has a leader.
+    /// When a lease runs out; `None` while the store has no leader.
     pub(super) fn expires(&self, lease: LeaseId) -> Option<Instant> {
         self.leader.and_then(|_| self.expires.get(&lease).copied())
     }
 
-    /// The leader no longer leads, but may believe that it does until then.
+    /// Ends the leader's leadership. The member may believe until `until` that it still leads.
     pub(super) fn depose(&mut self, until: Instant) {
         let Some(leader) = self.leader.take() else { return };
         self.deposed = Some(leader);
@@ -148,7 +148,7 @@ impl Cluster {
         });
     }
 
-    /// Another leader is elected: each lease lives for its whole time and an election timeout from now.
+    /// Elects another leader. Each lease lives for its whole time and an election timeout from now.
     pub(super) fn elect(&mut self, now: Instant, leader: usize, raft_term: u64) {
         (self.leader, self.raft_term) = (Some(leader), raft_term);
         self.members[leader].former = None;

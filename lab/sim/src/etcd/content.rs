@@ -1,4 +1,4 @@
-//! What an etcd stores: the keys of one election, its leases, and one revision for everything.
+//! The content of an etcd: the keys of one election, its leases, and one revision for everything.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 pub(crate) struct Content {
     pub(crate) revision: u64,
     pub(crate) birth: Option<Birth>,
-    /// The places and the companions, by the part of their keys after the election's name.
+    /// The places and the companions. The part of their keys after the election's name is the index.
     pub(crate) places: BTreeMap<String, Key<String>>,
     pub(crate) companions: BTreeMap<String, Key<Author>>,
     /// The keys of the second election.
@@ -33,11 +33,11 @@ pub(crate) struct Birth {
     pub(crate) made: Instant,
 }
 
-/// A lease, as it was granted.
+/// A lease as it was granted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lease {
     pub(crate) ttl: Duration,
-    /// The raft term of its log entry.
+    /// The raft term of the log entry that granted the lease.
     pub(crate) raft_term: u64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Key<V> {
     pub(crate) value: V,
 }
 
-/// The candidate that writes, and what its companion states about it.
+/// The candidate that writes, and what its companion states about the candidate.
 #[derive(Clone, Debug)]
 pub(crate) struct Author {
     pub(crate) name: String,
@@ -70,7 +70,7 @@ impl Content {
         }
     }
 
-    /// Calls `act` on the keys of one election.
+    /// Calls `act` on the keys of the first or the second election.
     pub(crate) fn of<T>(&mut self, second: bool, act: impl FnOnce(&mut Self) -> T) -> T {
         if second {
             self.swap();
@@ -101,7 +101,7 @@ impl Content {
         self.places.iter().min_by_key(|(_, key)| key.created)
     }
 
-    /// Whether both keys of a candidacy are still as they were created.
+    /// Whether both keys of a candidacy still exist and are the ones that it created.
     fn stand(&self, own: &Own) -> bool {
         let (key, created) = (own.lease.to_string(), own.revision.0);
         let place = self.places.get(&key).is_some_and(|key| key.created == created);
@@ -205,7 +205,7 @@ impl Content {
         self.remove(|key, _| key == place, |_, _| false)
     }
 
-    /// An operator's or a foreign candidate's put.
+    /// Puts a place for an operator or a foreign candidate. Returns the revision that created its key.
     pub(crate) fn put_place(&mut self, place: &str, lease: Option<LeaseId>, value: &str) -> u64 {
         self.revision += 1;
         let created = self.places.get(place).map_or(self.revision, |key| key.created);
@@ -214,7 +214,7 @@ impl Content {
         created
     }
 
-    /// Removes keys at one revision. The change's revision is zero if there was nothing to remove.
+    /// Removes keys at one revision. The change's revision is zero if no key was removed.
     fn remove(
         &mut self,
         place: impl Fn(&String, &Key<String>) -> bool,

@@ -1,4 +1,4 @@
-//! A session on an etcd: what it receives, and its requests.
+//! A session on an etcd: the messages that it receives, and its requests.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::{Etcd, Event, World};
 use crate::world::OutputOf;
 
 impl World {
-    /// Hands a message to a process.
+    /// Gives a message to a process.
     pub(super) fn handle_message(&mut self, node: usize, incoming: Incoming) {
         let watch = &mut self.nodes[node].watch;
         match incoming {
             Incoming::Connected => {
-                // The watch and the stream ended with their connection.
+                // The watch and the stream of keep-alives ended with their connection.
                 let number = watch.number;
                 watch.end();
                 let member = self.nodes[node].member;
@@ -49,7 +49,7 @@ impl World {
             }
             Incoming::Answer { number, answer } => {
                 let open = &mut self.nodes[node].open;
-                // A read that has outlasted its limit is reported once, and its answer still counts.
+                // A read that has outlasted its limit is reported as unanswered, and its answer still counts.
                 let is_open = match &answer {
                     Answer::Read { result: Err(Failure::Unanswered), .. } => open.contains(&number),
                     _ => open.remove(&number),
@@ -131,7 +131,8 @@ impl World {
                 _ => {
                     let place = &mut self.nodes[node];
                     place.shared = None;
-                    // A lagging member shows an earlier term than the grant's; none shows a later one.
+                    // A lagging member may show an earlier term than that of the grant, but no member shows a later
+                    // one.
                     let lease = LeaseId::of_companions(place.raft_term, place.dice.number());
                     Request::Share { lease, ttl }
                 }
@@ -172,7 +173,7 @@ impl World {
         let lost = self.nodes[node].cut_out > 0 || self.is_lost(node);
         let latency = self.latency(node);
         let place = &mut self.nodes[node];
-        // Messages that a stream loses are sent again in order, or the stream ends: nothing overtakes them.
+        // A stream sends lost messages again, in order, or it ends; so no message overtakes another. Here it ends.
         place.stream.broken |= lost;
         if place.stream.broken {
             return;

@@ -16,7 +16,7 @@ use crate::observation::Observation;
 use crate::plan::Fault;
 use crate::promise::Excuse;
 
-/// The key of a place that an operator puts.
+/// The key of a place that an operator creates.
 const OPERATORS: &str = "operator";
 
 /// The time after which a member without a leader proposes again.
@@ -55,7 +55,7 @@ impl World {
                 let span = dice.millis(100, 3 * self.plan.lease.as_millis() as u64);
                 self.restore(span, dice);
             }
-            // The other kinds only count as active faults, or belong to another store.
+            // Other kinds only count as active faults, or belong to another store.
             _ => {}
         }
     }
@@ -94,7 +94,8 @@ impl World {
             }
         }
         if self.store.cluster.leader.is_some_and(|leader| hit.contains(&leader)) {
-            // An isolated leader steps down within two election timeouts; a dead or stopped one answers nothing now.
+            // An isolated leader steps down within two election timeouts. A dead or stopped leader answers nothing from
+            // now on.
             let until = match kind {
                 Kind::Isolate => self.now + ELECTION * 2,
                 _ => self.now,
@@ -125,7 +126,7 @@ impl World {
         self.catch_up();
     }
 
-    /// A stopped leader continues: it first answers the requests that waited for it, because it knows of no other
+    /// Lets a stopped leader continue. It first answers the requests that waited for it, because it knows of no other
     /// leader.
     fn go_on(&mut self, member: usize) {
         let moment = self.dice.millis(0, 300);
@@ -136,7 +137,7 @@ impl World {
             if self.nodes[node].stream.held.is_empty() || !self.nodes[node].alive {
                 continue;
             }
-            // Includes its own streams, and those of members that had forwarded a keep-alive to it.
+            // These are the member's own streams, and those of members that had forwarded a keep-alive to it.
             let own = self.nodes[node].stream.member == member;
             let passed_on = self.store.cluster.deposed == Some(member) && self.nodes[node].dice.percent(50);
             if own || passed_on {
@@ -162,7 +163,7 @@ impl World {
         self.after(wait, Event::Elect(self.store.cluster.elections));
     }
 
-    /// The members elect a leader, if they can.
+    /// Lets the members elect a leader, if they can.
     pub(super) fn elect(&mut self, number: u64) {
         if self.store.cluster.elections != number
             || self.store.cluster.leader.is_some()
@@ -185,7 +186,7 @@ impl World {
         for lease in leases {
             let Some(at) = self.store.cluster.expires(lease) else { continue };
             self.expire_after(lease, at);
-            // Extended by as much as a keep-alive sent until now could have done.
+            // The new leader extends the lease as much as a keep-alive sent now would have done.
             for node in 0..self.nodes.len() {
                 let sent_at = self.nodes[node].clock.at(self.now);
                 self.observe_all(&Observation::Kept { node, lease, sent_at });
@@ -195,7 +196,7 @@ impl World {
         self.store.cluster.members[leader].applied = raft_term;
     }
 
-    /// The members that are up apply the leader's entries, except one that lags.
+    /// Lets the members that are up apply the leader's entries, except a member that lags.
     fn catch_up(&mut self) {
         let lagging: Vec<_> = self
             .plan
@@ -251,14 +252,14 @@ impl World {
         }
     }
 
-    /// An operator deletes the places without a lease, as the warning says.
+    /// Lets an operator delete the places without a lease, as the warning about them advises.
     pub(super) fn delete_unleased(&mut self) {
         let unleased = |content: &Content| {
             let mut places = content.places.iter();
             places.find(|(_, place)| place.lease.is_none()).map(|(key, _)| key.clone())
         };
         while let Some(place) = unleased(&self.store.cluster.content) {
-            // The place may belong to a leader that does not know yet that its place was overwritten.
+            // The place may belong to a leader that does not yet know that the place was overwritten.
             self.place_removed();
             let change = self.store.cluster.content.delete_place(&place);
             self.changed(&change);
@@ -267,8 +268,8 @@ impl World {
 
     // ---- a member that led before ----
 
-    /// A former leader revokes leases now; or the leader is stopped, another is elected, and the former one revokes
-    /// them when it continues.
+    /// Begins an early revocation, in one of two ways. A former leader revokes leases now; or the leader is stopped,
+    /// another is elected, and the former one revokes leases when it continues.
     fn begin_early_revocation(&mut self, place: usize, dice: &mut Dice) {
         match dice.percent(50) {
             true => self.fail_members(place, Kind::PausedLeader, dice),
@@ -285,8 +286,9 @@ impl World {
         self.after(wait, Event::RevokeEarly(roll));
     }
 
-    /// A former leader revokes leases that it knows, live or not. It gave up its leadership before it applied anything
-    /// of the present raft term. Its proposals wait until there is a leader.
+    /// Lets a former leader revoke leases that it knows, whether they live or not. It gave up its leadership before it
+    /// applied anything of the present raft term, so it knows only leases of earlier terms. Its proposals wait until
+    /// there is a leader.
     pub(super) fn revoke_early(&mut self, roll: u64) {
         if self.quiet {
             return;
@@ -303,12 +305,12 @@ impl World {
             return;
         }
         if !self.plan.has_one_lease() {
-            // A candidate that never observed another's longer lease does not wait for it.
+            // A candidate that never observed the longer lease of another candidate does not wait for it.
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::OtherLeases);
         }
         if revoked.iter().any(|lease| lease.raft_term() == present) {
-            // A restored cluster elected leaders so quickly that it reached the term of a companion's lease, granted by
-            // the earlier store, before the companion moved: no candidate can tell.
+            // A restored cluster elected leaders so quickly that it reached the term of a companion's lease before the
+            // companion moved. The earlier store had granted that lease, but no candidate can tell.
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::Restored);
         }
         self.place_removed();
@@ -334,7 +336,7 @@ impl World {
         self.restart(2);
     }
 
-    /// Sets the store back to an earlier state, as restoring a backup does.
+    /// Sets the store back to an earlier state, like the restore of a backup.
     fn restore(&mut self, span: Duration, dice: &mut Dice) {
         let then = self.now.before(span);
         let before =
@@ -343,7 +345,7 @@ impl World {
         else {
             return;
         };
-        // Candidates that have not read the store since then may not notice, and know none of the undone tokens.
+        // Candidates that have not read the store since that state may not notice, and know none of the undone tokens.
         self.promises.waive(self.now, self.plan.lease * 4, Excuse::Restored);
         self.promises.undid_tokens(self.store.cluster.content.revision);
         self.place_removed();
@@ -355,7 +357,7 @@ impl World {
         self.restart(raft_term);
     }
 
-    /// All members restart, and every connection is lost.
+    /// Restarts all members. Every connection is lost.
     fn restart(&mut self, raft_term: u64) {
         let leader = (0..self.store.cluster.members.len()).find(|member| self.store.cluster.is_up(*member));
         for member in &mut self.store.cluster.members {
@@ -365,7 +367,7 @@ impl World {
             node.stream.broken = true;
             node.watch.on = None;
         }
-        // Every leader, from the first on, knows the leases of a backup.
+        // Every leader, including the first, knows the leases of a backup, as if they were granted in its term.
         for lease in self.store.cluster.content.leases.values_mut() {
             lease.raft_term = raft_term;
         }

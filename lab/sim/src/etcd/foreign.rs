@@ -1,6 +1,6 @@
-//! Foreign candidates in the same queue, by the rules of Go's `concurrency.Election`: put a key on the session's lease,
-//! wait until each key before it is deleted, then lead; resign by deleting the key. It does not notice what else
-//! happens to the key or the session.
+//! Foreign candidates in the same queue, by the rules of Go's `concurrency.Election`. Such a candidate puts a key on
+//! its session's lease, waits until every key ahead of that key is deleted, and then leads. It resigns by deleting its
+//! key. It does not notice what else happens to the key or the session.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{Event, World};
 use crate::dice::Dice;
 use crate::observation::Observation;
 
-/// The stream of the first one's random numbers.
+/// The first foreign candidate's stream of random numbers.
 const STREAM: u64 = 0x4_0000;
 
 #[derive(Debug)]
@@ -20,12 +20,14 @@ pub(super) struct Foreign {
     lease: LeaseId,
     /// Counts its sessions.
     session: u64,
-    /// When its key was created; `None` while it does not campaign.
+    /// The revision that created the candidate's key; `None` while it does not campaign.
     created: Option<u64>,
     believes: bool,
-    /// The foreign candidate's key vanished while it believed that it led. A backup may bring the key back.
+    /// Whether the foreign candidate's key vanished while the candidate believed that it led. A backup may bring the
+    /// key back.
     lost: bool,
-    /// As reported: it believes that it leads, and its key has existed ever since.
+    /// Whether the candidate was reported as leading: it believes that it leads, and its key has existed ever since it
+    /// began to.
     leads: bool,
 }
 
@@ -40,7 +42,7 @@ pub(crate) enum ForeignEvent {
     KeepAlive {
         session: u64,
     },
-    /// The foreign candidate's watch shows that the key before it was deleted.
+    /// The foreign candidate's watch shows that the key ahead of its own was deleted.
     Look {
         session: u64,
     },
@@ -111,7 +113,7 @@ impl World {
                 self.changed(&Change::default());
             }
             ForeignEvent::KeepAlive { session } if session == present => {
-                // Sometimes it is stopped for longer than its lease.
+                // Sometimes the candidate is stopped for longer than its lease.
                 let stopped = !self.quiet && self.store.peers[peer].dice.percent(3);
                 if reachable {
                     self.store.cluster.keep_alive(self.now, self.store.peers[peer].lease);
@@ -140,7 +142,7 @@ impl World {
                 let rest = self.store.peers[peer].dice.millis(100, 3 * ttl.as_millis() as u64);
                 self.foreign_after(peer, rest, ForeignEvent::Campaign { session });
             }
-            // Without faults none dies, because others would have to wait for it.
+            // In the phase without faults no foreign candidate dies, because others would have to wait for its lease.
             ForeignEvent::Die { session } if session == present && !self.quiet => {
                 self.store.peers[peer].session += 1;
                 self.foreign_stops(peer);
@@ -152,13 +154,14 @@ impl World {
         }
     }
 
-    /// Whether no place was created earlier.
+    /// Whether no place was created before `created`.
     fn is_first(&self, created: u64) -> bool {
         self.store.cluster.content.places.values().all(|place| place.created >= created)
     }
 
-    /// An operator deletes the places of foreign candidates that a backup brought back. Their sessions keep these
-    /// places alive, while their owners wait for them to go: each knows only the place that it put last.
+    /// Lets an operator delete the places of foreign candidates that a backup brought back. The sessions of their
+    /// owners keep these places alive, while the owners wait for the same places to disappear, because each owner knows
+    /// only the place that it put last.
     pub(super) fn delete_forgotten(&mut self) {
         let places = &self.store.cluster.content.places;
         let stands = |peer: &Foreign| {
@@ -186,7 +189,7 @@ impl World {
         }
     }
 
-    /// Finds, after a change, which foreign candidates lead and which now see that nothing is ahead of them.
+    /// Finds, after a change, which foreign candidates lead, and which ones now see that no key is ahead of theirs.
     pub(super) fn foreign_look(&mut self) {
         for peer in 0..self.store.peers.len() {
             let (session, believes) = (self.store.peers[peer].session, self.store.peers[peer].believes);
@@ -194,7 +197,7 @@ impl World {
             let key = self.store.peers[peer].lease.to_string();
             let stands =
                 self.store.cluster.content.places.get(&key).is_some_and(|place| place.created == created);
-            // What it believes after its session is lost does not matter.
+            // Once its key has vanished, the candidate no longer counts as leading, whatever it believes.
             self.store.peers[peer].lost |= believes && !stands;
             self.foreign_leads(peer, believes && !self.store.peers[peer].lost);
             if !believes && self.is_first(created) {

@@ -1,6 +1,7 @@
 //! The world of a run on an etcd: candidates in a queue, foreign ones among them, and a store of one or three members.
 //!
-//! It shares the plan, the clocks and the oracles with the world of a bucket; [`world`] describes how it runs.
+//! It shares the plan, the clocks and the oracles with the world of a bucket. The module [`world`] describes how it
+//! runs.
 
 mod cluster;
 mod content;
@@ -33,7 +34,7 @@ use process::{Incoming, KeepAlive, Process, Request, Stream, Watch};
 /// A future event.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A request arrives at a member; `slow` if it has already taken its time.
+    /// A request arrives at a member. `slow` states whether it has already been delayed.
     Request {
         node: usize,
         process: u64,
@@ -67,7 +68,7 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// This watch had to be ready by now.
+    /// The time for this watch to become ready is over.
     WatchAgain {
         node: usize,
         process: u64,
@@ -79,14 +80,14 @@ pub(crate) enum Event {
     },
     Expire(LeaseId),
     Elect(u64),
-    /// A former leader revokes leases, chosen by this roll.
+    /// A former leader revokes leases. This random number selects them.
     RevokeEarly(u64),
 }
 
 /// The members of an etcd cluster, their content, and the foreign candidates that campaign there.
 pub(crate) struct Etcd {
     cluster: Cluster,
-    /// Former contents, if the store may go back to one of them.
+    /// Earlier contents, if the store may go back to one of them.
     history: VecDeque<(Instant, Content)>,
     peers: Vec<Foreign>,
     requests: u64,
@@ -94,14 +95,15 @@ pub(crate) struct Etcd {
     wiped: bool,
 }
 
-/// The random stream for the raft term at the beginning.
+/// The random stream that decides the raft term at the beginning.
 const TERM: u64 = 0xb_0000;
 
 type World = world::World<Etcd>;
 
-/// The longest time until a candidate leads, if the store was healthy for it. The leases of dead candidates run out,
-/// each extended by an election and removed late. From then on, leases older than the raft term are waited out, and so
-/// is anything not seen before the first read. The next round shows that the candidate may lead.
+/// The longest time until a candidate leads, if the store is healthy during this time. First the leases of dead
+/// candidates run out, each extended by an election and removed late. From then on, candidates wait out leases older
+/// than the raft term, and anything that they did not see before their first read. The next round shows that the
+/// candidate may lead.
 pub(crate) fn worst_fail_over(plan: &Plan) -> Duration {
     plan.lease + ELECTION + LATE + plan.lease + plan.lease / 3
 }
@@ -113,8 +115,8 @@ impl Store for Etcd {
     type Process = Process;
 
     fn new(plan: &Plan) -> Self {
-        // A new etcd elects its first leader in term 2. In an older etcd each new candidacy owes a lease, which the
-        // bound includes if leases may be older than the term.
+        // A new etcd elects its first leader in term 2. In an older etcd each new candidacy owes a lease. The bound
+        // includes that lease if leases may be older than the term.
         let terms: &[u64] = if plan.ages_leases() { &[2, 2, 3, 5] } else { &[2] };
         let raft_term = Dice::new(plan.choice.seed, TERM).pick(terms);
         let cluster = Cluster::new(plan.replicas, plan.store_rate, raft_term);
@@ -228,7 +230,7 @@ impl Hooks<Etcd> for World {
         self.serve_output(node, output);
     }
 
-    /// The candidate that has the first place.
+    /// The candidate whose place is the first.
     fn owner(&self) -> Option<usize> {
         let (key, _) = self.store.cluster.content.first()?;
         let nonce = self.store.cluster.content.companions.get(key)?.value.nonce;
@@ -272,7 +274,7 @@ impl Hooks<Etcd> for World {
 }
 
 impl World {
-    /// Publishes a change: to the oracles, the foreign candidates and the watches.
+    /// Publishes a change to the oracles, the foreign candidates and the watches.
     fn changed(&mut self, change: &incumbent_core::queue::Change) {
         if self.plan.has(Kind::Restore) {
             if self.store.history.len() == 512 {

@@ -19,7 +19,7 @@ pub(crate) enum Request {
         lease: LeaseId,
         ttl: Duration,
     },
-    /// The lease for the connection's companions, with its number if a new one is needed.
+    /// The lease for the connection's companions. The request has the number for a new one, if that is needed.
     Share {
         lease: LeaseId,
         ttl: Duration,
@@ -43,18 +43,18 @@ pub(crate) enum Request {
     },
 }
 
-/// The number of a campaign's request, the `count`-th overall.
+/// The number of a campaign's request, which is the `count`-th request of all.
 pub(super) fn number_of(count: u64, id: CampaignId) -> u64 {
     count << 16 | (id - CANDIDATE)
 }
 
-/// The campaign that made the request with this number; a session's own requests have campaign number 0.
+/// The campaign that made the request with this number. A session's own requests have campaign number 0.
 pub(super) fn asked_by(number: u64) -> CampaignId {
     CANDIDATE + (number & 0xffff)
 }
 
 impl Request {
-    /// The answer that reports its failure.
+    /// The answer that reports the request's failure.
     pub(super) fn failed(&self, failure: Failure) -> Option<Answer> {
         Some(match self {
             Self::Grant { lease, .. } => Answer::Granted { lease: *lease, result: Err(failure) },
@@ -69,7 +69,7 @@ impl Request {
     }
 }
 
-/// The steps that fail for a candidate that cannot prove its claim. Its keep-alives are answered.
+/// The steps that fail for a candidate that cannot prove its claim. The candidate's keep-alives are answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lacks {
     reads: bool,
@@ -77,7 +77,7 @@ pub(super) struct Lacks {
     watch: bool,
     birth: bool,
     grants: bool,
-    /// The candidate gets no answers instead of denials.
+    /// Whether the failing requests are not answered at all, instead of being denied.
     answers: bool,
 }
 
@@ -93,17 +93,18 @@ impl Lacks {
             Self { birth: true, ..reads },
             Self { birth: true, ..none },
             Self { writes: true, ..none },
-            // All its requests go to one member, which answers only keep-alives.
+            // All requests of the candidate go to one member, which answers only keep-alives.
             Self { reads: true, writes: true, watch: true, birth: true, grants: true, answers: true },
         ])
     }
 
-    /// All its requests go to one member.
+    /// Whether all requests of the candidate go to one member.
     pub(super) const fn is_cut(&self) -> bool {
         self.grants
     }
 
-    /// How a request fails: `Some(None)` without an answer, or with a denial; `None` if it does not fail.
+    /// How a request fails: `Some(None)` without an answer, `Some(Some(_))` with a denial, and `None` if it does not
+    /// fail.
     pub(super) fn failed(&self, request: &Request) -> Option<Option<Failure>> {
         let fails = match request {
             Request::Read { .. } => self.reads,
@@ -139,7 +140,7 @@ pub(crate) enum Incoming {
         election: &'static str,
         change: Change,
     },
-    /// A watch lags behind the compaction, or is broken.
+    /// The watch ends, because it lags behind the compaction or is broken.
     WatchEnded {
         number: u64,
     },
@@ -160,28 +161,28 @@ pub(crate) struct KeepAlive {
     pub(super) sent_at: Instant,
 }
 
-/// A stream of keep-alives: requests arrive in order, and so do answers.
+/// A stream of keep-alives. Requests arrive in order on it, and so do answers.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) number: u64,
     pub(super) member: usize,
-    /// Nothing arrives through it any more.
+    /// Whether nothing arrives through the stream any more.
     pub(super) broken: bool,
-    /// The last arrivals at the member and at the candidate.
+    /// The times of the last arrival at the member and of the last arrival at the candidate.
     pub(super) sent: Instant,
     pub(super) answered: Instant,
-    /// Keep-alives; the member holds the first one back.
+    /// The keep-alives that wait. The member holds the first of them back.
     pub(super) held: VecDeque<KeepAlive>,
 }
 
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) number: u64,
-    /// The member that it is on, once it is ready.
+    /// The member on which the watch is, once it is ready.
     pub(super) on: Option<usize>,
     pub(super) ready: bool,
     pub(super) over: bool,
-    /// When its last message arrives: messages arrive in order.
+    /// When the watch's last message arrives. Messages arrive in order.
     pub(super) last: Instant,
 }
 
@@ -195,7 +196,7 @@ pub(crate) struct Process {
     pub(super) raft_term: u64,
     /// Unanswered requests.
     pub(super) open: BTreeSet<u64>,
-    /// The steps that fail for it, if it is the candidate that cannot prove its claim.
+    /// The steps that fail, if this is the candidate that cannot prove its claim.
     pub(super) lacks: Option<Lacks>,
 }
 
@@ -231,7 +232,7 @@ impl Watch {
         Self { number, on: None, ready: false, over: false, last: Instant::ZERO }
     }
 
-    /// Ends it; its remaining messages do not reach the candidate.
+    /// Ends the watch. Its remaining messages do not reach the candidate.
     pub(super) fn end(&mut self) {
         *self = Self { over: true, ..Self::new(self.number) };
     }

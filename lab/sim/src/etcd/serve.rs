@@ -1,4 +1,4 @@
-//! The members serve requests and keep-alives, and the network carries them.
+//! How the members serve requests and keep-alives, and how the network carries them.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const HELD: Duration = Duration::from_secs(7);
 /// The time within which the client's pings reveal that a connection is gone.
 const PINGED: Duration = Duration::from_secs(9);
 
-/// The nonce of the campaign that made the request with this number, even if its process is gone.
+/// The nonce of the campaign that made the request with this number, even if its process has ended.
 fn author(process: u64, number: u64) -> Nonce {
     nonce_of(Nonce(0x1000 + u128::from(process)), asked_by(number))
 }
@@ -62,7 +62,7 @@ impl World {
             let reached =
                 self.nodes[node].alive && self.store.cluster.is_up(member) && self.nodes[node].cut_in == 0;
             if !reached {
-                // A cut connection loses its stream, and a ping reveals that to its client.
+                // A connection that is cut loses its watch, and a ping reveals the loss to its client.
                 self.nodes[node].watch.on = None;
                 let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
                 self.deliver_at(self.now + PINGED, node, process, Incoming::WatchEnded { number });
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// When the next message of a watch arrives: no earlier than the last.
+    /// When the next message of a watch arrives, which is no earlier than the last one.
     fn watch_latency(&mut self, node: usize) -> Instant {
         let latency = self.latency(node);
         let watch = &mut self.nodes[node].watch;
@@ -139,15 +139,15 @@ impl World {
                 && process == self.nodes[node].process
                 && self.nodes[node].dice.percent(30)
             {
-                // The next leader has the write in its log.
+                // The write is in the log of the next leader.
                 let wait = self.nodes[node].dice.millis(500, 4_000);
                 self.after(wait, Event::Late { node, nonce, write: write.clone() });
             }
             return self.fail(node, process, number, &request, Failure::Unknown);
         }
         let lacks = self.nodes[node].lacks.filter(|_| process == self.nodes[node].process);
-        // A permission is for the first election. If its candidate could not write in the second one, that companion
-        // could not leave the lease that the first one's is attached to.
+        // A lost permission concerns only the first election. Without a permission in the second election, the
+        // companion there could not leave the lease that it shares with the companion in the first.
         let lacks = lacks.filter(|lacks| lacks.is_cut() || asked_by(number) == CANDIDATE);
         if let Some(failure) = lacks.and_then(|lacks| lacks.failed(&request)) {
             if let Some(failure) = failure {
@@ -161,7 +161,7 @@ impl World {
         if self.is_on(Kind::TokenExpiry) && self.nodes[node].dice.percent(40) {
             return self.fail(node, process, number, &request, Failure::NotSent);
         }
-        // Every second process has a role that loses only its reads.
+        // In every second process the role loses only its permission to read.
         let reads_alone = process.is_multiple_of(2);
         if self.nodes[node].denied > 0
             && (!reads_alone || matches!(request, Request::Read { .. }))
@@ -185,8 +185,8 @@ impl World {
         self.serve_present(node, process, member, number, request);
     }
 
-    /// Whether a process whose permission was taken is denied this request. With two elections it may have lost the
-    /// permission for one.
+    /// Whether a process that lost its permission is denied this request. If there are two elections, it may have lost
+    /// the permission for only one of them.
     fn is_denied_of(&self, process: u64, number: u64, request: &Request) -> bool {
         let of_an_election = matches!(request, Request::Read { .. } | Request::Write(_));
         match process % 3 {
@@ -251,7 +251,7 @@ impl World {
                 self.answer(node, process, number, Answer::Revoked { lease, result });
             }
             Request::Inspect { number, asked_at } => {
-                // An operator states this of the first store, not of one that was wiped.
+                // An operator's statement is about the first store, not about one that was wiped later.
                 let never_used = self.plan.never_used && !self.store.wiped;
                 let raft_term = self.store.cluster.members[member].applied;
                 let Birth { incarnation, never_used, .. } =
@@ -322,7 +322,7 @@ impl World {
 
     /// Revokes a lease that has run out.
     pub(super) fn expire(&mut self, lease: LeaseId) {
-        // A new leader of the store starts every lease again.
+        // If the store has a new leader, the lease began again and runs out later.
         let Some(at) = self.store.cluster.expires(lease) else { return };
         if at > self.now {
             return self.expire_after(lease, at);
@@ -359,8 +359,8 @@ impl World {
         }
     }
 
-    /// Answers the keep-alive that a member holds back: as unknown, or as the former leader of the store that the
-    /// member had forwarded it to.
+    /// Answers the keep-alive that a member holds back. The answer is unknown, or it comes from the former leader of
+    /// the store to which the member had forwarded the keep-alive.
     pub(super) fn release(&mut self, node: usize, former: Option<usize>) {
         let Some(keep) = self.nodes[node].stream.held.pop_front() else { return };
         let through = self.store.cluster.members[self.nodes[node].stream.member].applied;

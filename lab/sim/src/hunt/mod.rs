@@ -30,13 +30,13 @@ pub use red::Red;
 pub use report::{Finding, OfStore, Report};
 pub use schedule::{Schedule, Wanted};
 
-/// The number of findings of one invariant on one store that are shrunk and filed: further ones are probably the same.
+/// The number of findings of one invariant on one store that are shrunk and filed. Further ones are probably the same.
 const OF_EACH: usize = 3;
 
-/// The interval at which the caller is shown the hunt's progress.
+/// The interval at which the observer is shown the progress of the hunt.
 const TICK: Duration = Duration::from_millis(500);
 
-/// The end of a hunt: whichever limit is reached first.
+/// The limits of a hunt. It ends when the first of them is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The number of runs.
@@ -45,9 +45,9 @@ pub struct Limits {
     pub time: Option<Duration>,
 }
 
-/// The caller's view of a hunt.
+/// The calls that a hunt makes to its caller.
 pub trait Observer {
-    /// Returns true if the hunt should end now: nothing more is run or shrunk.
+    /// Returns true if the hunt should end now. Then no run is made or shrunk any more.
     fn is_over(&self) -> bool;
     /// Called every half a second, and at the end of the last run.
     fn shows(&mut self, report: &Report);
@@ -177,7 +177,7 @@ mod tests {
     use crate::kind::{Kind, Store};
     use crate::{Tally, Violation};
 
-    /// Does nothing but end a hunt after this many findings.
+    /// An observer that only ends a hunt, after this many findings.
     struct Silent {
         found: usize,
         ends_after: usize,
@@ -206,7 +206,7 @@ mod tests {
         hunt_by(wanted, limits, jobs, &mut Silent { found: 0, ends_after: usize::MAX }, &run)
     }
 
-    /// The simulator with an oracle that excuses nothing: two leaders at once are a violation.
+    /// Makes a run with an oracle that excuses nothing: two leaders at once are a violation.
     fn without_excuses(choice: &Choice) -> Outcome {
         let mut outcome = run(choice);
         if outcome.violation.is_none() && outcome.tally.overlaps > 0 {
@@ -236,7 +236,7 @@ mod tests {
         tally
     }
 
-    /// Fails for every third seed; runs take no time.
+    /// Returns a failure for every third seed, without making a run.
     fn every_third(choice: &Choice) -> Outcome {
         let mut tally = one_run();
         tally.faults[Kind::Loss as usize] = choice.seed;

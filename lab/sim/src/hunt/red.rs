@@ -1,4 +1,4 @@
-//! A failed run, as a file: the tests replay each such file, and require every invariant to hold.
+//! A failed run as a file. The tests replay each such file, and require every invariant to hold.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,10 +7,10 @@ use super::report::{Finding, quoted};
 use crate::plan::Choice;
 use crate::script::Script;
 
-/// A run that failed, and why.
+/// A run that failed, and how it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Red {
-    /// The day it was found, as `2026-11-26`.
+    /// The day on which the run was found, as `2026-11-26`.
     pub found: String,
     /// The run.
     pub choice: Choice,
@@ -18,12 +18,13 @@ pub struct Red {
     pub invariant: String,
     /// How the invariant was broken, and when in the run.
     pub says: String,
-    /// The defect: `rule`, `world` or `oracle`, a colon, and one sentence. Empty until the defect is fixed.
+    /// The defect that caused the failure: `rule`, `world` or `oracle`, a colon, and one sentence. Empty until the
+    /// defect is fixed.
     pub was: String,
 }
 
 impl Red {
-    /// The shortest run of a finding, found today.
+    /// The file for the shortest run of a finding, found today.
     pub fn of(finding: &Finding) -> Self {
         let (choice, violation) = finding.shortest();
         let says = violation.to_string();
@@ -75,13 +76,13 @@ impl fmt::Display for Red {
         let script = Script::of(&self.choice);
         writeln!(
             f,
-            "# Found by `cargo xtask hunt`. The tests replay it (lab/sim/tests/red.rs), and it has to hold."
+            "# Found by `cargo xtask hunt`. The tests replay the run (lab/sim/tests/red.rs), and it must hold."
         )?;
         writeln!(f, "found = {}", quoted(&self.found))?;
         writeln!(f, "command = {}", quoted(&self.choice.command().replacen("incumbent", "cargo", 1)))?;
         writeln!(f, "invariant = {}", quoted(&self.invariant))?;
         writeln!(f, "says = {}", quoted(&self.says))?;
-        writeln!(f, "# What was wrong, once it is mended: rule, world or oracle, a colon, and a sentence.")?;
+        writeln!(f, "# The defect, once it is fixed: rule, world or oracle, a colon, and a sentence.")?;
         writeln!(f, "was = {}", quoted(&self.was))?;
         writeln!(f, "\n# {}", script.world)?;
         script.faults.iter().try_for_each(|fault| writeln!(f, "# {fault}"))

@@ -34,9 +34,9 @@ pub struct OfStore {
     pub store: Store,
     /// The counts of its runs.
     pub tally: Tally,
-    /// The number of runs that had faults of both kinds, for each pair.
+    /// For each pair of kinds, the number of runs that had faults of both.
     pub met: Pairs,
-    /// The number of runs for each pair of kinds, but only runs with a group of few kinds.
+    /// The same numbers, but only of runs with a group of few kinds.
     pub in_groups: Pairs,
     /// The kinds of faults that could occur.
     kinds: Vec<Kind>,
@@ -45,9 +45,9 @@ pub struct OfStore {
 /// The results of a hunt.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The seed of its first run.
+    /// The seed of the hunt's first run.
     pub seed: u64,
-    /// The time that it took, without shrinking.
+    /// The time that the hunt took, without shrinking.
     pub took: Duration,
     /// The runs, by store.
     pub stores: Vec<OfStore>,
@@ -121,7 +121,7 @@ impl fmt::Display for Report {
 }
 
 impl OfStore {
-    /// The pairs that could meet, starting with those that met least.
+    /// The pairs of kinds that could meet. Those that met least come first.
     fn ranked<'a>(&'a self, met: &'a Pairs) -> Vec<(u64, Kind, Kind)> {
         let counted = pairs(&self.kinds).map(|(one, other)| (met.of(one, other), one, other));
         let mut ranked: Vec<_> = counted.collect();

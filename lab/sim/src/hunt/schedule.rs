@@ -1,4 +1,4 @@
-//! The runs of a hunt in their order, all from its first seed.
+//! The runs of a hunt in their order, all derived from its first seed.
 
 use super::pairs::{Pairs, pairs};
 use crate::dice::Dice;
@@ -8,28 +8,29 @@ use crate::plan::Choice;
 /// The stream of a schedule's draws, separate from that of any run with the same seed.
 const STREAM: u64 = 0x9_0000;
 
-/// The numbers of candidates, weighted by repetition: few candidates find most, and cost least.
+/// The numbers of candidates, weighted by repetition: runs with few candidates find most, and cost least.
 const CANDIDATES: [usize; 10] = [2, 3, 3, 3, 4, 5, 5, 5, 7, 9];
 
-/// One run in this many has candidates of other software. On Kafka they write ten heartbeats a second, and a run takes
-/// ten times as long.
+/// The number of runs of which one has candidates of other software. It is larger on Kafka, where such candidates write
+/// ten heartbeats a second, and a run takes ten times as long.
 const WITH_PEERS: u64 = 3;
 const WITH_PEERS_ON_KAFKA: u64 = 12;
 
-/// Pairs that include a kind under which little is promised count this many times, so they are drawn less often.
+/// The factor with which pairs count that include a kind under which little is promised, so that they are drawn less
+/// often.
 const BREAKS: u64 = 4;
 
 /// The runs to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The seed of the first run; each further run has the next one.
+    /// The seed of the first run. Each further run has the next seed.
     pub seed: u64,
     /// The stores, in turn.
     pub stores: Vec<Store>,
-    /// The kinds of faults; `None`: all.
+    /// The kinds of faults; `None` for all kinds.
     pub faults: Option<Vec<Kind>>,
-    /// The number of candidates of other software. `None`: one to three in a third of the runs (on Kafka, a twelfth),
-    /// otherwise none.
+    /// The number of candidates of other software. If `None`, a third of the runs (on Kafka, a twelfth) have one to
+    /// three, and the others none.
     pub peers: Option<usize>,
 }
 
@@ -40,7 +41,7 @@ pub struct Schedule {
     wanted: Wanted,
     dice: Dice,
     number: u64,
-    /// The pairs in the groups so far, for each store.
+    /// For each store, the pairs of kinds in the groups so far.
     drawn: [Pairs; Store::ALL.len()],
 }
 
@@ -51,7 +52,7 @@ impl Schedule {
         Self { wanted: wanted.clone(), dice, number: 0, drawn: Default::default() }
     }
 
-    /// A group of kinds: a pair that has met least, and further kinds that have met those least.
+    /// Draws a group of kinds: a pair that has met least, and further kinds that have met the group's kinds least.
     fn group(&mut self, store: Store, kinds: &[Kind]) -> Vec<Kind> {
         let size = self.dice.pick(&[3, 4, 5]);
         if kinds.len() <= size {
@@ -166,7 +167,7 @@ mod tests {
             let kinds = kinds(store, 0, None);
             let all = kinds.len() * (kinds.len() - 1) / 2;
             let mut schedule = Schedule::new(&Wanted { peers: Some(0), ..wanted(1, &[store]) });
-            // A group of four has six pairs; the last pairs are found one at a time.
+            // A group of four kinds has six pairs, but the last pairs are found one at a time.
             for _ in 0..all {
                 schedule.next();
             }

@@ -1,4 +1,4 @@
-//! The brokers' side: appends, fetches, inspections, and what the network does to messages.
+//! The brokers: appends, fetches, inspections, and what the network does to messages.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -45,7 +45,8 @@ impl World {
 
     // ---- records ----
 
-    /// A producer takes a record. It reaches the partition's leader after the earlier ones, or never.
+    /// Passes a record to a candidate's producer. The record reaches the partition's leader after the earlier ones, or
+    /// never.
     pub(super) fn publish(&mut self, node: usize, publish: Publish, limit: Duration) {
         let process = self.nodes[node].process;
         let mut latency = self.latency(node);
@@ -67,7 +68,7 @@ impl World {
         self.put(at, Event::Append { node, process, producer, publish: Box::new(publish), until });
     }
 
-    /// A new producer replaces the previous one.
+    /// Replaces the candidate's producer by a new one.
     pub(super) fn replace_producer(&mut self, node: usize) {
         let now = self.now;
         let place = &mut self.nodes[node];
@@ -77,7 +78,7 @@ impl World {
         }
     }
 
-    /// Records that a replaced producer has sent may still be appended, but are not reported.
+    /// Lets a record that a replaced producer has sent be appended later, or not. Its append is not reported.
     pub(super) fn append_late(&mut self, node: usize, publish: Box<Publish>) {
         let longest = self.plan.lease.as_millis() as u64 * 2;
         if self.nodes[node].dice.percent(70) {
@@ -87,7 +88,7 @@ impl World {
         }
     }
 
-    /// A producer delivers the records that it kept, in order.
+    /// Lets a producer deliver the records that it kept, in order.
     pub(super) fn flush(&mut self, node: usize) {
         let process = self.nodes[node].process;
         while let Some((publish, until)) = self.nodes[node].outbox.pop_front() {
@@ -113,7 +114,8 @@ impl World {
                 Some(name) => Err(Failure::of(Operation::Publish, name, "refused")),
                 None => Ok(self.append(node, self.nodes[node].nonce, &publish)),
             };
-            // If it is lost, the record is sent again, and its number shows that it is already there.
+            // If the answer is lost, the producer sends the record again, and the record's number shows that it is
+            // already in the log.
             let mut latency = self.latency(node);
             if self.is_lost(node) {
                 latency += self.nodes[node].dice.millis(100, 2_000);
@@ -162,7 +164,7 @@ impl World {
         }
     }
 
-    /// Another client reads the topic, from its beginning.
+    /// Replaces a candidate's reader by another client that reads the topic from its beginning.
     fn replace_reader(&mut self, node: usize) {
         let named = self.nodes[node].reader.named;
         let last = self.nodes[node].reader.last;
@@ -173,7 +175,7 @@ impl World {
         self.fetch_soon(node);
     }
 
-    /// Replaces the reader of a topic that is gone.
+    /// Notes which topic an inspection named. If that is another topic, the reader is replaced.
     pub(super) fn topic_named(&mut self, node: usize, id: Option<TopicId>) {
         let before = self.nodes[node].reader.named;
         self.nodes[node].reader.named = id.or(before);
@@ -182,7 +184,8 @@ impl World {
         }
     }
 
-    /// A record of the candidate itself was appended. If the reader has read none of them for a lease, it is replaced.
+    /// Notes that a record of the candidate was appended. If the reader has delivered none of its records for a lease,
+    /// the reader is replaced.
     pub(super) fn own_appended(&mut self, node: usize) {
         let (now, lease) = (self.now, self.plan.lease);
         let since = *self.nodes[node].reader.unread_since.get_or_insert(now);
@@ -207,7 +210,7 @@ impl World {
         self.nodes[node].reader.fetching = false;
         let reader = self.nodes[node].reader;
         let is_another = reader.topic != Some(self.store.log.topic);
-        // A reader may continue in another topic that also has its offset, and notice nothing.
+        // A reader may continue in another topic that also has its offset, without noticing.
         let notices =
             is_another && (reader.position > self.store.log.next() || self.nodes[node].dice.percent(50));
         if notices && reader.topic.is_some() || reader.position < self.store.log.base() {
@@ -263,7 +266,7 @@ impl World {
         self.deliver_after(latency, node, process, incoming);
     }
 
-    /// A candidate that is not a member asks the coordinator, through a separate client.
+    /// Asks the coordinator for the number of members, through a separate client, for a candidate that is not a member.
     pub(super) fn count_members(&mut self, node: usize, limit: Duration) {
         let process = self.nodes[node].process;
         let cut = self.nodes[node].cut_group > 0 || self.store.group.away > 0;
@@ -290,7 +293,7 @@ impl World {
 
     // ---- the coordinator ----
 
-    /// A request arrives at the coordinator.
+    /// Handles a request that arrives at the coordinator.
     pub(super) fn ask_group(&mut self, from: Who, request: Request) {
         match request {
             Request::Commit { member, generation, attempt, metadata } => {
@@ -324,7 +327,8 @@ impl World {
         self.reply_all(replies);
     }
 
-    /// The coordinator's answer to a first join names the member, which then joins again under that name.
+    /// Gives a client the member id that the coordinator's answer to its first join names. The client then joins again
+    /// with that id.
     fn learn_id(&mut self, from: Who, id: MemberId) {
         match from {
             Who::Candidate { node, process, client, life } if self.is_present(node, process) => {
@@ -338,7 +342,7 @@ impl World {
         }
     }
 
-    /// A client asks for the metadata of the committed offset.
+    /// Answers a client that asks for the metadata of the committed offset.
     fn committed_is_asked(&mut self, from: Who, number: u64) {
         let Who::Candidate { node, process, .. } = from else { return };
         let unheard = self.nodes[node].cut_in + self.nodes[node].cut_group > 0;
@@ -382,7 +386,7 @@ impl World {
         }
         let unheard = self.nodes[node].cut_in + self.nodes[node].cut_group > 0 || self.is_lost(node);
         if unheard || result == Err("NOT_COORDINATOR") && self.dice.percent(50) {
-            // The client resends it on its own, under its membership at that time.
+            // The client resends the commit on its own, under the membership that it has then.
             let wait = self.dice.millis(500, 3_000);
             return self.after(wait, Event::Commit { node, process, client, attempt, metadata });
         }
@@ -392,7 +396,7 @@ impl World {
         self.deliver_after(latency, node, process, incoming);
     }
 
-    /// Removes a member that was silent for its session.
+    /// Removes a member that was silent for its session timeout.
     pub(super) fn session(&mut self, member: MemberId) {
         let Some(ends) = self.store.group.session_ends(self.now, member) else { return };
         if ends > self.now || self.store.group.away > 0 {

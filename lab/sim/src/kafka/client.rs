@@ -14,10 +14,10 @@ use super::{Event, Request, Who, World};
 use crate::plan::{Assigning, Plan};
 use crate::world::CANDIDATE;
 
-/// The time after which a client that could not leave is closed anyway.
+/// The range of times, in milliseconds, after which a client that could not leave is closed anyway.
 const CLOSES: (u64, u64) = (5_000, 20_000);
 
-/// The generation of a client that is no member: the newer protocol starts at zero.
+/// The generation of a client that is not a member. In the newer protocol it is zero.
 const fn none(assigning: Assigning) -> i32 {
     match assigning {
         Assigning::Consumer => 0,
@@ -35,7 +35,7 @@ impl World {
         &mut self.nodes[node].client
     }
 
-    /// Makes a client, which joins the group.
+    /// Makes a new client, which joins the group.
     pub(super) fn join(&mut self, node: usize) {
         let (now, process) = (self.now, self.nodes[node].process);
         let number = self.nodes[node].client.number + 1;
@@ -53,7 +53,7 @@ impl World {
         self.send_to_group(node, request);
     }
 
-    /// Sends a request to the coordinator, in order. A lost one is repeated with the next heartbeat.
+    /// Sends a request to the coordinator, in order. If the request is lost, it is repeated with the next heartbeat.
     fn send_to_group(&mut self, node: usize, request: Request) {
         let place = &self.nodes[node];
         if place.cut_out + place.cut_group > 0 || self.is_lost(node) {
@@ -68,7 +68,7 @@ impl World {
         self.put(at, Event::ToGroup { from, request });
     }
 
-    /// A heartbeat is due, and so are the client's own checks.
+    /// Sends a heartbeat, which is due, and makes the client's own checks.
     pub(super) fn beat(&mut self, node: usize) {
         let process = self.nodes[node].process;
         let Client { number, open, .. } = self.nodes[node].client;
@@ -83,8 +83,8 @@ impl World {
         }
     }
 
-    /// A client that was not polled for too long, or got no answer from the coordinator for its session, is no longer a
-    /// member.
+    /// Ends the membership of a client that was not polled for too long, or got no answer from the coordinator for its
+    /// session timeout.
     pub(super) fn check(&mut self, node: usize) {
         let client = &self.nodes[node].client;
         if !client.open || client.member.is_none() || client.joining {
@@ -106,7 +106,7 @@ impl World {
     fn speak(&mut self, node: usize) {
         let client = self.nodes[node].client.clone();
         match client.member {
-            // A revocation is answered first, and a loss reported.
+            // Before it joins, a client waits until a revocation is answered and a loss is reported.
             _ if client.joining && (client.revoking || client.reports > 0) => {}
             _ if client.joining => self.ask_to_join(node),
             Some(member) => {
@@ -117,7 +117,7 @@ impl World {
         }
     }
 
-    /// The client learns that it is not a member.
+    /// Notes that the client has learned that it is not a member.
     fn lose(&mut self, node: usize) {
         let assigning = self.plan.group.assigning;
         let client = self.client(node);
@@ -128,13 +128,13 @@ impl World {
             client.member = None;
         }
         let owned = std::mem::take(&mut client.owns);
-        // While a revocation is pending, it reports no loss (measured).
+        // While a revocation is pending, the client reports no loss (measured).
         if owned && !client.revoking {
             self.report(node, Answer::GroupLost(Loss::Rejoins));
         }
     }
 
-    /// A reply of the coordinator arrives.
+    /// Handles a reply of the coordinator.
     pub(super) fn hear(&mut self, node: usize, number: u64, life: u64, reply: Reply) {
         let (now, assigning) = (self.now, self.plan.group.assigning);
         let client = self.client(node);
@@ -150,7 +150,7 @@ impl World {
                 self.report(node, Answer::Revoked);
             }
             Reply::Rebalance => self.ask_to_join(node),
-            // The client is not waiting for this reply.
+            // The client is not waiting for this reply, so it ignores it.
             Reply::Assigned { .. } if assigning != Assigning::Consumer && !client.joining => {}
             Reply::Assigned { member, generation, owns } => {
                 (client.member, client.generation) = (Some(member), generation);
@@ -194,7 +194,8 @@ impl World {
         }
     }
 
-    /// Makes the next poll report something. It does not wait for messages that the coordinator still has to send.
+    /// Makes the next poll report `answer`. The report does not wait for messages that the coordinator still has to
+    /// send.
     fn report(&mut self, node: usize, answer: Answer) {
         self.note(|trace| write!(trace, "c{node}: its client has {answer:?}"));
         let (process, client) = (self.nodes[node].process, self.nodes[node].client.number);
@@ -226,7 +227,7 @@ impl World {
         }
     }
 
-    /// The client leaves its group and is closed.
+    /// Leaves the group and closes the client.
     pub(super) fn leave(&mut self, node: usize) {
         let process = self.nodes[node].process;
         let place = &self.nodes[node];
@@ -265,14 +266,14 @@ impl World {
         self.send_to_group(node, Request::Commit { member, generation, attempt, metadata });
     }
 
-    /// Asks for the metadata of the committed offset; if that is lost, the campaign asks again.
+    /// Asks for the metadata of the committed offset. If the question is lost, the campaign asks again.
     pub(super) fn ask_committed(&mut self, node: usize, number: u64) {
         if self.nodes[node].client.open {
             self.send_to_group(node, Request::Committed { number });
         }
     }
 
-    /// The answer to a commit, with what the client reports about itself when asked now.
+    /// The answer to a commit, with the membership that the client reports when asked now.
     pub(super) fn committed(&mut self, attempt: Attempt, node: usize, result: Result<(), &str>) -> Answer {
         let client = &self.nodes[node].client;
         let result = match result {

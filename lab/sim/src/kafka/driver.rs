@@ -1,4 +1,4 @@
-//! A session on Kafka: what it receives, and its requests.
+//! A session on Kafka: the messages that it receives, and its requests.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Event, Kafka, World};
 use crate::world::{CANDIDATE, ELECTION, OutputOf};
 
 impl World {
-    /// Hands a message to a process.
+    /// Gives a message to a process.
     pub(super) fn handle_message(&mut self, node: usize, incoming: Incoming) {
         match incoming {
             Incoming::Group { client, life, reply } => self.hear(node, client, life, reply),
@@ -48,7 +48,8 @@ impl World {
     fn deliver_input(&mut self, node: usize, input: Input<Answer, Shown>) {
         match &input {
             Input::Watching { .. } => self.nodes[node].watching = true,
-            // A delivery is reported once. Every second delivery that was given up is still reported when it arrives.
+            // A delivery is reported once. Half of the deliveries that were given up are reported again when they
+            // succeed.
             Input::Answered { answer: Answer::Published { attempt, result }, .. } => {
                 let is_first = self.nodes[node].unanswered.remove(attempt);
                 if !is_first && (result.is_err() || self.nodes[node].dice.percent(50)) {
@@ -61,7 +62,7 @@ impl World {
             Input::Answered { answer: Answer::Inspected(Ok(topic)), .. } if self.nodes[node].reader.on => {
                 self.topic_named(node, topic.id);
             }
-            // The reader begins once it is known which topic it reads.
+            // The reader begins once the topic that it reads is known.
             Input::Answered { answer: Answer::Inspected(Ok(topic)), .. } => {
                 (self.nodes[node].reader.on, self.nodes[node].reader.named) = (true, topic.id);
                 self.handle(node, input);

@@ -21,7 +21,8 @@ impl World {
             Kind::NoProof => self.nodes[victim].lacks = Lacks::drawn(dice),
             Kind::HeldPoll if dice.percent(50) => self.nodes[victim].hold_next = true,
             Kind::HeldPoll => self.hold(victim),
-            // If a candidate resigns before it leads, that prolongs a vacancy that is counted.
+            // This resignation is left out, because a candidate that resigns before it leads would prolong a vacancy
+            // that is counted.
             Kind::Resign if self.plan.has(Kind::NoProof) && !self.nodes[victim].leads(self.now) => {}
             Kind::Resign => self.command(victim, Command::Resign),
             Kind::FailOver => self.store.log.down += 1,
@@ -44,7 +45,7 @@ impl World {
                 let value = value(self.time_of_day(victim), "operator");
                 self.append_value(&value, &[]);
             }
-            // The other kinds only count as active faults, or belong to another store.
+            // Other kinds only count as active faults, or belong to another store.
             _ => {}
         }
     }
@@ -62,7 +63,7 @@ impl World {
                 self.store.group.load(self.now);
             }
             Kind::EmptyGroup => self.store.group.closed -= 1,
-            // The operator gives the replaced process its own id.
+            // The operator gives the replaced process a static id of its own.
             Kind::Replacement if hit.len() > 1 && self.nodes[victim].alive => {
                 self.end_process(victim);
                 self.start_process(victim, Duration::from_millis(100));
@@ -71,7 +72,7 @@ impl World {
         }
     }
 
-    /// A candidate has lost its term, and may still have to release it.
+    /// Handles the end of a term, which the candidate may still have to release.
     pub(super) fn term_ended(&mut self) {
         if self.is_on(Kind::RecreateAtEnd) && self.dice.percent(70) {
             self.remake_topic();
@@ -80,7 +81,8 @@ impl World {
 
     fn remake_topic(&mut self) {
         if !self.plan.group.has_ids {
-            // A candidate that keeps reading cannot know this, nor the claims that it has not read.
+            // Without topic ids, a candidate that keeps reading cannot know that the topic was replaced, nor the claims
+            // that it has not read.
             self.promises.undid_tokens(self.store.log.next());
         }
         self.store.log.remake();
@@ -105,16 +107,16 @@ impl World {
         place.held += 1;
     }
 
-    /// The client was assigned the partition. If the fault demands it, it is not polled from now on.
+    /// Notes that the client was assigned the partition. If the fault demands it, the client is not polled from now on.
     pub(super) fn hold_if_wanted(&mut self, node: usize) {
         if std::mem::take(&mut self.nodes[node].hold_next) {
-            // The assignment itself is still reported.
+            // The client still reports the assignment itself.
             let process = self.nodes[node].process;
             self.after(Duration::from_millis(1), Event::Hold { node, process });
         }
     }
 
-    /// A client that was to stop being polled at its assignment is no longer polled.
+    /// Stops polling a client that was to be held at its assignment.
     pub(super) fn hold_now(&mut self, node: usize) {
         if self.is_on(Kind::HeldPoll) {
             self.hold(node);
@@ -125,10 +127,10 @@ impl World {
         let place = &mut self.nodes[node];
         place.hold_next = false;
         if !self.is_on(Kind::HeldPoll) {
-            // Each hold counts until the last of these faults is over.
+            // All clients are held until the last of these faults is over.
             for node in 0..self.nodes.len() {
                 self.nodes[node].held = 0;
-                // Answers to commits come first: they overtake the client's other reports.
+                // Answers to commits come first, because they overtake the client's other reports.
                 let mut unpolled: Vec<_> = std::mem::take(&mut self.nodes[node].unpolled).into();
                 unpolled.sort_by_key(|incoming| matches!(incoming, Incoming::Polled { .. }));
                 for incoming in unpolled {
@@ -149,8 +151,8 @@ impl World {
         }
     }
 
-    /// A process with the same static id begins: the newer protocol refuses it, the older one evicts the former
-    /// process.
+    /// Begins a process with the same static id. The newer protocol refuses it; in the older protocol it evicts the
+    /// former process.
     fn replace_member(&mut self, node: usize, dice: &mut Dice) {
         let other = (node + 1 + dice.below(self.nodes.len().max(2) as u64 - 1) as usize) % self.nodes.len();
         let (Some(of), Some(by)) = (self.store.group.member_of(node), self.store.group.member_of(other))
@@ -158,7 +160,7 @@ impl World {
             return;
         };
         let place = &self.nodes[other];
-        // The other member joins only now, so it owns nothing yet, and reaches the coordinator.
+        // The other member is one that could have joined only now: it owns nothing, and it reaches the coordinator.
         let comes = !place.client.owns
             && !place.client.revoking
             && place.cut_out + place.cut_in + place.cut_group == 0;
@@ -176,7 +178,7 @@ impl World {
         }
         let replies = self.store.group.replace(of, by);
         if !replies.is_empty() {
-            // The other member has joined under that id, and waits for the answer.
+            // The other member has joined under the static id, and waits for the answer.
             self.nodes[other].client.joining = true;
         }
         self.reply_all(replies);

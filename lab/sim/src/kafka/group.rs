@@ -1,4 +1,5 @@
-//! The group's coordinator: its members, generations or epochs, the owner of partition zero, and which commits it accepts.
+//! The group's coordinator: its members, generations or epochs, the owner of partition zero, and which commits it
+//! accepts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,13 +10,13 @@ use incumbent_core::Instant;
 use crate::dice::Dice;
 use crate::plan::Assigning;
 
-/// The number of a member; its id is made from it.
+/// The number of a member, from which its id is made.
 pub(super) type MemberId = u64;
 
 /// A client, wherever it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// A candidate's: its process, its client, and the client's membership in which it asked.
+    /// A candidate's client: the process, the client, and the client's membership at the time of its request.
     Candidate { node: usize, process: u64, client: u64, life: u64 },
     /// A member that uses goNELI, in one of its sessions.
     Peer { peer: usize, session: u64 },
@@ -25,7 +26,7 @@ pub(crate) enum Who {
 pub(crate) enum Reply {
     /// The request arrived, and nothing has changed.
     Beat,
-    /// The group is being rebalanced: join again.
+    /// The group is being rebalanced, so the member must join again.
     Rebalance,
     Assigned {
         member: MemberId,
@@ -36,7 +37,7 @@ pub(crate) enum Reply {
     Unknown,
     /// It is from another generation.
     Illegal,
-    /// Another process has its static id.
+    /// Another process has the member's static id.
     Fenced,
 }
 
@@ -46,11 +47,11 @@ struct Member {
     /// The order in which assignors sort members.
     rank: u64,
     heard: Instant,
-    /// The member has joined in the current rebalance.
+    /// Whether the member has joined in the current rebalance.
     joined: bool,
-    /// According to its last request, it owns partition zero.
+    /// Whether the member owns partition zero, by its last request.
     holds: bool,
-    /// The member's epoch, if members have their own.
+    /// The member's epoch, in a protocol in which each member has one.
     epoch: i32,
 }
 
@@ -67,14 +68,14 @@ pub(super) struct Group {
     /// The number of the current rebalance.
     pub(super) rebalance: Option<u64>,
     rebalances: u64,
-    /// The next rebalance gives the partition to another member than this one.
+    /// The member that does not get the partition in the next rebalance if there is another one.
     avoid: Option<MemberId>,
     dice: Dice,
     /// The metadata of the newest commit.
     pub(super) committed: Option<Arc<str>>,
-    /// The number of reasons that keep it away.
+    /// The number of faults that make the coordinator unreachable.
     pub(super) away: u32,
-    /// The number of reasons that keep clients from joining.
+    /// The number of faults that keep clients from joining.
     pub(super) closed: u32,
 }
 
@@ -113,7 +114,7 @@ impl Group {
         self.members.get(&self.owner?).map(|owner| owner.who)
     }
 
-    /// The member that a candidate's client is.
+    /// The member of the group that is this candidate's client.
     pub(super) fn member_of(&self, node: usize) -> Option<MemberId> {
         let of_node = |who| matches!(who, Who::Candidate { node: at, .. } if at == node);
         self.members.iter().rev().find(|(_, member)| of_node(member.who)).map(|(id, _)| *id)
@@ -123,7 +124,7 @@ impl Group {
         self.assigning != Assigning::Consumer
     }
 
-    /// A client joins, under its former membership if it knows one. Returns its number.
+    /// Lets a client join, under its former membership if it knows one. Returns the member's number.
     pub(super) fn join(
         &mut self,
         now: Instant,
@@ -148,7 +149,7 @@ impl Group {
             }
         };
         if present.is_some() && self.is_settled_for(id, holds) {
-            // The answer to its previous request may have been lost.
+            // The assignment is sent again, because the answer to the member's previous request may have been lost.
             let assigned =
                 Reply::Assigned { member: id, generation: self.generation, owns: self.owner == Some(id) };
             return (id, vec![(who, assigned)]);
@@ -178,8 +179,9 @@ impl Group {
         (id, self.complete_if_all_joined())
     }
 
-    /// Whether a member that joins again unchanged is sent its current assignment. In a group of the older protocol,
-    /// outside a rebalance, that is every member except the one that assigns (`GroupCoordinator.doJoinGroup` in Kafka).
+    /// Whether a member that joins again unchanged is sent its current assignment. That is so in a group of the older
+    /// protocol, outside a rebalance, for every member except the one whose client assigns
+    /// (`GroupCoordinator.doJoinGroup` in Kafka).
     fn is_settled_for(&self, id: MemberId, holds: bool) -> bool {
         let assigns = self.members.keys().next() == Some(&id);
         let has_the_same = self.members.get(&id).is_some_and(|member| member.holds == holds);
@@ -234,7 +236,8 @@ impl Group {
         ranked(self.avoid).or_else(|| ranked(None))
     }
 
-    /// The newer protocol: tells a member its assignment, once the previous owner has given it up.
+    /// Sends a member its assignment in the newer protocol. The member gets the partition once the previous owner has
+    /// given it up.
     fn reconcile(&mut self, id: MemberId) -> Replies {
         let stays = self.owner.filter(|owner| self.members.contains_key(owner) && self.avoid != Some(*owner));
         let target = stays.or_else(|| self.first());
@@ -278,7 +281,7 @@ impl Group {
         }
     }
 
-    /// Whether a commit is accepted and comes from a current member; or the error.
+    /// Accepts or refuses a commit. Returns whether an accepted commit comes from a current member.
     pub(super) fn commit(
         &mut self,
         now: Instant,
@@ -317,7 +320,7 @@ impl Group {
         Ok(true)
     }
 
-    /// A member leaves, is removed, or was silent for its session.
+    /// Removes a member that leaves, that is evicted, or that was silent for its session timeout.
     pub(super) fn remove(&mut self, id: MemberId) -> Replies {
         if self.members.remove(&id).is_none() {
             return Vec::new();
@@ -344,20 +347,20 @@ impl Group {
         }
     }
 
-    /// Deletes the group, which must be empty. The next member to join makes another.
+    /// Deletes the group and its remaining members. The next member to join creates another group.
     pub(super) fn delete(&mut self) {
         self.remove_all();
         (self.generation, self.committed) = (0, None);
     }
 
-    /// When a member's session is over; `None` if it is not a member.
+    /// When a member's session timeout ends; `None` if it is not a member.
     pub(super) fn session_ends(&self, now: Instant, id: MemberId) -> Option<Instant> {
         let member = self.members.get(&id)?;
         let waits = self.rebalance.is_some() && member.joined;
         Some(if waits { now } else { member.heard } + self.session)
     }
 
-    /// The time for a rebalance is up: members that have not joined, or not given up the partition, are removed.
+    /// Ends a rebalance whose time is up. Members that have not joined are removed.
     pub(super) fn time_is_up(&mut self, number: u64) -> Replies {
         if self.rebalance == Some(number) {
             return self.complete();
@@ -365,12 +368,12 @@ impl Group {
         Vec::new()
     }
 
-    /// The member that keeps the partition from moving, if the newer protocol removes it for that.
+    /// Whether this member keeps the partition from moving, for which the newer protocol removes it.
     pub(super) fn holds_back(&self, id: MemberId) -> bool {
         self.avoid == Some(id) && self.owner == Some(id)
     }
 
-    /// Rebalances the group, and moves the partition if possible. Returns the owner.
+    /// Begins a rebalance. If `moves`, the partition goes to another member if possible. Returns the present owner.
     pub(super) fn rebalance(&mut self, moves: bool) -> Option<MemberId> {
         if moves && self.members.len() > 1 {
             self.avoid = self.owner;
@@ -383,7 +386,8 @@ impl Group {
         self.owner
     }
 
-    /// Another process takes a member's place under its static id, in the same generation. The former member is fenced.
+    /// Lets another process take a member's place under its static id, in the same generation. The former member is
+    /// fenced.
     pub(super) fn replace(&mut self, of: MemberId, by: MemberId) -> Replies {
         if of == by || self.rebalance.is_some() || !self.members.contains_key(&by) {
             return Vec::new();
@@ -401,7 +405,7 @@ impl Group {
         self.members.get(&by).map(reply).into_iter().collect()
     }
 
-    /// Another coordinator has loaded the group: every session starts again.
+    /// Begins every session again, because another coordinator has loaded the group.
     pub(super) fn load(&mut self, now: Instant) {
         self.members.values_mut().for_each(|member| member.heard = now);
     }

@@ -19,7 +19,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A new topic, which keeps records this long.
+    /// Creates a new topic, which keeps records for `keeps`.
     pub(super) fn new(keeps: Duration) -> Self {
         Self { topic: TopicId(1), base: 0, records: VecDeque::new(), keeps, down: 0 }
     }
@@ -45,7 +45,7 @@ impl Log {
         offset
     }
 
-    /// The records starting at this offset.
+    /// The records from this offset on.
     pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = &Record> {
         let skipped = offset.saturating_sub(self.base) as usize;
         self.records.iter().skip(skipped).map(|(_, record)| record)

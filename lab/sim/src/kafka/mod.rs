@@ -1,7 +1,8 @@
 //! The world of a run on Kafka: candidates in a consumer group, members that use goNELI among them, the group's
-//! coordinator and the log that all of them read.
+//! coordinator, and the log that all of them read.
 //!
-//! It shares the plan, the clocks and the oracles with the world of a bucket; [`world`] describes how it runs.
+//! It shares the plan, the clocks and the oracles with the world of a bucket. The module [`world`] describes how it
+//! runs.
 
 mod broker;
 mod client;
@@ -53,7 +54,7 @@ pub(crate) enum Request {
         attempt: Attempt,
         metadata: Arc<str>,
     },
-    /// The metadata of the committed offset.
+    /// A question for the metadata of the committed offset.
     Committed {
         number: u64,
     },
@@ -75,7 +76,7 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// A record of a process that is gone is appended anyway.
+    /// A record of a process that has ended is appended anyway.
     Late {
         node: usize,
         nonce: Nonce,
@@ -103,9 +104,9 @@ pub(crate) enum Event {
         attempt: Attempt,
         metadata: Arc<str>,
     },
-    /// A member's session may be over.
+    /// A member's session timeout may have ended.
     Session(MemberId),
-    /// A rebalance has taken long enough, or a member has kept the partition from moving long enough.
+    /// The time for a rebalance, or for a member that keeps the partition from moving, is up.
     Rebalanced(u64),
     HeldBack(MemberId),
     Peer {
@@ -128,15 +129,16 @@ pub(crate) struct Kafka {
 
 type World = world::World<Kafka>;
 
-/// The longest time until a candidate leads, if the brokers are healthy for that long. Dead members are removed, the
-/// partition is assigned, the previous lease is waited out, and the next renewal shows it.
+/// The longest time until a candidate leads, if the brokers are healthy during this time. Dead members are removed, the
+/// partition is assigned, the previous lease is waited out, and the next renewal shows that the candidate leads.
 pub(crate) fn worst_fail_over(plan: &Plan, happened: &Happened) -> Duration {
-    // A reader that fetches nothing is replaced one lease after its candidate's records.
+    // A reader that fetches nothing is replaced one lease after the first record of its candidate that it missed.
     let unread = if happened.ever(Kind::StaleEpochs) { plan.lease } else { Duration::ZERO };
     plan.group.change() + plan.lease + plan.lease / 3 + unread
 }
 
-/// The default of `group.consumer.session.timeout.ms`: a candidate cannot know the brokers' value, and assumes this.
+/// The default of `group.consumer.session.timeout.ms`, which a candidate assumes because it cannot know the brokers'
+/// value.
 const BROKERS_SESSION: Duration = Duration::from_secs(45);
 
 /// The time without members after which a resting candidate joins again.
@@ -158,7 +160,7 @@ impl Store for Kafka {
     fn new(plan: &Plan) -> Self {
         let dice = Dice::new(plan.choice.seed, KAFKA + 1);
         let group = Group::new(plan.group.assigning, plan.group.session, dice);
-        // Kafka's default is an hour; here it is as short as the rule tolerates.
+        // Kafka's default retention is an hour. Here it is as short as the rule tolerates.
         Self { group, log: Log::new(plan.lease * 3), peers: Vec::new() }
     }
 
@@ -249,7 +251,7 @@ impl Hooks<Kafka> for World {
         place.reader = Reader::default();
     }
 
-    /// Records that the process's producer has sent may be appended anyway.
+    /// Records that the ended process's producer has sent may be appended anyway.
     fn ends(&mut self, node: usize) {
         let place = &mut self.nodes[node];
         let nonce = place.nonce;
@@ -262,7 +264,7 @@ impl Hooks<Kafka> for World {
         }
     }
 
-    /// The client may notice first that its session is over.
+    /// The client may be the first to notice that its session timeout has ended.
     fn resumes(&mut self, node: usize) {
         if self.nodes[node].dice.percent(50) {
             self.check(node);
@@ -297,7 +299,7 @@ impl Hooks<Kafka> for World {
         self.serve_output(node, output);
     }
 
-    /// The candidate that is assigned the partition.
+    /// The candidate to which the partition is assigned.
     fn owner(&self) -> Option<usize> {
         match self.store.group.owner()? {
             Who::Candidate { node, .. } => Some(node),
@@ -335,7 +337,7 @@ impl Hooks<Kafka> for World {
 }
 
 impl World {
-    /// Sends the coordinator's replies to its members, and waits for those that must act.
+    /// Sends the coordinator's replies to its members, and sets the time limits for members that must act.
     fn reply_all(&mut self, replies: Replies) {
         for (who, reply) in replies {
             if !matches!(reply, Reply::Beat) {

@@ -1,6 +1,6 @@
-//! Members that use goNELI, by its rules. The assignment makes the leader at once; reading any member's heartbeat keeps
-//! it. Its flag falls with the revocation, or when no heartbeat was read for five seconds, until the owner reads one
-//! again.
+//! Members that use goNELI, by its rules. The assignment makes a member the leader at once, and any member's heartbeat
+//! that it reads keeps it the leader. Its leader flag falls with a revocation, or when it has read no heartbeat for
+//! five seconds. The flag rises again when the owner reads a heartbeat.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::{Event, Request, Who, World};
 use crate::dice::Dice;
 use crate::observation::Observation;
 
-/// The stream of the first member's random numbers.
+/// The first member's stream of random numbers.
 const STREAM: u64 = 0x6_0000;
 
-/// The time without a heartbeat after which its flag falls.
+/// The time without a heartbeat after which a member's leader flag falls.
 const FENCED: Duration = Duration::from_secs(5);
 
-/// The interval of its heartbeats; goNELI's own is a tenth of a second.
+/// The interval of a member's heartbeats. In goNELI it is a tenth of a second.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -29,11 +29,11 @@ pub(super) struct Peer {
     member: Option<MemberId>,
     /// The peer's generation; negative until it has one.
     generation: i32,
-    /// The peer owns partition zero. It writes heartbeats even while its flag is down, and reading one raises the flag
-    /// again.
+    /// Whether the peer owns partition zero. The owner writes heartbeats even while its flag is down, and the flag
+    /// rises again when it reads one.
     owns: bool,
     leads: bool,
-    /// When it last read a heartbeat.
+    /// When the peer last read a heartbeat.
     read: Instant,
     stopped_until: Instant,
 }
@@ -81,7 +81,8 @@ impl World {
         let session = place.session;
         let wait = place.dice.millis(1, 3_000);
         let lease = self.plan.lease.as_millis() as u64;
-        // Without faults it leaves properly, and stays long enough for others to win between two rebalances.
+        // In the phase without faults the peer leaves properly, and stays long enough for others to win between two
+        // rebalances.
         let lives = place.dice.millis(lease, 12 * lease) * if self.quiet { 4 } else { 1 };
         let ends = match place.dice.below(3) {
             _ if self.quiet => PeerEvent::Leave { session },
@@ -159,7 +160,7 @@ impl World {
         }
     }
 
-    /// The peer knows which member it is, and joins under that id until it is assigned something.
+    /// Notes which member the peer is. It joins under that id until it gets an assignment.
     pub(super) fn peer_joins_as(&mut self, peer: usize, session: u64, id: MemberId) {
         let place = &mut self.store.peers[peer];
         if place.session == session && place.member.is_none() {
@@ -167,7 +168,7 @@ impl World {
         }
     }
 
-    /// The owner reads the appended records.
+    /// Lets the owner read the appended records.
     pub(super) fn peers_read(&mut self) {
         for peer in 0..self.store.peers.len() {
             let place = &mut self.store.peers[peer];

@@ -18,7 +18,7 @@ use crate::plan::Plan;
 pub(crate) enum Incoming {
     /// For the session.
     Input(Input<Answer, Shown>),
-    /// What the member's client reports when polled.
+    /// A report of the member's client when it was polled.
     Polled { client: u64, answer: Answer },
     /// The answer to a commit, on the queue of commits.
     CommitResult { client: u64, attempt: Attempt, result: Result<(), &'static str> },
@@ -31,27 +31,29 @@ pub(crate) enum Incoming {
 /// The client of a member.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
-    /// Counts the clients of the process.
+    /// The number of this client among those of the process.
     pub(super) number: u64,
-    /// The client exists, and is neither closed nor dead.
+    /// Whether the client exists, and is neither closed nor dead.
     pub(super) open: bool,
-    /// Counts its memberships: a reply to an earlier one means nothing.
+    /// The number of the client's present membership. A reply to an earlier membership means nothing.
     pub(super) life: u64,
     pub(super) member: Option<MemberId>,
     /// The client's generation or epoch; negative if it has none.
     pub(super) generation: i32,
     pub(super) owns: bool,
-    /// A revocation waits for its answer.
+    /// Whether a revocation waits for its answer.
     pub(super) revoking: bool,
-    /// The client's reports that were not polled yet; it joins again only after they were.
+    /// The number of the client's reports that have not been polled yet. The client joins again only after they have
+    /// been.
     pub(super) reports: u32,
-    /// The client waits to be assigned something, or has to join.
+    /// Whether the client waits for an assignment, or has to join.
     pub(super) joining: bool,
     pub(super) heard: Instant,
-    /// The last arrivals at the coordinator and at the client; both are in order.
+    /// The times of the last arrival at the coordinator and of the last arrival at the client. Messages arrive in order
+    /// in both directions.
     pub(super) sent: Instant,
     pub(super) answered: Instant,
-    /// The last arrival in the queue of its reports.
+    /// The time of the last arrival in the queue of the client's reports.
     pub(super) reported: Instant,
 }
 
@@ -75,14 +77,14 @@ impl Client {
     }
 }
 
-/// The steps that fail for a candidate that cannot prove its claim, though it is a member like any other.
+/// The steps that fail for a candidate that cannot prove its claim, although it is a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lacks {
     pub(super) appends: bool,
     pub(super) reads: bool,
     pub(super) commits: bool,
     pub(super) inspections: bool,
-    /// The candidate gets no answers instead of denials.
+    /// Whether the failing requests are not answered at all, instead of being denied.
     pub(super) answers: bool,
 }
 
@@ -95,7 +97,7 @@ impl Lacks {
             Self { appends: true, ..no },
             // The candidate may not read, so its commits are denied too.
             Self { reads: true, commits: true, answers: false, ..no },
-            // The candidate's reader delivers nothing any more, and neither does any replacement.
+            // The candidate's reader delivers nothing any more, and neither does any reader that replaces it.
             Self { reads: true, ..no },
             // It may not commit.
             Self { commits: true, answers: false, ..no },
@@ -112,44 +114,46 @@ impl Lacks {
 /// The reader of the topic, which is not a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reader {
-    /// The reader begins once the topic was inspected.
+    /// Whether the reader reads. It begins once the topic has been inspected.
     pub(super) on: bool,
     pub(super) topic: Option<TopicId>,
     pub(super) position: u64,
     pub(super) last: Instant,
     /// A fetch is under way.
     pub(super) fetching: bool,
-    /// The reader has a leader epoch above the log's, so it silently fetches nothing.
+    /// Whether the reader has a leader epoch above the log's, so that it silently fetches nothing.
     pub(super) dead: bool,
     /// The topic that the last inspection named.
     pub(super) named: Option<TopicId>,
-    /// The newest record of its candidate that the reader delivered.
+    /// The newest record of the reader's candidate that it delivered.
     pub(super) read_back: Attempt,
-    /// Since when an appended record of its candidate has not been read back.
+    /// Since when an appended record of the reader's candidate has not been read back.
     pub(super) unread_since: Option<Instant>,
 }
 
 pub(crate) struct Process {
-    /// How far its wall clock is ahead of the world's, in addition to a second.
+    /// By how much the process's wall clock is ahead of the world's, plus one second.
     pub(super) wall: Duration,
     pub(super) cut_group: u32,
     pub(super) cut_log: u32,
-    /// How many faults keep its client from being polled, since when, and its pending reports.
+    /// The number of faults that keep the process's client from being polled, the time since which they do, and the
+    /// client's pending reports.
     pub(super) held: u32,
     pub(super) held_since: Instant,
     pub(super) unpolled: VecDeque<Incoming>,
-    /// The client is not polled from its next assignment on.
+    /// Whether the client is not polled from its next assignment on.
     pub(super) hold_next: bool,
-    /// The steps that fail for it, if it is the candidate that cannot prove its claim.
+    /// The steps that fail, if this is the candidate that cannot prove its claim.
     pub(super) lacks: Lacks,
     pub(super) client: Client,
     pub(super) reader: Reader,
     /// The session's watch, which represents the reader.
     pub(super) watch: u64,
     pub(super) watching: bool,
-    /// Records that its producer keeps until the partition's leader accepts them, each until that time.
+    /// The records that the producer keeps until the partition's leader accepts them. Each is given up after the
+    /// instant that comes with it.
     pub(super) outbox: VecDeque<(Publish, Instant)>,
-    /// Counts its producers. Each keeps its own records in order.
+    /// The number of the process's producer. Each producer keeps its own records in order.
     pub(super) producer: u64,
     /// When its last record arrives.
     pub(super) sent: Instant,
@@ -159,7 +163,8 @@ pub(crate) struct Process {
 
 impl Process {
     pub(super) fn new(plan: &Plan, dice: &mut Dice) -> Self {
-        // If the group forgets its committed offset and the log its records, only the wall clocks order tokens.
+        // If the group forgets its committed offset and the log its records, only the wall clocks order tokens, so they
+        // may differ only a little.
         let apart = if plan.has(Kind::DeleteGroup) { 2_000 } else { 600_000 };
         Self {
             wall: dice.millis(0, apart),

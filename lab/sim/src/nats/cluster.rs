@@ -15,13 +15,13 @@ pub(crate) struct Message {
     pub(crate) revision: Revision,
     /// The entry as candidates read it.
     pub(crate) entry: Entry,
-    /// The wall clock of the server that stored it; its age counts from here.
+    /// The reading of the wall clock of the server that stored the message. The message's age counts from it.
     pub(crate) stored: Instant,
     /// When the message was stored, in the world's time.
     pub(crate) at: Instant,
     /// Its own lease time.
     pub(crate) ttl: Option<Duration>,
-    /// The attempt that wrote it, if it was one of our campaigns'.
+    /// The attempt that wrote the message, if one of our campaigns did.
     pub(crate) write_id: Option<WriteId>,
 }
 
@@ -29,16 +29,16 @@ pub(crate) struct Message {
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     pub(crate) incarnation: Incarnation,
-    /// When it was created: in the world's time, and by its server's wall clock.
+    /// When the bucket was created: in the world's time, and by its server's wall clock.
     pub(crate) made: Instant,
     pub(crate) made_wall: Instant,
-    /// The bucket's creator stated that the bucket's name was never used before.
+    /// Whether the bucket's creator stated that the bucket's name was never used before.
     pub(crate) never_used: bool,
     pub(crate) sequence: u64,
     pub(crate) message: Option<Rc<Message>>,
 }
 
-/// A message to put under the key, and its clock.
+/// A message to put under the key.
 pub(crate) struct Put<'a> {
     pub(crate) kind: Kind,
     pub(crate) value: &'a str,
@@ -57,7 +57,7 @@ impl Put<'_> {
 }
 
 impl Bucket {
-    /// An empty bucket; `wall` is its creator's clock, and becomes its incarnation.
+    /// Creates an empty bucket. `wall` is the reading of its creator's clock, and becomes its incarnation.
     pub(crate) fn new(now: Instant, wall: Instant, sequence: u64, never_used: bool) -> Self {
         Self {
             incarnation: Incarnation(wall.as_nanos()),
@@ -132,11 +132,11 @@ impl Bucket {
 
 #[derive(Debug, Default)]
 pub(crate) struct Server {
-    /// Nanoseconds by which its wall clock is ahead of the world.
+    /// By how many nanoseconds the server's wall clock is ahead of the world.
     pub(crate) ahead: i64,
-    /// The number of faults that keep it down.
+    /// The number of faults that keep the server down.
     pub(crate) down: u32,
-    /// The server's isolation: the state that it knew, when the isolation began, and whether it led.
+    /// The server's isolation, if it is isolated.
     pub(crate) isolated: Option<Isolated>,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Isolated {
     pub(crate) knew: Bucket,
     pub(crate) since: Instant,
     pub(crate) led: bool,
-    /// A write that it accepted and can never commit.
+    /// Whether the server accepted a write that it can never commit.
     pub(crate) stuck: bool,
 }
 
@@ -154,7 +154,7 @@ pub(crate) struct Isolated {
 pub(crate) enum Route {
     /// The stream's leader.
     Leader(usize),
-    /// A server that led the stream, is cut off, and does not know it.
+    /// A server that led the stream, is cut off, and does not know that.
     Stale(usize),
     /// The server can be reached, but the stream has no leader.
     Leaderless,
@@ -168,12 +168,12 @@ pub(crate) struct Cluster {
     pub(crate) leader: Option<usize>,
     /// The state that the majority has committed.
     pub(crate) bucket: Bucket,
-    /// The bucket was deleted and is not recreated yet.
+    /// Whether the bucket was deleted and has not been recreated yet.
     pub(crate) gone: bool,
     pub(crate) max_age: Duration,
-    /// Parts per million by which all servers' clocks run fast.
+    /// By how many parts per million all servers' clocks run fast.
     pub(crate) rate: i64,
-    /// Counts elections, so that a cancelled election does not take place.
+    /// The number of the latest election, so that a cancelled election does not take place.
     pub(crate) election: u64,
 }
 
@@ -216,7 +216,7 @@ impl Cluster {
         (1..=count).map(|step| (server + step) % count).find(|server| self.servers[*server].down == 0)
     }
 
-    /// The server that answers a request which arrives at `server`.
+    /// The server that answers a request that arrives at `server`.
     pub(crate) fn route(&self, server: usize) -> Route {
         if self.servers[server].down > 0 {
             return Route::Silence;

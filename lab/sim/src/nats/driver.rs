@@ -40,11 +40,11 @@ impl World {
         place.oldest = place.oldest.max(info.max_age.unwrap_or_default());
     }
 
-    /// Hands a message to a process.
+    /// Gives a message to a process.
     pub(super) fn handle_message(&mut self, node: usize, incoming: Incoming) {
         match incoming {
             Incoming::Connected => {
-                // The watch ended with its connection.
+                // The watch has ended together with its connection.
                 let number = self.nodes[node].watch.number;
                 self.nodes[node].watch.end();
                 self.handle(node, Input::WatchEnded { number });
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// Connects a candidate's client to the next server, or tries again.
+    /// Connects a candidate's client to the next server, or arranges another try.
     pub(super) fn connect(&mut self, node: usize) {
         let process = self.nodes[node].process;
         let reachable = self.nodes[node].cut_out == 0 && self.nodes[node].cut_in == 0;
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    /// Notes a revision before the campaign gets it.
+    /// Notes a revision before the campaign receives it.
     fn note_revision(&mut self, node: usize, revision: Option<Revision>) {
         let place = &mut self.nodes[node];
         if let (Some(incarnation), Some(revision)) = (place.inspected(), revision) {

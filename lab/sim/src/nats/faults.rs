@@ -71,7 +71,7 @@ impl World {
                 let span = dice.millis(2_000, 3 * self.plan.lease.as_millis() as u64);
                 self.go_back(span);
             }
-            // The other kinds only count as active faults, or belong to another store.
+            // Faults of the other kinds are only counted as active, or belong to another store.
             _ => {}
         }
     }
@@ -105,7 +105,7 @@ impl World {
         }
     }
 
-    /// Whether the bucket has another maximum age than it should have.
+    /// Whether an active fault has changed the bucket's maximum age.
     fn is_aged(&self) -> bool {
         [Kind::LowerAge, Kind::RaiseAge, Kind::RecreateLower].into_iter().any(|kind| self.is_on(kind))
     }
@@ -134,7 +134,7 @@ impl World {
         self.depose();
     }
 
-    /// Cuts a server off from the other servers, unless it already is.
+    /// Cuts a server off from the other servers, unless it is already cut off.
     fn cut_off(&mut self, server: usize) -> bool {
         if self.store.cluster.servers[server].isolated.is_some() {
             return false;
@@ -146,7 +146,7 @@ impl World {
         true
     }
 
-    /// Isolates the server that leads the stream; it may have just accepted a write.
+    /// Isolates the server that leads the stream, which may have accepted a write just before.
     pub(super) fn isolate_leader(&mut self, stuck: bool) {
         if let Some(leader) = self.store.cluster.leader {
             self.cut_off(leader);
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// Heals a server, whose watches catch up.
+    /// Ends the isolation of a server, whose watches then catch up.
     fn heal(&mut self, server: usize, isolated: bool) {
         if isolated {
             self.store.cluster.servers[server].isolated = None;
@@ -179,7 +179,7 @@ impl World {
         }
     }
 
-    /// Lets the servers' clocks disagree as far as the setting allows, if the run has skew.
+    /// Makes the servers' clocks differ as far as the setting allows, if the run has skew.
     pub(super) fn set_skew(&mut self) {
         if !self.plan.has(Kind::Skew) {
             return;

@@ -1,6 +1,6 @@
 //! The world of a run on a NATS bucket: candidates, a network, one or three servers, and candidates of the Go library.
 //!
-//! [`world`] describes how it runs.
+//! [`world`] describes how a run proceeds.
 
 mod cluster;
 mod driver;
@@ -43,18 +43,18 @@ pub(crate) enum Event {
         request: Request,
         copy: bool,
     },
-    /// A candidate's client tries the next server.
+    /// A candidate's client tries to connect to the next server.
     Connect {
         node: usize,
         process: u64,
     },
-    /// This watch had to be ready by now.
+    /// A watch should be ready by now.
     WatchAgain {
         node: usize,
         process: u64,
         number: u64,
     },
-    /// An event of a candidate of other software.
+    /// Something happens to a candidate of other software.
     Peer {
         peer: usize,
         event: PeerEvent,
@@ -69,14 +69,14 @@ pub(crate) enum Event {
 /// How a bucket is recreated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remaking {
-    /// Where its sequence begins, after writes to other keys.
+    /// The number at which the bucket's sequence begins, after writes to other keys.
     sequence: u64,
     never_used: bool,
-    /// The bucket's lower maximum age from now on.
+    /// The lower maximum age that the bucket has from now on.
     max_age: Option<Duration>,
 }
 
-/// A write that the stream's leader accepted and the servers have not yet agreed on.
+/// A write that the stream's leader accepted but on which the servers have not yet agreed.
 #[derive(Debug)]
 pub(crate) struct Proposal {
     number: u64,
@@ -85,7 +85,8 @@ pub(crate) struct Proposal {
     server: usize,
     write: Write,
     incarnation: Incarnation,
-    /// The proposal's leader is gone, so the proposal may commit under another leader, without an answer.
+    /// Whether the leader that accepted the proposal is gone, so that it may commit under another leader, without an
+    /// answer.
     stalled: bool,
     survives: bool,
 }
@@ -95,7 +96,7 @@ pub(crate) struct Nats {
     cluster: Cluster,
     in_flight: Option<Proposal>,
     proposals: u64,
-    /// Former contents of the bucket, if it may go back to one of them.
+    /// Former contents of the bucket, kept if the bucket may go back to one of them.
     history: VecDeque<(Instant, Bucket)>,
     peers: Vec<Peer>,
     pub(crate) recording: Option<Vec<Recorded>>,
@@ -221,7 +222,7 @@ impl Hooks<Nats> for World {
         self.serve_output(node, output);
     }
 
-    /// The candidate whose record is in the bucket.
+    /// Returns the candidate whose record is in the bucket.
     fn owner(&self) -> Option<usize> {
         let write_id = self.store.cluster.bucket.message.as_ref()?.write_id?;
         (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == write_id.nonce)
@@ -270,14 +271,14 @@ impl Hooks<Nats> for World {
 }
 
 impl World {
-    /// Records an input or output for another machine, if wanted.
+    /// Records an input or output for another machine, if the run is recorded.
     fn record(&mut self, recorded: impl FnOnce() -> Recorded) {
         if let Some(recording) = &mut self.store.recording {
             recording.push(recorded());
         }
     }
 
-    /// Publishes the present entry of the key.
+    /// Sends the present entry of the key to the watches.
     fn key_changed(&mut self) {
         let entry = self.store.cluster.bucket.entry();
         self.note(|trace| write!(trace, "store: {}", brief(&entry)));
@@ -297,7 +298,7 @@ impl World {
     }
 }
 
-/// An entry in a few words.
+/// Describes an entry in a few words.
 fn brief(entry: &Entry) -> String {
     match entry {
         Entry::Vacant => "vacant".into(),

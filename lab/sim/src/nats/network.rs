@@ -1,4 +1,4 @@
-//! The network between candidates and servers: messages are lost, delayed or duplicated.
+//! The network between candidates and servers, in which messages are lost, delayed or duplicated.
 
 use incumbent_core::Instant;
 use incumbent_core::record::Entry;
@@ -73,7 +73,7 @@ impl World {
         let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
         if self.nodes[node].slow > 0 {
             if self.nodes[node].dice.percent(30) {
-                // The next message reveals a gap; at the latest, that is a heartbeat.
+                // The next message reveals the gap. At the latest, that message is a heartbeat.
                 let wait = self.nodes[node].dice.millis(1, 5_000);
                 return self.deliver_after(wait, node, process, Incoming::Gap { number });
             }
@@ -86,7 +86,7 @@ impl World {
         self.deliver_at(at, node, process, incoming);
     }
 
-    /// When the next message of a watch arrives: no earlier than the last.
+    /// Returns when the next message of a watch arrives, which is no earlier than the last message.
     pub(super) fn watch_latency(&mut self, node: usize) -> Instant {
         let latency = self.latency(node);
         let watch = &mut self.nodes[node].watch;

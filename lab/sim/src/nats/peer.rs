@@ -1,6 +1,11 @@
-//! Candidates of other software in the same election, by the published rules of the Go library `nats-kv-leader-elect`:
-//! a bare name; `Create` to win; `Update` with the last revision; either one every three quarters of the bucket's TTL;
-//! a win that is reported that much later; any failed update is a loss; nothing is ever deleted.
+//! Candidates of other software in the same election, by the published rules of the Go library `nats-kv-leader-elect`.
+//!
+//! - The key has a bare name.
+//! - A candidate wins with `Create`, and keeps the key with `Update` and the last revision.
+//! - It sends either request every three quarters of the bucket's TTL.
+//! - It reports a win that much later.
+//! - Any failed update is a loss.
+//! - It never deletes anything.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,44 +19,44 @@ use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::Observation;
 
-/// The stream of the first candidate's random numbers.
+/// The number of the stream from which the first such candidate draws its random numbers.
 const STREAM: u64 = 0x2_0000;
 
-/// The client's timeout for an answer.
+/// The time for which the client waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time between the first update being due and the report of the win.
+/// The time between the moment at which the first update is due and the report of the win.
 const LATER: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(crate) struct Peer {
     dice: Dice,
-    /// Counts its requests; an answer to an earlier one is ignored.
+    /// The number of the peer's last request. Answers to earlier requests are ignored.
     request: u64,
-    /// The peer's last revision, while it believes that it holds the key.
+    /// The last revision that the peer knows, while it believes that it holds the key.
     held: Option<Revision>,
     /// Counts its successful acquires.
     acquires: u64,
     pub(crate) leads: bool,
 }
 
-/// An event of such a candidate.
+/// Something that happens to such a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PeerEvent {
     /// The peer creates the key, or updates it.
     Request,
     /// The request arrives at the store.
     Arrive { request: u64, expect: Option<Revision> },
-    /// The answer arrives: the new revision, or a refusal.
+    /// The answer arrives, with the new revision or a refusal.
     Answer { request: u64, revision: Option<Revision> },
     /// No answer came.
     GiveUp { request: u64 },
-    /// The win is reported, if it has held the key since that acquire.
+    /// The peer reports its win, if it has held the key since that acquire.
     Report { acquires: u64 },
 }
 
 impl World {
-    /// Starts the candidates of other software, each after its own splay.
+    /// Starts the candidates of other software, each after its own random wait.
     pub(super) fn peers_begin(&mut self) {
         for peer in 0..self.plan.choice.peers {
             let mut dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
@@ -87,7 +92,7 @@ impl World {
     fn peer_requests(&mut self, peer: usize) {
         self.store.peers[peer].request += 1;
         let (request, expect) = (self.store.peers[peer].request, self.store.peers[peer].held);
-        // A ticker: the next request comes on time, even while this one is in flight.
+        // As with a ticker, the next request is sent on time even while this one is in flight.
         self.after(self.peer_interval(), Event::Peer { peer, event: PeerEvent::Request });
         self.after(TIMEOUT, Event::Peer { peer, event: PeerEvent::GiveUp { request } });
         self.peer_sends(peer, PeerEvent::Arrive { request, expect });

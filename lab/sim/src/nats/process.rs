@@ -1,4 +1,4 @@
-//! A candidate's process: its connection, its watch, its requests, and the messages that arrive.
+//! The process of a candidate: its connection, its watch, its requests, and the messages that it receives.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use crate::dice::Dice;
 use crate::world::CANDIDATE;
 
-/// A request of a candidate to the store.
+/// A request that a candidate sends to the store.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
     Write(Write),
@@ -25,34 +25,34 @@ pub(crate) enum Request {
 pub(crate) enum Incoming {
     /// The answer to a question.
     Input(Input),
-    /// A command of its user.
     /// A watch is ready, and reports the present entry.
     WatchReady { number: u64, incarnation: Incarnation, entry: Entry },
     /// A watch reports a change.
     Watched { number: u64, incarnation: Incarnation, entry: Entry },
-    /// A watch missed something, and ends.
+    /// A watch missed a message, and ends.
     Gap { number: u64 },
     /// A new connection is ready.
     Connected,
 }
 
-/// The state of a process that only a bucket has.
+/// The part of a process's state that exists only with a bucket.
 pub(crate) struct Process {
-    /// The input that is being handled and the clock's reading, if the run is recorded.
+    /// The input that is being handled and the reading of the clock, if the run is recorded.
     pub(super) hears: Option<campaign::Input>,
     pub(super) server: usize,
-    /// The number of faults that make its client queue requests.
+    /// The number of active faults that make the candidate's client queue requests.
     pub(super) queueing: u32,
     pub(super) outbox: Vec<Request>,
-    /// The steps that fail for it, if it is the candidate that cannot prove its claim.
+    /// The steps that fail for the candidate, if it is the one that cannot prove its claim.
     pub(super) lacks: Option<Lacks>,
-    /// Until when an answer may arrive from a server of a former incarnation of the store, if one has answered it.
+    /// The instant until which an answer may arrive from a server of a former incarnation of the store, if such a
+    /// server has answered the process.
     pub(super) misled: Option<Instant>,
-    /// The longest maximum age of the store that its process has seen.
+    /// The longest maximum age that the process has seen the store have.
     pub(super) oldest: Duration,
     pub(super) watch: Watch,
-    /// The newest revision from its watch or an acknowledgement, and its incarnation. The answer to a read does not
-    /// count: the campaign has given up a late one.
+    /// The newest revision from a watch or an acknowledgement, and the incarnation of that revision. Answers to reads
+    /// do not count, because the campaign may have given up a read whose answer is late.
     pub(super) seen: (Incarnation, Revision),
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Lacks {
     pub(crate) inspections: bool,
     pub(crate) reads: bool,
     pub(crate) watch: bool,
-    /// The candidate gets no answers instead of denials.
+    /// Whether the failing requests are not answered at all, instead of being denied.
     pub(crate) answers: bool,
 }
 
@@ -79,7 +79,7 @@ impl Lacks {
         Self { inspections, reads, watch, answers: dice.percent(30) }
     }
 
-    /// Whether it gets no proper answer to this.
+    /// Whether the candidate receives no proper answer to a request.
     fn holds(&self, request: &Request) -> bool {
         match request {
             Request::Write(_) => false,
@@ -93,13 +93,13 @@ impl Lacks {
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) number: u64,
-    /// The one incarnation it watches, and the server, once it is ready.
+    /// The incarnation that it watches, and the server that serves it, once the watch is ready.
     pub(crate) on: Option<(Incarnation, usize)>,
     /// Whether the candidate knows that the watch is ready.
     pub(crate) ready: bool,
-    /// The watch has ended and does not begin again.
+    /// Whether the watch has ended and does not begin again.
     pub(crate) over: bool,
-    /// When its last message arrives: messages arrive in order.
+    /// When the last message of the watch arrives. Its messages arrive in order.
     pub(crate) last: Instant,
 }
 
@@ -118,7 +118,7 @@ impl Process {
         }
     }
 
-    /// The answer to a request that fails for it: a denial, or nothing.
+    /// Returns the answer to a request that fails for the candidate, which is a denial or nothing.
     pub(super) fn denial(&self, request: &Request) -> Option<Option<Input>> {
         let lacks = self.lacks.filter(|lacks| lacks.holds(request))?;
         let fault = || Fault { kind: FaultKind::Denied, detail: "no permission".into() };
@@ -136,7 +136,7 @@ impl Watch {
         Self { number, on: None, ready: false, over: false, last: Instant::ZERO }
     }
 
-    /// Ends it; its remaining messages do not reach the candidate.
+    /// Ends the watch, whose remaining messages then do not reach the candidate.
     pub(crate) fn end(&mut self) {
         *self = Self { over: true, ..Self::new(self.number) };
     }

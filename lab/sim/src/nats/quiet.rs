@@ -1,4 +1,4 @@
-//! Orderly changes after every fault is over, and an operator's help.
+//! Orderly changes after every fault is over, and the help of an operator.
 
 use std::time::Duration;
 
@@ -9,39 +9,40 @@ use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::Order;
 
-/// A lease that survives the failure of one server.
+/// A lease that is long enough to survive the failure of one server.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A gap in the sequence that candidates use up on their own.
+/// A gap in the sequence that candidates close on their own.
 const SMALL_GAP: u64 = 360;
 
 impl World {
-    /// The orderly change of this turn: first the leader leaves, later it is removed, cut off with its server, or dies.
+    /// Draws the orderly change of a turn. At first the leader leaves. In later turns it is deleted, isolated together
+    /// with its server, or crashes.
     pub(super) fn drawn_order(&self, turn: u32, leader: usize, mut dice: Dice) -> Option<Order> {
         let successor = dice.below(self.nodes.len() as u64) as usize;
         let all_watch = (0..self.nodes.len()).all(|node| self.is_watching(node));
-        // A candidate that only now learns that the store was recreated may have a record in it without knowing, and
-        // must wait for it.
+        // A candidate that only now learns that the store was recreated may have a record in it without knowing that
+        // record, and must wait until it expires.
         let present = Some(self.store.cluster.bucket.incarnation);
-        // A candidate that follows the Go library's rules leads without a report, so the end of the wait would be
+        // A candidate that follows the Go library's rules leads without reporting it, so the end of the wait would be
         // unknown.
         if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected() != present) {
             return None;
         }
-        // A leader from a time when the maximum age was lower may count on less than its own lease.
+        // A leader whose term began while the maximum age was lower may count on less than its own lease.
         let fails_over = self.plan.replicas > 1
             && !self.promises.happened.ever(Kind::LowerAge)
             && !self.promises.happened.ever(Kind::RecreateLower)
             && self.plan.settings.iter().all(|setting| setting.lease >= LONG);
-        // A candidate that could not prove may still rest.
+        // A candidate that could not prove its claim may still rest.
         let may_rest = self
             .plan
             .script
             .iter()
             .any(|fault| fault.kind == Kind::NoProof && fault.victim == Some(successor));
         match (turn, dice.below(3)) {
-            // A candidate whose watch ended with a former incarnation of the store gets no changes, and one whose token
-            // would be too small does not try.
+            // A candidate whose watch ended with a former incarnation of the store learns of no changes, and a
+            // candidate whose token would be too small does not try to win.
             (0, _)
                 if successor == leader
                     || may_rest
@@ -70,7 +71,7 @@ impl World {
             })
     }
 
-    /// Whether candidates stay out because the store went back too far, or too often, for them to make up for it.
+    /// Whether candidates stay out because the store went back so far, or so often, that they cannot make up for it.
     pub(super) fn some_stay_out(&self) -> bool {
         let newest = (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.sequence);
         let far = |seen: Token| seen.incarnation > newest.0 || seen.sequence.0 > newest.1 + SMALL_GAP;

@@ -1,4 +1,4 @@
-//! The store at work: requests, commits, expiry, elections among its servers.
+//! The store at work: requests, commits, expiry, and elections among its servers.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::plan::{DRIFT, GRANULARITY};
 use crate::promise::Excuse;
 use crate::world::CANDIDATE;
 
-/// The time for which an isolated server keeps answering: 11 s were measured.
+/// The time for which an isolated server keeps answering. A test measured 11 s.
 const STALE: Duration = Duration::from_secs(11);
 
 /// The longest time for which an answer may be in flight.
@@ -26,7 +26,7 @@ const LATEST: Duration = Duration::from_millis(12_010);
 impl World {
     /// Serves a request that arrived at a server.
     pub(super) fn serve(&mut self, node: usize, process: u64, server: usize, request: Request, copy: bool) {
-        // What happens to a second copy proves nothing about the first, so no answer states that it was not applied.
+        // The fate of a second copy proves nothing about the first, so no answer states that the write was not applied.
         if copy && matches!(request, Request::Write(_)) {
             if let Route::Leader(leader) = self.store.cluster.route(server) {
                 self.serve_as_leader(node, process, server, leader, request, copy);
@@ -97,14 +97,14 @@ impl World {
 
     fn begin_watch(&mut self, node: usize, process: u64, server: usize, number: u64) {
         let watch = &self.nodes[node].watch;
-        // A number has one watch, on one incarnation, even if its request came twice.
+        // A number belongs to one watch on one incarnation, even if its request arrived twice.
         if !self.is_present(node, process) || watch.number != number || watch.on.is_some() || watch.over {
             return;
         }
         let incarnation = self.store.cluster.bucket.incarnation;
         let mut entry = self.store.cluster.bucket.entry();
         if self.plan.shows_all && self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(30) {
-            // A lagging replica serves it, and shows an absent key.
+            // A lagging replica serves the watch, and shows an absent key.
             entry = Entry::Vacant;
         }
         self.nodes[node].watch.on = Some((incarnation, server));
@@ -158,7 +158,7 @@ impl World {
         self.after(wait, Event::Commit(number));
     }
 
-    /// Commits a write that the servers agree on.
+    /// Commits a write on which the servers agree.
     pub(super) fn commit(&mut self, number: u64) {
         let ready = |proposal: &mut Proposal| proposal.number == number && !proposal.stalled;
         let Some(proposal) = self.store.in_flight.take_if(ready) else { return };
@@ -170,7 +170,7 @@ impl World {
         }
     }
 
-    /// Applies a write that was agreed on; `None` if its bucket is gone.
+    /// Applies a write on which the servers agreed. Returns `None` if the write's bucket is gone.
     pub(super) fn carry_out(&mut self, proposal: &Proposal) -> Option<Outcome> {
         let bucket = &self.store.cluster.bucket;
         if bucket.incarnation != proposal.incarnation || self.store.cluster.gone {
@@ -179,8 +179,8 @@ impl World {
         if !bucket.compare(proposal.write.expect) {
             return Some(Outcome::Refused { current: bucket.revision() });
         }
-        // When one server of three removes the old message, it may take the new one with it: measured over an old `DEL`
-        // and over an expired record, never over a `PURGE`.
+        // When one server of three removes the old message, it may remove the new one as well. Tests showed this after
+        // an old `DEL` and after an expired record, but never after a `PURGE`.
         let overdue = self.store.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
         let erasable = match bucket.entry() {
             Entry::Live(_) => overdue,
@@ -212,7 +212,7 @@ impl World {
         Some(Outcome::Applied { revision, incarnation: self.plan.acked.then_some(incarnation) })
     }
 
-    /// The sender's nonce, from the write itself, because the sender may be gone by now.
+    /// Returns the nonce of a write's sender, taken from the write itself because the sender may be gone by now.
     fn nonce_of(&self, write: &Write) -> Option<incumbent_core::record::Nonce> {
         let headers = match &write.action {
             Action::Acquire(put) | Action::Renew(put) => &put.headers,
@@ -222,14 +222,14 @@ impl World {
         text.parse::<WriteId>().ok().map(|write_id| write_id.nonce)
     }
 
-    /// An isolated server that led answers from its old state, and can commit nothing.
+    /// Lets an isolated server that was the leader answer from its old state. It can commit nothing.
     fn serve_stale(&mut self, node: usize, process: u64, server: usize, request: Request) {
         let old_incarnation = self.is_on(Kind::OldIncarnation);
         let (now, present) = (self.now, self.store.cluster.bucket.incarnation);
         let wall = self.store.cluster.wall(server, now);
         let Some(isolated) = &mut self.store.cluster.servers[server].isolated else { return };
         let over = isolated.knew.incarnation != present;
-        // While it is cut off, it answers that a write is in flight.
+        // While the server is cut off, it answers that a write is in flight.
         let busy = isolated.stuck && matches!(request, Request::Write(_));
         if now > isolated.since + STALE && !busy || over && !old_incarnation {
             return;
@@ -260,7 +260,7 @@ impl World {
         self.answer(node, process, Incoming::Input(input));
     }
 
-    /// Checks the key's message when it should be too old.
+    /// Arranges a check of the key's message for the time at which it should be too old.
     pub(super) fn expire_later(&mut self) {
         if let Some(at) = self.store.cluster.expires_at(self.now) {
             let (incarnation, revision) =
@@ -270,7 +270,7 @@ impl World {
         }
     }
 
-    /// Removes the message of this revision if it is too old.
+    /// Removes the message with a revision if it is too old.
     pub(super) fn expire(&mut self, incarnation: Incarnation, revision: Revision) {
         let bucket = &self.store.cluster.bucket;
         let same = bucket.incarnation == incarnation && bucket.revision() == revision;
@@ -282,7 +282,7 @@ impl World {
         self.remove_message(marked);
     }
 
-    /// Makes the server's own marker erase a write.
+    /// Lets the server's own marker erase a write.
     pub(super) fn erase(&mut self, incarnation: Incarnation, revision: Revision) {
         let bucket = &self.store.cluster.bucket;
         if bucket.incarnation == incarnation
@@ -290,7 +290,7 @@ impl World {
             && self.store.cluster.leader.is_some()
         {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
-            // The marker looks like an expiry and hides a recent deletion.
+            // The marker looks like that of an expiry, and hides a recent deletion.
             let unaware = self.unaware();
             self.promises.vanished(self.now, unaware.into_iter());
             self.put_marker();
@@ -319,7 +319,7 @@ impl World {
     fn check_removal(&mut self) {
         let Some(message) = &self.store.cluster.bucket.message else { return };
         let lease = message.ttl.unwrap_or(self.plan.lease);
-        // The servers' clocks may disagree, and run fast.
+        // The servers' clocks may differ, and may run fast.
         let allowed = self.plan.skew + lease * DRIFT as u32 / 1_000_000;
         let counted_on =
             !matches!(message.entry, Entry::Expired { .. }) && self.now.since(message.at) + allowed < lease;
@@ -329,7 +329,7 @@ impl World {
         }
     }
 
-    /// The candidates that were not handed the newest revision.
+    /// Returns the candidates that have not received the newest revision.
     fn unaware(&self) -> Vec<usize> {
         let newest = (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.revision());
         let unaware =
@@ -337,14 +337,14 @@ impl World {
         (0..self.nodes.len()).filter(unaware).collect()
     }
 
-    /// Writes other keys of the bucket, if the plan has any.
+    /// Writes other keys of the bucket, if the plan has such writes.
     pub(super) fn others_write(&mut self) {
         if self.plan.other_keys > 0 && self.dice.percent(self.plan.other_keys) {
             self.store.cluster.bucket.sequence += 1 + self.dice.below(5);
         }
     }
 
-    /// Whether every candidate was handed the newest revision.
+    /// Whether every candidate has received the newest revision.
     pub(super) fn all_saw_it(&self) -> bool {
         let newest = (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.revision());
         self.nodes.iter().all(|node| node.campaign().is_none() || node.seen == newest)
@@ -362,7 +362,7 @@ impl World {
             proposal.stalled = true;
             proposal.survives = survives;
         }
-        // 5 to 7 s were measured.
+        // In tests this took 5 to 7 s.
         let wait = self.dice.millis(5_000, 7_000);
         self.elect_after(wait);
     }
@@ -372,7 +372,7 @@ impl World {
         self.after(wait, Event::Elect(self.store.cluster.election));
     }
 
-    /// Elects a leader among the healthy servers, if they are the majority.
+    /// Elects a leader among the healthy servers, if these are the majority.
     pub(super) fn elect(&mut self, number: u64) {
         if number != self.store.cluster.election
             || self.store.cluster.leader.is_some()
@@ -395,15 +395,15 @@ impl World {
         self.expire_later();
     }
 
-    /// Recreates the bucket; other keys have raised its sequence to `sequence`.
+    /// Recreates the bucket, whose sequence writes to other keys have already raised to `sequence`.
     pub(super) fn remake(&mut self, remaking: Remaking) {
         if !self.store.cluster.gone {
             return;
         }
         let wall = self.store.cluster.leaders_wall(self.now);
         let Remaking { sequence, never_used, max_age } = remaking;
-        // The server's clock is behind, so the new incarnation is not later than the last one, or than a promised
-        // token.
+        // The server's clock is behind, so the new incarnation is not later than the last one or than that of a
+        // promised token.
         let before = wall.as_nanos() <= self.store.cluster.bucket.incarnation.0;
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
             self.promises.began_before(self.now);
@@ -417,7 +417,7 @@ impl World {
             self.store.cluster.max_age = lower;
         }
         if never_used || self.store.cluster.max_age < self.plan.max_age {
-            // Candidates that knew the old bucket know its leader's lease and its maximum age.
+            // Candidates that knew the old bucket know the lease of its leader and its maximum age.
             let knew_less = |node: &usize| {
                 let node = &self.nodes[*node];
                 node.campaign().is_some() && node.oldest < self.plan.max_age

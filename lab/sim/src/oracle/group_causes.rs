@@ -10,8 +10,7 @@ use incumbent_core::{Instant, Revision};
 use super::Oracle;
 use crate::observation::{Observation, View};
 
-/// How long, in addition to a lease, a leader may rely on a topic that is gone: it asks for the topic's id once a
-/// second.
+/// How much longer than a lease a leader may rely on a topic that is gone. It asks for the topic's id once a second.
 const NOTICE: Duration = Duration::from_secs(5);
 
 /// Knows what happened to each candidate's membership, and when the topic was recreated.
@@ -25,12 +24,13 @@ pub(super) struct NoneWithoutCause {
 struct Node {
     latest: Instant,
     deadline: Option<Instant>,
-    /// What its user requested and its client reported since it won.
+    /// The reasons given by its user's requests and its client's reports since it won.
     caused: Vec<Reason>,
     /// When it won its present term.
     won: Option<Instant>,
     nonce: Option<Nonce>,
-    /// The offset of its newest record, and when the log first accepted a record of its own at a lower one.
+    /// The offset of the candidate's newest record, and when the log first accepted a record of the candidate at a
+    /// lower offset.
     appended: Option<Revision>,
     lower: Option<Instant>,
 }
@@ -44,7 +44,7 @@ impl NoneWithoutCause {
         let node = &self.nodes[node];
         match reason {
             Reason::Expired => node.deadline.is_some_and(|at| node.latest >= at),
-            // The candidate may have claimed in the previous topic.
+            // The candidate may have claimed leadership in the previous topic.
             Reason::StoreReset => self.remade.is_some(),
             reason => node.caused.contains(&reason),
         }
@@ -99,7 +99,8 @@ impl Oracle<induction::Induction> for NoneWithoutCause {
                 let place = *node;
                 let node = &mut self.nodes[place];
                 node.deadline = campaign.lease().map(|lease| lease.deadline).or(node.deadline);
-                // Without ids, and without a record that is too low, no leader can know it.
+                // Without topic ids, and without a record at a lower offset, no leader can know that the topic was
+                // recreated.
                 let known = if view.plan.group.has_ids { self.remade } else { node.lower };
                 let before = node.won.zip(known).filter(|(won, known)| won < known);
                 let limit = view.plan.lease * 102 / 100 + NOTICE;

@@ -1,4 +1,4 @@
-//! Leaving a consumer group: I8, and the order in which an owner that leaves must act.
+//! I8 over a consumer group, and the order in which an owner that leaves must act.
 
 use incumbent_core::campaign::{Event, Reason, State};
 use incumbent_core::induction::{self, Input, Kind, Output, Request};
@@ -7,7 +7,7 @@ use super::Oracle;
 use crate::observation::{Observation, View};
 
 pub(super) struct LostBeforeLeft {
-    /// Whether the work of each candidate's term has ended.
+    /// Whether the work of each candidate's term is over.
     working: Vec<bool>,
 }
 
@@ -37,7 +37,7 @@ impl Oracle<induction::Induction> for LostBeforeLeft {
             Observation::Output { node, campaign, output } => {
                 match output.event() {
                     Some(Event::Won(_)) => self.working[*node] = true,
-                    // For other reasons the work must stop at once, and no release follows.
+                    // For these reasons the work must stop at once, and no release follows.
                     Some(Event::Lost { reason: Reason::Expired | Reason::StoreReset, .. }) => {
                         self.working[*node] = false;
                     }

@@ -11,11 +11,11 @@ use super::Oracle;
 use super::known::lease_end;
 use crate::observation::{Observation, View};
 
-/// The number of a candidate's records to keep: with goNELI in the group it publishes ten a second, and one may be
-/// proved a lease later.
+/// The number of a candidate's records to keep. With goNELI in the group a candidate publishes ten a second, and a
+/// record may be proved a lease later.
 const KEPT: usize = 4_096;
 
-/// Knows from the log and the coordinator itself which records were appended, and which commits were accepted after
+/// Knows from the log and the coordinator themselves which records were appended, and which commits were accepted after
 /// that.
 pub(super) struct FromACommit {
     nodes: Vec<Node>,
@@ -25,9 +25,9 @@ pub(super) struct FromACommit {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// Records that it published and that are not covered by the proof of a newer one, by number.
+    /// The records, by number, that it published and that the proof of a newer record does not cover.
     sent: BTreeMap<Attempt, Sent>,
-    /// The newest record that was appended and then committed by a member.
+    /// The newest record that was appended and then committed by a member of the group.
     proven: Option<Sent>,
     /// The term whose deadline has passed.
     stood: Option<(Token, Instant)>,
@@ -39,7 +39,7 @@ struct Sent {
     at: Instant,
     claims: bool,
     offset: Option<Revision>,
-    /// The record's commit was asked for after the record was appended.
+    /// Whether the commit of the record was requested after the record was appended.
     in_order: bool,
 }
 
@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// The win is based on its own claim, and on a proof of that or a later record.
+    /// Whether the win is based on the candidate's own claim, and on a proof of that record or a later one.
     fn has_won(&self, token: Token) -> bool {
         let mut claims = self.sent.values().filter(|sent| sent.claims);
         let proven = self.proven.and_then(|proven| proven.offset);
@@ -125,7 +125,7 @@ impl Oracle<induction::Induction> for FromACommit {
                 let proven = node.proven.map(|proven| lease_end(proven.at, lease, Some(Default::default())));
                 if proven.is_none_or(|latest| deadline > latest) {
                     return Err(format!(
-                        "c{place} counts on {deadline:?}, but what was proved allows {proven:?}"
+                        "c{place} has the deadline {deadline:?}, but what was proved allows at most {proven:?}"
                     ));
                 }
                 if node.lapsed == Some(token) {

@@ -1,4 +1,4 @@
-//! I1, among our candidates, and with candidates of the Go library in the same election.
+//! I1, among our candidates and together with candidates of the Go library in the same election.
 
 use incumbent_core::Instant;
 use incumbent_core::candidacy::Rule;
@@ -9,8 +9,8 @@ use crate::observation::{Observation, View};
 
 /// Keeps, for each candidate, the span in which its `is_leader` returns true unless an event changes that.
 ///
-/// A span begins only with an event of its candidate. So it is enough to check for another open span whenever one
-/// begins: that covers every instant, even for candidates that are stopped.
+/// A span begins only with an event of its candidate. It is therefore enough to look for another open span whenever one
+/// begins. That covers every instant, even for candidates that are stopped.
 pub(super) struct OneLeader {
     until: Vec<Option<Instant>>,
 }
@@ -54,7 +54,7 @@ impl<R: Rule> Oracle<R> for OneLeader {
     }
 }
 
-/// The invariant with candidates of the Go library, which lead from `OnWon` to `OnLost`.
+/// I1 together with candidates of the Go library, which lead from `OnWon` to `OnLost`.
 pub(super) struct WithGoPeers {
     until: Vec<Option<Instant>>,
     peers: Vec<bool>,

@@ -42,7 +42,7 @@ impl<R: Rule> Oracle<R> for ReportedAndInTime {
                     Some(ReportedTerm::Lost(_)) => self.reported[*node] = None,
                     None => {}
                 }
-                // Once all outputs were emitted, the leader has reported its win.
+                // Once all outputs have been emitted, the leader has reported its win.
                 let drained = matches!(output, Output::WakeAt(_));
                 let lease = campaign.lease().map(|lease| lease.token);
                 if drained && lease != self.reported[*node] {

@@ -24,7 +24,7 @@ pub(super) struct DeadlineFromTheSend {
 struct Sent {
     attempt: Attempt,
     at: Instant,
-    /// The term in which it was sent.
+    /// The term in which the write was sent.
     term: Option<Token>,
 }
 
@@ -32,26 +32,26 @@ struct Sent {
 struct Node {
     nonce: Option<Nonce>,
     sent: VecDeque<Sent>,
-    /// When, by the candidate's clock, the newest applied attempt was sent.
+    /// When the newest applied attempt was sent, by the candidate's clock.
     applied: Option<Instant>,
-    /// For each incarnation of the store: the send time of the newest request whose answer proves it, which is an
-    /// inspection, or a write that was applied in it.
+    /// For each incarnation of the store, when the newest request was sent whose answer proves that incarnation. Such a
+    /// request is an inspection, or a write that was applied in the incarnation.
     shown: Vec<(Incarnation, Instant)>,
-    /// The newest inspection handed to it.
+    /// The newest inspection that was given to the campaign.
     inspected: Option<(Incarnation, Instant)>,
-    /// The longest lease that the maximum ages handed to it allow.
+    /// The longest lease that is possible with the maximum ages that were given to the campaign.
     lease: Duration,
-    /// The skew of its settings, if any.
+    /// The skew in the candidate's settings, if they state one.
     skew: Option<Duration>,
     latest: Instant,
     /// Its last lease.
     stood: Option<Lease>,
     /// The term whose deadline has passed.
     lapsed: Option<Token>,
-    /// An attempt of the present term whose acknowledgement was just handed in.
+    /// An attempt of the present term whose acknowledgement was just given to the campaign.
     acknowledged: Option<Sent>,
-    /// The newest record of its own that was handed to it, in the known incarnation. Anything applied earlier proves
-    /// nothing about it: the key may have been deleted in between.
+    /// The newest record of the candidate that was given to the campaign, in the known incarnation. An earlier applied
+    /// write proves nothing about this record, because the key may have been deleted in between.
     own: Revision,
 }
 
@@ -67,7 +67,7 @@ impl Node {
         self.sent.iter().find(|sent| sent.attempt == attempt).copied()
     }
 
-    /// The write of this attempt, if a campaign still remembers it.
+    /// Returns the write of an attempt, if a campaign still remembers that write.
     fn find_remembered(&self, attempt: Attempt) -> Option<Sent> {
         self.sent.iter().rev().take(REMEMBERED).find(|sent| sent.attempt == attempt).copied()
     }
@@ -82,7 +82,7 @@ impl Node {
             self.inspected = Some((info.incarnation, info.asked_at));
         }
         let lease = info.max_age.map_or(configured, |age| age.min(configured));
-        // An inspection requested before the newest write may be older than the state that the write proved, and then
+        // An inspection requested before the newest write may be older than the state that the write proved. It then
         // does not count.
         let counts = newest && self.sent.back().is_none_or(|sent| info.asked_at >= sent.at);
         self.lease = if counts { lease } else { lease.max(self.lease) };
@@ -113,7 +113,7 @@ impl Node {
         }
     }
 
-    /// `own` is the lease time that the campaign reports to be in force.
+    /// Checks a reported lease. `own` is the lease time that the campaign reports to be in force.
     fn check(&self, lease: Lease, own: Duration) -> Result<(), String> {
         let Lease { token, deadline } = lease;
         let Some(applied) = self.applied else {
@@ -123,17 +123,22 @@ impl Node {
         let proven = applied.min(shown.map_or(Instant::ZERO, |(_, at)| *at));
         let latest = lease_end(proven, self.lease, self.skew);
         if deadline > latest {
-            return Err(format!("counts on {deadline:?}, but what was proved allows {latest:?}"));
+            return Err(format!(
+                "has the deadline {deadline:?}, but what was proved allows at most {latest:?}"
+            ));
         }
         if self.lapsed == Some(token) {
             return Err(format!("leads again with {token}, although its deadline had passed"));
         }
-        // An answer counts whenever it arrives.
+        // An answer counts no matter when it arrives.
         let shown = self.inspected.filter(|(incarnation, _)| *incarnation == token.incarnation);
         if let (Some(sent), Some((_, shown))) = (self.acknowledged, shown) {
             let least = lease_end(sent.at.min(shown), own, self.skew);
             if deadline < least {
-                return Err(format!("counts on {deadline:?}, and {:?} allows {least:?}", sent.attempt));
+                return Err(format!(
+                    "has the deadline {deadline:?}, although {:?} allows {least:?}",
+                    sent.attempt
+                ));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! I4, by what each candidate was shown, whatever the store undid: no excuse applies.
+//! I4, judged by what each candidate was shown, whatever the store undid. No exceptions apply.
 
 use incumbent_core::campaign::Input;
 use incumbent_core::record::{Entry, Nonce};
@@ -15,9 +15,9 @@ pub(super) struct AboveTheTold {
 #[derive(Clone, Copy, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// The known incarnation, and the send time of the request whose answer showed it.
+    /// The known incarnation, and when the request whose answer showed it was sent.
     incarnation: Option<(Incarnation, Instant)>,
-    /// The largest token that its watch showed in another candidate's record.
+    /// The largest token that the watch of the candidate showed in another candidate's record.
     told: Option<Token>,
 }
 
@@ -42,7 +42,7 @@ impl Node {
                 if record.write_id.map(|write_id| write_id.nonce) == self.nonce {
                     return;
                 }
-                // No term has a token above the record that states it.
+                // The token of a term is never larger than that of the record that states the term.
                 let own = Token { incarnation, sequence: record.revision };
                 self.told = self.told.max(Some(stated.token.min(own)));
             }
@@ -61,7 +61,7 @@ impl Oracle for AboveTheTold {
             Observation::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }
-            // An operator accepted that tokens start again.
+            // An operator accepted that the tokens start again.
             Observation::Accepted => self.nodes.iter_mut().for_each(|node| node.told = None),
             Observation::Input { node, input, .. } => self.nodes[*node].observe_input(input),
             Observation::Output { node: place, output, .. } => {

@@ -11,26 +11,28 @@ use super::known::ReportedTerm;
 use crate::kind::Store;
 use crate::observation::{Observation, View};
 
-/// If the store began another history of tokens, as a restored backup does, not every candidate may know the tokens of
-/// the earlier one. Then only the terms acquired in the present history are compared with each other.
+/// Checks I4 over the whole run.
+///
+/// If the store began another history of tokens, as a restored backup does, some candidates may not know the tokens of
+/// the earlier history. In that case only the terms acquired in the present history are compared with each other.
 pub(super) struct TokensGrow {
     largest: Option<Won>,
-    /// The number of the current history, what was written in it, and its largest token of a term.
+    /// The number of the current history, what was written in it, and the largest token of a term in it.
     history: u32,
     written: BTreeSet<(u128, Revision)>,
     largest_here: Option<Won>,
     nonces: Vec<Nonce>,
-    /// The state of each process, across every change of the store.
+    /// The last token of each process, kept across every change of the store.
     own: Vec<Option<Token>>,
     term: Vec<Option<Token>>,
 }
 
-/// A reported term. The token comes first, and orders them.
+/// A reported term. Terms are ordered by their tokens first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Won {
     token: Token,
     node: usize,
-    /// Whether it may have led at the same time as another when it was reported.
+    /// Whether the term may have been led at the same time as another when it was reported.
     excused: bool,
 }
 
@@ -52,12 +54,13 @@ impl TokensGrow {
             return Err(format!("c{node} won with {token} after its own {:?}", self.own[node]));
         }
         (self.own[node], self.term[node]) = (Some(token), Some(token));
-        // A server of a former incarnation answered it, so it attributes its win to that incarnation.
+        // A server of a former incarnation answered the candidate, which therefore attributes its win to that
+        // incarnation.
         if view.promises.is_misled(view.now, node) {
             return Ok(());
         }
         let is_here = self.written.contains(&(self.nonces[node].0, token.sequence));
-        // In an etcd the token is that of the place, which waits in the queue as long as others lead.
+        // In an etcd the token is that of the place, which waits in the queue while others lead.
         let is_waived = !view.promises.tokens(view.now)
             || view.plan.choice.store == Store::Etcd && view.promises.is_of_two_histories(token.sequence.0);
         let before = match (!is_waived, is_here) {
@@ -65,7 +68,8 @@ impl TokensGrow {
             (false, true) => self.largest_here,
             (false, false) => None,
         };
-        // If two may lead at once, the first to acquire may report last: its token is the smaller one, and fences it.
+        // If two candidates may lead at once, the first to acquire may report last. Its token is the smaller one, so
+        // resources reject it.
         let is_excused = |node| !view.promises.one_leader(view.now) || view.promises.excuses(view.now, node);
         let excused = is_excused(node);
         let in_order = |before: &Won| !excused && !before.excused && !is_excused(before.node);
@@ -98,18 +102,18 @@ impl<R: Rule> Oracle<R> for TokensGrow {
                 self.nonces[*node] = *nonce;
                 (self.own[*node], self.term[*node]) = (None, None);
             }
-            // Writes that are never compared need no record.
+            // Writes that are never compared need not be recorded.
             Observation::Applied { nonce, revision, .. } if self.history > 0 => {
                 self.written.insert((nonce.0, *revision));
             }
-            // An operator accepted that tokens start again.
+            // An operator accepted that the tokens start again.
             Observation::Accepted => {
                 self.own.fill(None);
                 (self.largest, self.largest_here) = (None, None);
             }
             Observation::Handled { node, campaign, .. } => {
                 let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
-                // A term that ends in this very step is reported next.
+                // A term that ends in this same step is reported next.
                 if lease.token < token {
                     return Err(format!("the token of c{node} went from {token} to {}", lease.token));
                 }
@@ -177,7 +181,7 @@ mod tests {
             Oracle::<KeyLease>::observe(&mut self.oracle, &view, observation).unwrap();
         }
 
-        /// A candidate's acquire is applied at this sequence.
+        /// Notes that a candidate's acquire was applied at a sequence.
         fn acquires(&mut self, node: usize, sequence: u64) {
             let (nonce, attempt, revision) = (Nonce(1 + node as u128), Attempt(1), Revision(sequence));
             self.observe(&Observation::Applied { nonce, attempt, incarnation: INCARNATION, revision });

@@ -27,7 +27,9 @@ impl Alternate {
             Event::Draining { .. } if !*leads => {
                 return Err(format!("c{node} drains but does not lead"));
             }
-            Event::Lost { .. } if !*leads => return Err(format!("c{node} lost what it had not won")),
+            Event::Lost { .. } if !*leads => {
+                return Err(format!("c{node} reports the loss of a term that it did not win"));
+            }
             Event::Lost { .. } => *leads = false,
             Event::StateChanged(State::Closed) if *leads => {
                 return Err(format!("c{node} closed without losing its term"));
@@ -43,7 +45,7 @@ impl<R: Rule> Oracle<R> for Alternate {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I5",
-            "Won and Lost alternate; each Won gets exactly one Lost, also on close, and when its deadline passes.",
+            "Won and Lost alternate. Each Won gets exactly one Lost, also on close, and when its deadline passes.",
         )
     }
 

@@ -17,7 +17,7 @@ pub(super) struct OneAwaited {
 #[derive(Clone, Default)]
 struct Node {
     latest: Instant,
-    /// The write whose answer is awaited, and its deadline.
+    /// The write whose answer the campaign awaits, and the deadline of that answer.
     awaited: Option<(Attempt, Instant)>,
     closing: bool,
     /// The number of the last write.
@@ -58,7 +58,7 @@ impl Oracle for OneAwaited {
                 node: place, campaign, output: Output::Ask(Request::Write(write)), ..
             } => {
                 let node = &mut self.nodes[*place];
-                // A twelfth of the lease, within its bounds (DESIGN.md, Times).
+                // The limit is a twelfth of the lease, within its bounds (DESIGN.md, Times).
                 let limit =
                     (campaign.lease_time() / 12).clamp(Duration::from_millis(250), Duration::from_secs(2));
                 if let Some((attempt, until)) = node.awaited

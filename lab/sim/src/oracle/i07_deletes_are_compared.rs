@@ -10,7 +10,7 @@ use incumbent_core::store::{Action, Expect};
 use super::Oracle;
 use crate::observation::{Observation, View};
 
-/// Knows from the store which revisions are a candidate's own.
+/// Knows from the store itself which revisions are a candidate's own.
 pub(super) struct Compared {
     nodes: Vec<(Option<Nonce>, HashSet<Revision>)>,
 }
@@ -23,7 +23,7 @@ impl Compared {
 
 impl Oracle for Compared {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I7", "Every delete carries a revision of our own.")
+        ("I7", "Every delete states a revision that the candidate itself wrote.")
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
@@ -41,7 +41,7 @@ impl Oracle for Compared {
                     Expect::Revision(revision) => self.nodes[*node].1.contains(&revision),
                 };
                 if !own {
-                    return Err(format!("c{node} deletes what is not its own: {:?}", write.expect));
+                    return Err(format!("c{node} deletes a record that is not its own: {:?}", write.expect));
                 }
             }
             _ => {}

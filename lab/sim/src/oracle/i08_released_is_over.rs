@@ -9,9 +9,9 @@ use super::known::{ReportedTerm, reported_term};
 use crate::observation::{Observation, View};
 
 pub(super) struct ReleasedIsOver {
-    /// The last token reported, and the last whose release was sent.
+    /// The last reported token of each candidate, and the last token whose release was sent.
     nodes: Vec<(Option<Token>, Option<Token>)>,
-    /// Whether a term is reported and not yet lost.
+    /// Whether each candidate has reported a term that is not yet lost.
     reported: Vec<bool>,
 }
 
@@ -31,7 +31,7 @@ impl Oracle for ReleasedIsOver {
             Observation::Begins { node, .. } => {
                 (self.nodes[*node], self.reported[*node]) = ((None, None), false)
             }
-            // An operator accepted that tokens start again.
+            // An operator accepted that the tokens start again.
             Observation::Accepted => self.nodes.iter_mut().for_each(|(_, released)| *released = None),
             Observation::Output { node, campaign, output, .. } => {
                 let (last, released) = &mut self.nodes[*node];

@@ -16,14 +16,14 @@ pub(super) struct ForeignAboveOurs {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// The highest revision handed to the campaign in the incarnation it knows.
+    /// The highest revision that was given to the campaign in the incarnation that it knows.
     known: Revision,
-    /// The known incarnation, and the send time of the request whose answer showed it.
+    /// The known incarnation, and when the request whose answer showed it was sent.
     incarnation: Option<(Incarnation, Instant)>,
     blind: bool,
-    /// Whether a foreign record, tombstone or marker above all of these was just handed in.
+    /// The revision of a foreign record, tombstone or marker above all of these, if one was just given to the campaign.
     foreign: Option<Revision>,
-    /// Whether the input just handed in proves nothing.
+    /// Whether the input that was just given to the campaign proves nothing.
     proves_nothing: bool,
     deadline: Option<Instant>,
 }
@@ -38,7 +38,7 @@ impl Node {
     fn observe_input(&mut self, input: &Input) {
         (self.foreign, self.proves_nothing) = (None, false);
         match input {
-            // The candidate now knows another incarnation; the next term shows which.
+            // The candidate now knows another incarnation, and its next term shows that incarnation.
             Input::Inspected(Ok(info)) => {
                 // An answer to an older request shows nothing new.
                 if self.incarnation.is_some_and(|(_, asked_at)| info.asked_at < asked_at) {
@@ -81,7 +81,7 @@ impl Oracle for ForeignAboveOurs {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
-            "A foreign record, tombstone or marker above ours ends the term at once; Busy, Unknown and NotSent neither win nor lose.",
+            "A foreign record, tombstone or marker above ours ends the term at once. Busy, Unknown and NotSent neither win nor lose.",
         )
     }
 

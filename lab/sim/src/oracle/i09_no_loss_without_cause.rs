@@ -1,4 +1,4 @@
-//! I9, the other half: a stale answer, or one that only seems to be about another candidate, ends nothing.
+//! The other half of I9: a stale answer, or an answer that only seems to be about another candidate, ends no term.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,20 +13,21 @@ use crate::observation::{Observation, View};
 /// Knows from the store itself whether a holder's record was changed.
 pub(super) struct NoLossWithoutCause {
     nodes: Vec<Node>,
-    /// When the store was last recreated, or went back.
+    /// When the store was last recreated or last went back.
     reset: Instant,
 }
 
 #[derive(Clone, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// When the key last got an entry other than a record of its own.
+    /// When the key last received an entry that is not a record of the candidate.
     disturbed: Instant,
-    /// When its writes were applied, and in which incarnation.
+    /// When each of the candidate's writes was applied, and in which incarnation.
     applied: VecDeque<(Incarnation, Revision, Instant)>,
     latest: Instant,
     deadline: Option<Instant>,
-    /// The maximum age that its process last saw, and whether the input just handed in shows a lower one.
+    /// The maximum age that the candidate's process saw last, and whether the input that was just given to the campaign
+    /// shows a lower one.
     max_age: Option<Duration>,
     lowered: bool,
 }
@@ -48,7 +49,7 @@ impl NoLossWithoutCause {
         match reason {
             Reason::Usurped | Reason::Deleted if !touched => Err("no other write touched its record".into()),
             Reason::StoreReset if self.reset <= taken => Err("the store is the same".into()),
-            // A lower maximum age shown by an inspection moves the deadline in the same step.
+            // A lower maximum age in an inspection moves the deadline in the same step.
             Reason::Expired if !touched && !node.lowered => match node.deadline {
                 Some(deadline) if node.latest < deadline => {
                     Err(format!("it is {:?}, and the deadline is {deadline:?}", node.latest))
@@ -64,7 +65,7 @@ impl Oracle for NoLossWithoutCause {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
-            "Busy, Unknown, NotSent and stale answers neither win nor lose: no term is lost without a cause.",
+            "Busy, Unknown, NotSent and stale answers neither win nor lose, and no term is lost without a cause.",
         )
     }
 

@@ -11,10 +11,10 @@ use super::known::Work;
 use crate::kind::Kind;
 use crate::observation::{Observation, View};
 
-/// Checks the times without faults, between those of the script and after them, when every candidate can reach the
-/// store.
+/// Checks the times without faults, both between the faults of the script and after them, while every candidate can
+/// reach the store.
 pub(super) struct OrphansGo {
-    /// The number of active faults, and since when there are none.
+    /// The number of active faults, and since when there have been none.
     faults: u32,
     undisturbed: Option<Instant>,
     nodes: Vec<Node>,
@@ -25,11 +25,11 @@ pub(super) struct OrphansGo {
 #[derive(Clone, Default)]
 struct Node {
     nonce: Option<Nonce>,
-    /// Since when it does not hold the key although its record is there.
+    /// Since when the candidate has not believed that it holds the key although its record is there.
     orphaned: Option<Instant>,
     /// Whether it believes that it holds the key.
     held: bool,
-    /// The work of its term; the release waits for its end.
+    /// The work of the candidate's term. The release waits for its end.
     work: Work,
 }
 
@@ -40,16 +40,16 @@ impl OrphansGo {
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
         let Some(undisturbed) = self.undisturbed else { return Ok(()) };
-        // A candidate accepts only after a lease that the store went back.
+        // It takes a lease until a candidate accepts that the store went back.
         if view.promises.is_regressed(view.now) {
             return Ok(());
         }
-        // A delayed message or a slow write may still be in flight when the fault is over.
+        // A delayed message or a slow write may still be in flight when its fault is over.
         if view.promises.is_delayed(view.now) {
             self.undisturbed = Some(view.now);
             return Ok(());
         }
-        // At least the time of a store without a leader, a slow write, and an answer in flight together.
+        // The bound is at least the sum of the time of a store without a leader, a slow write, and an answer in flight.
         let bound = (view.plan.lease / 2).max(Duration::from_secs(12));
         for (place, node) in self.nodes.iter_mut().enumerate() {
             let works = node.work == Work::Ends;
@@ -58,9 +58,9 @@ impl OrphansGo {
                 continue;
             }
             let since = *node.orphaned.get_or_insert(view.now);
-            // No win is reported before an incarnation of the store is a lease old.
+            // No win is reported before the incarnation of the store is a lease old.
             let lasted = view.now.since(since.max(undisturbed).max(view.made + view.plan.lease));
-            // In a bucket with markers an orphan near its expiry waits for its marker.
+            // In a bucket with markers, an orphan near its expiry waits for the marker.
             if lasted >= bound && !view.plan.markers {
                 return Err(format!("the orphan of c{place} has been there for {lasted:?}"));
             }
@@ -88,7 +88,10 @@ fn keeps_away(kind: Kind) -> bool {
 
 impl Oracle for OrphansGo {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I10", "Our own orphan never blocks the election for a full lease once the store is reachable.")
+        (
+            "I10",
+            "A candidate's own orphan never blocks the election for a full lease once the store is reachable.",
+        )
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
@@ -107,7 +110,7 @@ impl Oracle for OrphansGo {
             }
             Observation::Ends { node } => self.nodes[*node] = Node::default(),
             Observation::Key { entry } => {
-                // Any change restarts the clock of an orphan.
+                // Any change restarts the time of an orphan.
                 self.owner = match entry {
                     Entry::Live(record) => record.write_id.map(|write_id| write_id.nonce),
                     _ => None,
@@ -118,7 +121,7 @@ impl Oracle for OrphansGo {
             Observation::Input { node, input, .. } => {
                 let node = &mut self.nodes[*node];
                 if node.work == Work::Ends {
-                    // Until now the release waited for the work.
+                    // Until now the release waited for the work to end.
                     node.orphaned = None;
                 }
                 node.work.observe_input(input);

@@ -18,21 +18,21 @@ pub(super) struct Acknowledged {
 #[derive(Clone, Default)]
 struct Node {
     acquires: VecDeque<Attempt>,
-    /// The acknowledged acquires, each with its revision and the time of its first acknowledgement.
+    /// The acknowledged acquires, each with its revision and when it was first acknowledged.
     acknowledged: VecDeque<(Attempt, Revision, Instant)>,
     latest: Instant,
-    /// When the newest inspection was requested, and the newest record of its own that the watch showed.
+    /// When the newest inspection was requested, and the candidate's newest record that the watch showed.
     asked: Instant,
     shown: Revision,
     nonce: Option<Nonce>,
-    /// The incarnations and revisions at which its acquires were really applied.
+    /// The incarnations and revisions at which the candidate's acquires were really applied.
     applied: VecDeque<(Incarnation, Revision)>,
     incarnation: Option<Incarnation>,
-    /// The first write sent in this incarnation.
+    /// The first write that was sent in this incarnation.
     first: Option<Attempt>,
     /// The highest revision of this incarnation from the watch or an acknowledgement.
     known: Revision,
-    /// The revision just acknowledged is lower.
+    /// Whether the revision that was just acknowledged is below the known one.
     late: bool,
     held: bool,
 }
@@ -54,7 +54,7 @@ impl Node {
                 self.known = self.known.max(revision);
                 let write_id = entry.live().and_then(|record| record.write_id);
                 if write_id.is_some_and(|write_id| Some(write_id.nonce) == self.nonce) {
-                    // A store that goes back later shows an earlier revision.
+                    // A store that goes back may later show an earlier revision.
                     self.shown = self.shown.max(revision);
                 }
             }
@@ -64,7 +64,7 @@ impl Node {
                     self.late = *revision < self.known;
                     self.known = self.known.max(*revision);
                 }
-                // A second copy of it shows nothing new.
+                // A second copy of the acknowledgement shows nothing new.
                 let is_first =
                     !self.acknowledged.iter().any(|(known, at, _)| (known, at) == (attempt, revision));
                 if self.acquires.contains(attempt) && is_first {
@@ -113,7 +113,7 @@ impl Oracle for Acknowledged {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I11",
-            "Only the acknowledgement of an acquire makes a winner; a read or the watch alone never does.",
+            "A candidate wins only by the acknowledgement of an acquire, never by a read or the watch alone.",
         )
     }
 
@@ -134,7 +134,9 @@ impl Oracle for Acknowledged {
                 let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
                 let held = std::mem::replace(&mut node.held, holds);
                 if node.late && holds && !held {
-                    return Err(format!("c{place} became the holder by an acknowledgement that is history"));
+                    return Err(format!(
+                        "c{place} became the holder by an acknowledgement that was out of date"
+                    ));
                 }
             }
             Observation::Output { node: place, output, .. } => {

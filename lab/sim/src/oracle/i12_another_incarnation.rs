@@ -20,22 +20,23 @@ pub(super) struct AnotherIncarnation {
 struct Node {
     /// The known incarnation, and when the inspection that showed it was requested.
     incarnation: Option<(Incarnation, Instant)>,
-    /// The latest reading, and when the newest write was sent: once the write is answered or observed, an answer to an
-    /// earlier request is old.
+    /// The latest reading of the clock, and when the newest write was sent. Once the write is answered or observed, an
+    /// answer to an earlier request is out of date.
     latest: Instant,
     wrote: Instant,
-    /// An input of another incarnation was just handed in.
+    /// Whether an input of another incarnation was just given to the campaign.
     another: bool,
-    /// The highest revision from the watch or an acknowledgement, and the writes.
+    /// The highest revision from the watch or an acknowledgement, and the candidate's writes.
     known: Revision,
     sent: VecDeque<Sent>,
-    /// The revision just acknowledged: its incarnation, if the store states it; and whether it is below the known one.
+    /// The incarnation of the revision that was just acknowledged, if the store states it, and whether that revision is
+    /// below the known one.
     acknowledged: Option<Incarnation>,
     went_back: bool,
-    /// Whether it held the key before and after this step, and when it reported that the store went back.
+    /// Whether the candidate held the key before and after this step, and when it reported that the store went back.
     held: (bool, bool),
     said: Option<Instant>,
-    /// An inspection of another incarnation than the last one was just handed in.
+    /// Whether an inspection of an incarnation other than the last one was just given to the campaign.
     changed: bool,
     /// It knew another incarnation before.
     remembers: bool,
@@ -50,7 +51,7 @@ struct Sent {
     at: Instant,
     /// The highest revision known then.
     mark: Revision,
-    /// When a later write that has overtaken it was acknowledged.
+    /// When a later write was acknowledged that has overtaken this one.
     overtaken: Option<Instant>,
 }
 
@@ -64,14 +65,14 @@ impl Node {
     ) {
         // A write sent in another incarnation proves nothing about this one.
         let Some(sent) = self.sent.iter().find(|sent| sent.attempt == attempt).copied() else { return };
-        // It shows the incarnation just as an inspection sent at the same time would.
+        // The answer shows the incarnation just as an inspection sent at the same time would.
         if let Some((known, shown)) = &mut self.incarnation
             && incarnation == Some(*known)
         {
             *shown = (*shown).max(sent.at);
         }
         self.acknowledged = incarnation;
-        // A lease after it was overtaken, no leader counts on an undone lease.
+        // A lease after the write was overtaken, no leader counts on an undone lease.
         let is_over = sent.overtaken.is_some_and(|overtaken| self.latest >= overtaken + lease);
         self.went_back = revision <= sent.mark && !is_over;
         self.known = if self.went_back { revision } else { self.known.max(revision) };
@@ -92,7 +93,7 @@ impl Oracle for AnotherIncarnation {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I12",
-            "Another incarnation of the store, or a lower acknowledgement, ends the term; no candidate wins in an incarnation younger than a lease.",
+            "Another incarnation of the store, or a lower acknowledgement, ends the term. No candidate wins in an incarnation younger than a lease.",
         )
     }
 
@@ -147,7 +148,7 @@ impl Oracle for AnotherIncarnation {
                 }
                 if node.went_back {
                     return Err(format!(
-                        "c{place} was acknowledged a lower revision but keeps leading: {lease:?}"
+                        "c{place} received the acknowledgement of a lower revision but keeps leading: {lease:?}"
                     ));
                 }
             }
@@ -189,11 +190,11 @@ impl Oracle for AnotherIncarnation {
                     ));
                 }
                 let excused = view.promises.excuses(view.now, *node) || !view.promises.one_leader(view.now);
-                // An operator's statement about a new incarnation is for candidates that knew no earlier one.
+                // An operator's statement about a new incarnation applies to candidates that knew no earlier one.
                 if view.never_used && !seen.remembers || excused {
                     return Ok(());
                 }
-                // In a former incarnation it leads at most for its lease there.
+                // In a former incarnation a candidate leads at most for the lease that it had there.
                 if term.token.incarnation != view.incarnation {
                     return Ok(());
                 }

@@ -13,33 +13,35 @@ use crate::kind::{Kind, Store};
 use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
-/// Time for candidates or servers that start late: the store elects a leader within a second, a process asks it at most
-/// two seconds after the last failure, waits a random second, and may lose a race.
+/// The time allowed for candidates or servers that start late. The store elects a leader within a second. A process
+/// asks the store at most two seconds after the last failure, waits for a random time of up to a second, and may lose a
+/// race.
 const COMING: Duration = Duration::from_secs(5);
 
-/// Checks the quiet phase: a candidate leads within the worst fail-over, and keeps leading.
+/// Checks the quiet phase, in which a candidate leads within the worst fail-over time and then keeps leading.
 ///
 /// The bound is the one that `incumbent doctor` prints for the settings ([`Plan::forecast`]), plus
-/// - the hundredth by which clocks may be slow, since every wait is by some candidate's own clock;
-/// - the user's settings: a win delay, and a wait after a failure;
+/// - the hundredth by which clocks may be slow, because every wait is by some candidate's own clock;
+/// - the user's settings, which are a win delay and a wait after a failure;
 /// - [`COMING`];
-/// - delays left over from recent faults: a message for twelve seconds, a write for eight, clocks that were set back;
-/// - the same again if the store was recently made again or went back, or a watch lost what it should have delivered:
-///   candidates notice that when the record they remember should be over, and wait from then;
-/// - if every candidate rests because none could prove what it held, the worst fail-over and a probe: their rests are
-///   over when no candidate has claimed the election for that long.
+/// - delays that remain after recent faults: twelve seconds for a message, eight for a write, and clocks that were set
+///   back;
+/// - the same bound again if the store was recently recreated or went back, or a watch lost what it should have
+///   delivered. Candidates notice that when the record that they remember should be over, and wait from then on;
+/// - the worst fail-over time and a probe, if every candidate rests because none could prove what it held. Their rests
+///   are over once no candidate has claimed the election for that long.
 pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
-    /// The number of leading candidates of the Go library.
+    /// The number of candidates of the Go library that lead.
     peers: usize,
     quiet: Option<Instant>,
     /// The longest time without a leader.
     most: Duration,
     /// When the present vacancy began.
     vacant: Instant,
-    /// Whether every candidate rested at some time during it.
+    /// Whether every candidate rested at some time during the vacancy.
     rested: bool,
-    /// When the store was last recreated, or reported to have gone back.
+    /// When the store was last recreated, or was last reported to have gone back.
     reset: Instant,
     resting: Resting,
 }
@@ -58,12 +60,12 @@ impl ACandidateLeads {
         }
     }
 
-    /// The bound after these faults, for a store that has been unchanged for long.
+    /// Returns the bound after the faults that happened, for a store that has not changed for a long time.
     pub(crate) fn usual(plan: &Plan, happened: &Happened, now: Instant) -> Duration {
         let left = |kind, within| if happened.lately(kind, now, within) { within } else { Duration::ZERO };
         let late = left(Kind::Delay, Duration::from_secs(12));
         let slow = left(Kind::SlowCommit, Duration::from_secs(8));
-        // If a server's clock was set back, a record written before that expires that much later.
+        // If a server's clock was set back, a record that was written before that expires later by the same time.
         let lives = happened.longest_age() + happened.stepped();
         let stepped = left(Kind::ClockStep, lives).min(happened.stepped());
         // Other software reports its win when its first update is due.
@@ -88,7 +90,7 @@ impl ACandidateLeads {
         Self::usual(plan, happened, now) + plan.forecast(happened) * 101 / 100
     }
 
-    /// When the rests of all candidates are over.
+    /// Returns when the rests of all candidates are over.
     fn rest(plan: &Plan, happened: &Happened) -> Duration {
         let unclaimed = match plan.choice.store {
             Store::Kafka => crate::kafka::unclaimed(plan),
@@ -108,7 +110,7 @@ impl<R: Rule> Oracle<R> for ACandidateLeads {
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
-        // A vacancy begins at the last leader's deadline, or earlier if its term ends earlier.
+        // A vacancy begins at the deadline of the last leader, or earlier if the term ends earlier.
         if let Some(led) = self.until.iter().flatten().max() {
             self.vacant = self.vacant.max(view.now.min(*led));
         }

@@ -1,4 +1,4 @@
-//! I15, more strictly: how long an orderly change of leaders takes without faults.
+//! A stricter form of I15: how long an orderly change of leaders takes without faults.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::kind::Store;
 use crate::observation::{Observation, Order, View};
 use crate::plan::Plan;
 
-/// Time for messages, a race or two, and the longest wait of a candidate that holds back.
+/// The time allowed for messages, a race or two, and the longest wait of a candidate that holds back.
 const ALLOWANCE: Duration = Duration::from_secs(4);
 
 pub(super) struct OrderlyChanges {
-    /// The requested change, its candidates, and its deadline.
+    /// The requested change with its candidates, and the deadline of that change.
     order: Option<(Order, Instant)>,
-    /// Since when another candidate has held the key or the first place. If the store undid its token, it reports no
-    /// win, and releases.
+    /// Whether another candidate has held the key or the first place since the change. If the store undid the token of
+    /// that candidate, it reports no win, and releases.
     followed: bool,
     nonces: Vec<Nonce>,
     resting: Resting,
@@ -32,20 +32,20 @@ impl OrderlyChanges {
         Self { order: None, followed: false, nonces: vec![Nonce(0); count], resting: Resting::new(count) }
     }
 
-    /// Whether a candidate holds the key or has the first place.
+    /// Notes whether a candidate holds the key or has the first place.
     fn follows(&mut self, holder: Option<Nonce>) {
         if let Some((Order::Resign { leader }, _)) = self.order {
             self.followed |= holder != Some(self.nonces[leader]);
         }
     }
 
-    /// The longest time that the change may take.
+    /// Returns the longest time that the change may take.
     fn most(plan: &Plan, happened: &Happened, order: Order) -> Duration {
         let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
-        // Without topic ids, every successor in a group waits a lease: the log may be another.
+        // Without topic ids, every successor in a group waits a lease, because the log may be another one.
         let unknown = plan.choice.store == Store::Kafka && !plan.group.has_ids;
         let log = if unknown { longest } else { Duration::ZERO };
-        // A longer win delay in the settings is respected, and a lease older than the raft term is not trusted.
+        // A longer win delay in the settings counts, and a lease older than the raft term is not trusted.
         let fixed = plan.delay() + plan.owed();
         ALLOWANCE
             + fixed
@@ -71,7 +71,7 @@ impl<R: Rule> Oracle<R> for OrderlyChanges {
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
         match observation {
-            // A candidate that rests is no successor.
+            // A candidate that rests cannot be the successor.
             Observation::Order(order) if !self.resting.has_successor(view.now, *order) => self.order = None,
             Observation::Order(order) => {
                 // Clocks may run slow by a hundredth.

@@ -11,37 +11,37 @@ use crate::kind::{Kind, Store};
 use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
-/// Time for things that are not part of the rule: a new store, processes that start, a lost race.
+/// The time allowed for things that are not part of the rule: a new store, processes that start, and a lost race.
 const COMING: Duration = Duration::from_secs(5);
 
-/// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) while other
-/// candidates and the store are well: leaders resign, and nothing else happens.
+/// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) while the
+/// other candidates and the store are well. In that phase leaders may resign, and nothing else happens.
 ///
-/// From the first such fault until the faults end, a vacancy lasts at most this many leases, and all of them together
-/// at most a tenth of the time plus one such vacancy. This holds whether the candidate is faulty for good or, in a
-/// bucket, again and again. To the leases are added
+/// From the first such fault until the faults end, a vacancy lasts at most this many leases, and all vacancies together
+/// last at most a tenth of the time plus one such vacancy. This holds whether the candidate is faulty permanently or,
+/// in a bucket, again and again. To the leases are added
 /// - the hundredth by which clocks may be slow;
-/// - the users' settings: win delays, and waits after failures. With win delays, which every new leader owes, the sum
-///   of the vacancies is not checked, and no leader resigns. The sum is also not checked in a group whose leaders
-///   resign, since each stays out for a lease;
+/// - the users' settings, which are win delays and waits after failures. With win delays, which every new leader owes,
+///   the sum of the vacancies is not checked, and no leader resigns. The sum is also not checked in a group whose
+///   leaders resign, because each of them stays out for a lease;
 /// - [`COMING`], and the time that a change of leaders takes in a group.
 pub(crate) struct GivesWay {
-    /// Within how many leases another candidate must lead.
+    /// The number of leases within which another candidate must lead.
     leases: u32,
     until: Vec<Option<Instant>>,
-    /// Since when the candidate is faulty.
+    /// Since when the candidate has been faulty.
     faulty: Option<Instant>,
-    /// Until when vacancies are counted, when a candidate last led, and the sum of vacancies.
+    /// The instant up to which vacancies are counted, when a candidate last led, and the sum of the vacancies.
     seen: Instant,
     led: Instant,
     vacant: Duration,
-    /// Whether the candidate could prove its claim again before the faulty phase ended.
+    /// Whether the candidate became able to prove its claim again before the faulty phase ended.
     now_and_then: bool,
     over: bool,
 }
 
 impl GivesWay {
-    /// Creates the oracle for a store in which another candidate leads within this many leases.
+    /// Creates the oracle for a store in which another candidate must lead within a number of leases.
     pub(super) fn within(leases: u32, count: usize) -> Self {
         Self {
             leases,
@@ -67,15 +67,15 @@ impl GivesWay {
 
     fn most(&self, plan: &Plan) -> Duration {
         let change = match plan.choice.store {
-            // The group's members are well, so no session has to run out, and they learn of a change with their next
-            // heartbeat.
+            // The group's members are well, so no session has to run out. They learn of a change with their next
+            // heartbeats.
             Store::Kafka => plan.group.beat() * 2,
             Store::Nats | Store::Etcd => plan.owed(),
         };
         plan.lease * self.leases * 101 / 100 + plan.delay() + plan.backoff() + change + COMING
     }
 
-    /// Counts the time since the last event. `until` is that event's: it gives the latest end of a term.
+    /// Counts the time since the last event. `until` is the one of that event, and gives the latest end of a term.
     fn count(&mut self, now: Instant) {
         let end = self.until.iter().flatten().max().copied().unwrap_or(START);
         self.led = self.led.max(end.min(now));
@@ -90,7 +90,7 @@ impl<R: Rule> Oracle<R> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I17",
-            "If one candidate cannot prove, another leads within three leases, and at most a tenth of the time is lost.",
+            "If one candidate cannot prove its claim, another leads within three leases, and at most a tenth of the time is lost.",
         )
     }
 
@@ -101,7 +101,7 @@ impl<R: Rule> Oracle<R> for GivesWay {
         self.count(view.now);
         match observation {
             Observation::Fault { kind: Kind::NoProof, begins: true, .. } => {
-                // A new store is waited out first.
+                // Candidates first wait because the store is new.
                 let known = START + view.plan.max_age;
                 if self.faulty.is_none() && view.now >= known {
                     self.faulty = Some(view.now);
@@ -123,20 +123,20 @@ impl<R: Rule> Oracle<R> for GivesWay {
         let vacancy = view.now.since(self.led);
         if vacancy > most {
             return Err(format!(
-                "no candidate has led for {vacancy:?}, though only one cannot prove; at most {most:?} are allowed"
+                "no candidate has led for {vacancy:?}, although only one cannot prove its claim; at most {most:?} are allowed"
             ));
         }
         let elapsed = view.now.since(faulty);
         let store = view.plan.choice.store;
         let is_summed = view.plan.delay().is_zero()
-            // In a queue, losing the term means leaving the place. So a candidate that is sick occasionally causes
-            // changes of leader, and never gives way.
+            // In a queue, a candidate that loses its term leaves its place. A candidate that is faulty now and then
+            // therefore causes changes of leaders, and never gives way.
             && !(self.now_and_then && store == Store::Etcd)
             // Each leader that resigns stays out for a lease.
             && !(store == Store::Kafka && view.plan.has(Kind::Resign));
         if self.over && is_summed && self.vacant > elapsed / 10 + most {
             return Err(format!(
-                "no candidate led for {:?} of the {elapsed:?} since one cannot prove",
+                "no candidate led for {:?} of the {elapsed:?} since one cannot prove its claim",
                 self.vacant
             ));
         }

@@ -1,4 +1,4 @@
-//! Knowledge about a campaign that several oracles need.
+//! What several oracles need to know about a campaign.
 
 use std::time::Duration;
 
@@ -28,16 +28,17 @@ pub(super) fn reported_term(output: &Output) -> Option<ReportedTerm> {
     output.event().and_then(ReportedTerm::of)
 }
 
-/// `sent + T − M`, with the default margin of a lease: its skew unless one is `set`, its drift and its slack.
+/// Returns `sent + T − M` with the default margin of a lease, which consists of its skew unless another one is `set`,
+/// its drift and its slack.
 pub(super) fn lease_end(sent: Instant, lease: Duration, set: Option<Duration>) -> Instant {
     let skew = set.unwrap_or((lease / 20).min(Duration::from_secs(1)));
-    // Two clocks, half a percent each.
+    // The drift is that of two clocks, half a percent each.
     let drift = lease / 200 * 2;
     let slack = (lease / 20).min(Duration::from_millis(250));
     (sent + lease).before(skew + drift + slack)
 }
 
-/// The longest wait for an answer: a twelfth of the lease, within bounds.
+/// Returns the longest wait for an answer, which is a twelfth of the lease, within bounds.
 pub(super) fn attempt_limit(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
 }
@@ -50,19 +51,20 @@ pub(super) enum Work {
     None,
     /// Its term is led.
     Leads,
-    /// The work's term drains, or was lost for a reason that lets the work end, and no end of the work is reported yet.
+    /// The term drains, or was lost for a reason that lets the work end, and the end of the work has not been reported
+    /// yet.
     Ends,
 }
 
 impl Work {
-    /// Takes in an input before the campaign gets it.
+    /// Notes an input before the campaign receives it.
     pub(super) fn observe_input(&mut self, input: &Input) {
         if matches!((&self, input), (Self::Ends, Input::Drained)) {
             *self = Self::None;
         }
     }
 
-    /// Takes in an event of the campaign.
+    /// Notes an event of the campaign.
     pub(super) fn observe_event(&mut self, event: &Event) {
         *self = match event {
             Event::Won(_) => Self::Leads,
@@ -81,7 +83,7 @@ impl Work {
     }
 }
 
-/// The candidates that gave way, and until when each rests at most.
+/// The candidates that gave way, with the latest end of the rest of each.
 pub(super) struct Resting(Vec<Option<Instant>>);
 
 impl Resting {
@@ -91,7 +93,7 @@ impl Resting {
 
     pub(super) fn observe<R: Rule>(&mut self, now: Instant, observation: &Observation<'_, R>) {
         match observation {
-            // A candidate that is gone does not lead either.
+            // A candidate that is gone cannot lead either.
             Observation::Ends { node } => self.0[*node] = Some(Instant::NEVER),
             Observation::Begins { node, .. } => self.0[*node] = None,
             Observation::Output { node, output, .. } => match output.event() {
@@ -116,7 +118,7 @@ impl Resting {
         (0..self.0.len()).all(|node| self.rests(now, node))
     }
 
-    /// Whether any candidate that may lead next is not resting.
+    /// Whether some candidate that may lead next is not resting.
     pub(super) fn has_successor(&self, now: Instant, order: Order) -> bool {
         match order {
             Order::HandOver { successor, .. } => !self.rests(now, successor),

@@ -1,5 +1,5 @@
-//! The invariants, one per file, each with its statement; and rules whose breach breaks an invariant only by rare
-//! accident.
+//! The invariants, each in a file with its statement, and rules that break an invariant only by rare accident when they
+//! are broken.
 
 mod group_causes;
 mod group_leaving;
@@ -49,25 +49,25 @@ pub(crate) trait Oracle<R: Rule = KeyLease> {
     /// Its number and its statement.
     fn states(&self) -> (&'static str, &'static str);
 
-    /// Checks an event. An error explains how the invariant is broken.
+    /// Checks an event. An error explains how the event breaks the invariant.
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String>;
 }
 
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The invariant's number, `I1` to `I17`; or the name of a rule; or `contract` if a campaign refused an input; or
+    /// The number of the invariant, `I1` to `I17`; the name of a rule; `contract` if a campaign refused an input; or
     /// `panic`.
     pub invariant: &'static str,
     /// Its statement.
     pub states: &'static str,
-    /// When it happened, in nanoseconds from the run's beginning.
+    /// When the violation happened, in nanoseconds from the beginning of the run.
     pub at: u64,
     /// The observed breach.
     pub says: String,
 }
 
-/// The invariant or bound that a machine found broken in itself, if this panic comes from one of its assertions.
+/// Returns the invariant or bound that a machine found broken in itself, if the panic comes from one of its assertions.
 pub fn own_check(panic: &(dyn Any + Send)) -> Option<&'static str> {
     let (name, _) = text_of(panic)?.split_once(": ")?;
     ["I2", "I5", "I6", "I7", "I8", "I15", "bound"].into_iter().find(|known| *known == name)
@@ -90,7 +90,7 @@ impl Violation {
     pub(crate) fn of_panic(at: Instant, panic: &(dyn Any + Send)) -> Self {
         let text = text_of(panic).unwrap_or("no message");
         let (name, states) = match own_check(panic) {
-            Some(name) => (name, "A machine keeps what it checks of itself."),
+            Some(name) => (name, "A machine keeps the rules that it checks in itself."),
             None => ("panic", "Nothing panics."),
         };
         Self::new((name, states), at, text.into())
@@ -170,7 +170,7 @@ impl Checkers<queue::Queue> {
 }
 
 impl Checkers<queue::Queue> {
-    /// The oracles for a second election on the same sessions.
+    /// Creates the oracles for a second election on the same sessions.
     pub(crate) fn of_a_second_queue(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
         let oracles: Vec<Box<dyn Oracle<queue::Queue>>> = vec![
@@ -187,8 +187,8 @@ impl Checkers<queue::Queue> {
 }
 
 impl Checkers<induction::Induction> {
-    /// With goNELI in the group no oracle counts leaders: goNELI has two of its own, and leads at the same time as
-    /// ours.
+    /// Creates the oracles for a group. With goNELI in the group no oracle counts leaders, because goNELI has two of
+    /// its own and leads at the same time as our candidate.
     pub(crate) fn of_a_group(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
         let oracles: Vec<Box<dyn Oracle<induction::Induction>>> = vec![
@@ -201,7 +201,7 @@ impl Checkers<induction::Induction> {
             Box::new(group_leaving::LostBeforeLeft::new(count)),
             Box::new(ACandidateLeads::new(count)),
             Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
-            // A candidate that does not read its own records back leaves after two leases.
+            // A candidate that does not read back its own records leaves after two leases.
             Box::new(i17_gives_way::GivesWay::within(4, count)),
         ];
         Self::of(plan, oracles)
@@ -209,7 +209,7 @@ impl Checkers<induction::Induction> {
 }
 
 impl<R: Rule> Checkers<R> {
-    /// Checks what candidates keep whatever their rule.
+    /// Creates the oracles for what candidates keep under every rule.
     pub(crate) fn of_any_rule(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
         let oracles: Vec<Box<dyn Oracle<R>>> = vec![
@@ -240,24 +240,24 @@ impl<R: Rule> Checkers<R> {
         Ok(())
     }
 
-    /// A process makes a session, which has no clock reading yet.
+    /// Notes that a process makes a session, whose clock has not been read yet.
     pub(crate) fn begins(&mut self, node: usize) {
         self.replay.begins(node);
     }
 
-    /// The clock reading for a twin: the latest so far.
+    /// Returns the reading of the clock for a twin, which is the latest so far.
     pub(crate) fn latest(&mut self, node: usize, clock: Instant) -> Instant {
         self.replay.latest(node, clock)
     }
 
-    /// The violation if a twin emitted another output.
+    /// Returns the violation if a twin emitted another output.
     pub(crate) fn differs(&self, now: Instant, says: String) -> Violation {
         Violation::new(Replay::STATES, now, says)
     }
 }
 
-/// I13 and I14, by twins: a second campaign gets the same seed and inputs, but instead of every clock reading that went
-/// back it gets the latest one. It must emit the same.
+/// I13 and I14, checked with twins. A second campaign gets the same seed and inputs, and the latest reading of the
+/// clock in place of each reading that went back. It must emit the same outputs.
 struct Replay {
     latest: Vec<Instant>,
 }
@@ -265,7 +265,7 @@ struct Replay {
 impl Replay {
     const STATES: (&'static str, &'static str) = (
         "I13, I14",
-        "A clock reading that goes back changes nothing; the same seed and inputs give the same outputs.",
+        "A reading of the clock that goes back changes nothing, and the same seed and inputs give the same outputs.",
     );
 
     fn new(count: usize) -> Self {

@@ -11,8 +11,8 @@ use super::Oracle;
 use crate::etcd::Content;
 use crate::observation::{Observation, View};
 
-/// The number of candidacies of one process that are remembered: the leading one, and those that it left or is about to
-/// take.
+/// The number of candidacies of one process that are remembered. They are the leading one, and those that the process
+/// left or is about to take.
 const REMEMBERED: usize = 4;
 
 /// Knows from the store itself what happened to each candidate's keys and leases.
@@ -28,7 +28,7 @@ struct Node {
     sent: BTreeMap<Attempt, [LeaseId; 2]>,
     /// The entering transactions that the store applied, newest last.
     candidacies: VecDeque<Candidacy>,
-    /// What happened to the store since the process began.
+    /// Whether the store was reset since the process began.
     reset: bool,
     birth: Option<Incarnation>,
     revision: u64,
@@ -60,8 +60,8 @@ impl Candidacy {
             || beside.is_some_and(|beside| beside.created != self.created.0);
         let mut leases = self.leases.iter().chain(&self.undone);
         self.lease_gone |= leases.any(|lease| !content.leases.contains_key(lease));
-        // The candidate's companion may have moved to another lease, which a store that went back does not have, or not
-        // for long.
+        // The candidate's companion may have moved to another lease, which a store that went back does not have, or
+        // does not have for long.
         let companion = beside.and_then(|beside| beside.lease).unwrap_or(self.leases[1]);
         let before = std::mem::replace(&mut self.leases[1], companion);
         if went_back && before != companion {
@@ -91,9 +91,9 @@ impl Node {
         self.candidacies.push_back(Candidacy { created, leases, undone, gone, rewritten, lease_gone });
     }
 
-    /// Whether the term of the candidacy created at that revision may have ended for that reason.
+    /// Whether the term of the candidacy that was created at a revision may have ended for a reason.
     fn is_caused(&self, created: Revision, reason: Reason) -> bool {
-        // A store that went back may create two at one revision; the term belongs to the newer.
+        // A store that went back may create two candidacies at one revision. The term belongs to the newer one.
         let found = self.candidacies.iter().rev().find(|candidacy| candidacy.created == created);
         let did = |what: fn(&Candidacy) -> bool| found.is_some_and(what);
         match reason {

@@ -9,26 +9,26 @@ use super::Oracle;
 use crate::kind::Kind;
 use crate::observation::{Observation, View};
 
-/// Time for a removal that is not answered at once.
+/// The time allowed for a removal that is not answered at once.
 const REMOVAL: Duration = Duration::from_secs(8);
 
-/// Follows each place: its answered keep-alives, and its reads.
+/// Follows the answered keep-alives and the reads of each place.
 pub(super) struct GivesWay {
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The lease of the last place that it asked to create.
+    /// The lease of the last place that the candidate asked the store to create.
     lease: Option<LeaseId>,
-    /// Since when its keep-alives were answered without a long pause although no read showed the place.
+    /// Since when keep-alives of the lease were answered without a long pause although no read showed the place.
     since: Option<Instant>,
     kept: Instant,
 }
 
 impl Node {
     fn keeps(&mut self, now: Instant, lease: Duration) {
-        // Longer pauses come from the store or the process, and do not count.
+        // Longer pauses are caused by the store or the process, and do not count.
         let pause = lease / 3 + (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2));
         if now.since(self.kept) > pause {
             self.since = Some(now);
@@ -42,9 +42,11 @@ impl GivesWay {
         Self { nodes: vec![Node::default(); count] }
     }
 
-    /// The longest time for which a place may be kept without a proof. Rounds without answers to keep-alives count for
-    /// less than they take, since it is unknown whether the keep-alives were sent. If messages are lost all the time,
-    /// that is a third of the rounds; if they take up to twelve seconds, half.
+    /// Returns the longest time for which a candidate may keep a place without a proof.
+    ///
+    /// Rounds without answers to keep-alives count for less than they take, because it is unknown whether the
+    /// keep-alives were sent. If messages are lost all the time, these are a third of the rounds. If messages take up
+    /// to twelve seconds, they are half.
     fn most(lease: Duration, delayed: bool) -> Duration {
         let rounds = if delayed { lease * 3 } else { lease * 19 / 9 };
         rounds * 102 / 100 + REMOVAL
@@ -53,7 +55,7 @@ impl GivesWay {
 
 impl Oracle<queue::Queue> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
-        ("I17", "A place that is kept alive and cannot be proved for a lease is left to others.")
+        ("I17", "A candidate leaves a place that is kept alive but cannot be proved for a lease.")
     }
 
     fn observe(
@@ -87,7 +89,7 @@ impl Oracle<queue::Queue> for GivesWay {
                         let kept = view.now.since(node.since.unwrap_or(view.now));
                         if kept > Self::most(lease, view.plan.has(Kind::Delay)) {
                             return Err(format!(
-                                "c{place} kept its place alive for {kept:?} but read nothing of it"
+                                "c{place} kept its place alive for {kept:?}, but no read showed it"
                             ));
                         }
                     }

@@ -12,19 +12,19 @@ use crate::observation::{Observation, View};
 
 pub(super) struct NothingLeft {
     nodes: Vec<Node>,
-    /// The leases of abandoned candidacies that left nothing behind.
+    /// The leases of abandoned candidacies that have left nothing behind.
     over: BTreeSet<LeaseId>,
-    /// Those whose last deletion was denied, so that a place written by someone else may still exist.
+    /// The leases whose last deletion was denied, so that a place written by someone else may still exist.
     denied: BTreeSet<LeaseId>,
 }
 
 #[derive(Clone, Default)]
 struct Node {
-    /// The leases after which the keys of its candidacies are named.
+    /// The leases after which the keys of the candidate's candidacies are named.
     leases: BTreeSet<LeaseId>,
     /// The candidate's last deletion of both keys.
     deletion: Option<(Attempt, LeaseId)>,
-    /// The leases of its newest candidacy, and of the leading one.
+    /// The leases of the candidate's newest candidacy and of the leading one.
     newest: Option<LeaseId>,
     leads: Option<LeaseId>,
     leaving: bool,
@@ -35,8 +35,8 @@ impl NothingLeft {
         Self { nodes: vec![Node::default(); count], over: BTreeSet::new(), denied: BTreeSet::new() }
     }
 
-    /// `extended`: a keep-alive that was in flight for long may have extended the lease of a companion that could not
-    /// be deleted.
+    /// Checks what is left in the store. `extended` states whether a keep-alive that was in flight for long may have
+    /// extended the lease of a companion that could not be deleted.
     fn check(&self, content: &Content, extended: bool) -> Result<(), String> {
         let left = self.over.iter().find(|lease| {
             let key = lease.to_string();
@@ -72,7 +72,7 @@ impl Oracle<queue::Queue> for NothingLeft {
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
-            // Keys that a backup brings back are not counted.
+            // Keys that a backup brings back do not count.
             Observation::WentBack | Observation::Remade { .. } => {
                 self.over.clear();
                 self.denied.clear();
@@ -101,7 +101,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                             node.leases.insert(*lease);
                             node.newest = Some(*lease);
                         }
-                        // Keys of an earlier candidacy that a backup revived may disappear at any time.
+                        // Keys of an earlier candidacy that a backup brought back may disappear at any time.
                         Action::Leave { lease, .. } if node.leads == Some(*lease) => {
                             return Err(format!("c{place} deletes its keys before it has reported its loss"));
                         }
@@ -118,7 +118,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                     Some(Event::Won(_)) => node.leads = node.newest,
                     Some(Event::Lost { .. }) => node.leads = None,
                     Some(Event::StateChanged(State::Releasing)) => node.leaving = true,
-                    // The candidate closes after a while, even if something is left to remove.
+                    // The candidate closes after a while, even if there is still something to remove.
                     Some(Event::StateChanged(State::Closed)) => {}
                     Some(Event::StateChanged(_)) if node.leaving => {
                         node.leaving = false;

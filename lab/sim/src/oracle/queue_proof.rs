@@ -18,9 +18,10 @@ pub(super) struct FromAProof {
 #[derive(Clone, Default)]
 struct Node {
     nonce: u128,
-    /// By the candidate's clock: when the newest keep-alive that extended each lease was sent.
+    /// When the newest keep-alive that extended each lease was sent, by the candidate's clock.
     kept: BTreeMap<LeaseId, Instant>,
-    /// The proofs, by the revision that created both keys: the latest deadline, and whether any showed the keys first.
+    /// The proofs, by the revision that created both keys. Each is the latest deadline, and whether any proof showed
+    /// the keys in the first place.
     proofs: BTreeMap<u64, (Instant, bool)>,
 }
 
@@ -80,7 +81,7 @@ impl Oracle<queue::Queue> for FromAProof {
                 let latest = proof.map_or(Instant::ZERO, |proof| proof.0);
                 if lease.deadline > latest {
                     return Err(format!(
-                        "c{node} counts on {:?}, but what was proved allows {latest:?}",
+                        "c{node} has the deadline {:?}, but what was proved allows at most {latest:?}",
                         lease.deadline
                     ));
                 }
@@ -89,7 +90,10 @@ impl Oracle<queue::Queue> for FromAProof {
                 if let Some(Event::Won(term)) = output.event() {
                     let proof = self.nodes[*node].proofs.get(&term.token.sequence.0);
                     if !proof.is_some_and(|proof| proof.1) {
-                        return Err(format!("c{node} won with {}, but was never first", term.token));
+                        return Err(format!(
+                            "c{node} won with {}, but its place was never the first",
+                            term.token
+                        ));
                     }
                 }
             }

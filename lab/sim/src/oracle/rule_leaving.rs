@@ -1,4 +1,4 @@
-//! DESIGN.md, Leaving on one's own will.
+//! The rules of DESIGN.md, Leaving on one's own will.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::Oracle;
 use super::known::Work;
 use crate::observation::{Observation, View};
 
-/// The longest time for which a close waits for its release.
+/// The longest time for which a close waits for the release.
 const CLOSE: Duration = Duration::from_secs(2);
 
 pub(super) struct Leaving {
@@ -21,15 +21,15 @@ pub(super) struct Leaving {
 struct Node {
     latest: Instant,
     leads: bool,
-    /// Whether it was just asked to leave, or its handler failed.
+    /// Whether the candidate was just asked to leave, or its handler just failed.
     asked: bool,
     failed: bool,
     draining: Option<Instant>,
-    /// Since when it should be leaving.
+    /// Since when the candidate should be leaving.
     closing: Option<Instant>,
     unhealthy: bool,
     work: Work,
-    /// When it lost its last term.
+    /// When the candidate lost its last term.
     lost: Instant,
 }
 
@@ -109,7 +109,7 @@ impl Oracle for Leaving {
             }
             Observation::Output { node: place, campaign, output: Output::Ask(Request::Write(write)) } => {
                 let node = &self.nodes[*place];
-                // After the end of the lease there is nothing left to wait for.
+                // After the end of the lease there is nothing left that a candidate could wait for.
                 let lasts = node.latest < node.lost + campaign.lease_time();
                 let waits = campaign.state() == State::Releasing && node.work == Work::Ends && lasts;
                 if waits && matches!(write.action, Action::Release { .. }) {

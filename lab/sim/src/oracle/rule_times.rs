@@ -1,4 +1,4 @@
-//! DESIGN.md, Times: the renewals of a holder, and the requests of every candidate.
+//! The rules of DESIGN.md, Times: the renewals of a holder, and the requests of every candidate.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::Oracle;
 use super::known::attempt_limit;
 use crate::observation::{Observation, View};
 
-/// The longest wait before a failed request is repeated, with its random part and some slack.
+/// The longest wait before a failed request is repeated, including the random part and some slack.
 const RETRY: Duration = Duration::from_millis(1_200);
 const SLACK: Duration = Duration::from_millis(300);
 
-/// Checks the wake-up that a holder requested, so that waking late does not matter.
+/// Checks the wake-up that a holder requested, so that a late wake-up does not matter.
 pub(super) struct Renewals {
     /// The latest reading of each clock, and the time of the last write or read.
     nodes: Vec<(Instant, Instant)>,
@@ -51,7 +51,7 @@ impl Oracle for Renewals {
                 }
                 let lease = campaign.lease_time();
                 let (now, sent) = self.nodes[*node];
-                // A candidate that was stopped has only now noticed the failure.
+                // A candidate that was stopped notices the failure only now.
                 let due = (sent + (lease / 3).max(attempt_limit(lease) + RETRY))
                     .max(now + RETRY.max(attempt_limit(lease)))
                     + SLACK;

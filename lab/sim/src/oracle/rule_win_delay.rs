@@ -1,4 +1,4 @@
-//! DESIGN.md, Win delay and Unknown writes: the wait that a winner owes given what really happened.
+//! The rules of DESIGN.md, Win delay and Unknown writes: the wait that a winner owes after what really happened.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,41 +14,42 @@ use crate::kind::Kind;
 use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
-/// The largest age of a stale clock reading, which makes first observations too early.
+/// The largest age of a stale reading of a clock. Such a reading makes first observations too early.
 const SLACK: Duration = Duration::from_millis(260);
 
-/// The number of a candidate's open writes that are remembered: if its requests are held back, it has
-/// thousands under way.
+/// The number of a candidate's open writes that are remembered. A candidate whose requests are held back has thousands
+/// in flight.
 const REMEMBERED: usize = 16_384;
 
-/// A deletion by another party: when it happened, and how long the deleted holder may count on its lease.
+/// A deletion by another party, with the time at which it happened and for how long the deleted holder may count on its
+/// lease.
 #[derive(Clone, Copy)]
 struct Deletion {
     at: Instant,
     lease: Duration,
-    /// The part of that lease that is already over.
+    /// The part of that lease that is over already.
     spared: Duration,
-    /// The owner of the record, which itself knows whether it leads.
+    /// The owner of the record. The owner itself knows whether it leads.
     whose: Option<Nonce>,
     /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// The number of releases since then. Each passed on the rest of the wait by its own clock.
+    /// The number of releases since the deletion. Each of them passed on the rest of the wait by its own clock.
     passed_on: u32,
-    /// The maximum age is lowered, or was within a lease before the record was written.
+    /// Whether the maximum age is lowered, or was lowered within a lease before the record was written.
     lowered: bool,
 }
 
 pub(super) struct WinDelay {
     nodes: Vec<Node>,
-    /// The lease of every campaign of the run, because a record outlives its process.
+    /// The lease of every campaign of the run. A record outlives its process.
     leases: BTreeMap<Nonce, Duration>,
     key: Entry,
     /// When the present entry was written.
     written: Instant,
     /// The longest lease that a term can have in this incarnation of the store.
     longest: Duration,
-    /// When this incarnation of the store began.
+    /// When this incarnation of the store was created.
     made: Instant,
     /// The last deletion in this incarnation of the store.
     deletion: Option<Deletion>,
@@ -58,10 +59,11 @@ pub(super) struct WinDelay {
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
-    /// The incarnation of the store that it knows, and whether it has observed a foreign record since it knew it.
+    /// The incarnation of the store that the candidate knows, and whether it has observed a foreign record since it
+    /// knew the incarnation.
     incarnation: Option<Incarnation>,
     saw_a_record: bool,
-    /// The last foreign record that it observed, if it has observed nothing else since.
+    /// The last foreign record that the candidate observed, if it has observed nothing else since.
     last_seen: Option<Revision>,
     sent: VecDeque<Sent>,
     taken: Option<Taken>,
@@ -75,13 +77,13 @@ struct Sent {
     acquires: bool,
     releases: bool,
     revision: Option<Revision>,
-    /// When its own record expires, if it retakes one.
+    /// When the candidate's own record expires, if the write retakes one.
     before: Instant,
-    /// When its candidate first observed its record, or the record that it retakes.
+    /// When the candidate first observed the record of this write, or the record that the write retakes.
     shown: Option<Instant>,
 }
 
-/// A candidate's newest acquire that was applied.
+/// The newest applied acquire of a candidate.
 #[derive(Clone, Copy)]
 struct Taken {
     sent: Sent,
@@ -92,7 +94,7 @@ struct Taken {
 }
 
 impl Node {
-    /// Notes that at its `latest` time the candidate was shown that its write with this number was applied.
+    /// Notes that at its `latest` time the candidate was shown that its write with a number was applied.
     fn is_shown(&mut self, attempt: Attempt) {
         let latest = self.latest;
         if let Some(sent) = self.sent.iter_mut().find(|sent| sent.attempt == attempt) {
@@ -104,7 +106,8 @@ impl Node {
         self.sent.iter().find(|sent| sent.attempt == attempt)?.shown
     }
 
-    /// When the record of its own that a write expects was first shown, or the first in a row of its own.
+    /// Returns when the candidate was first shown its own record that a write expects, or the first of several own
+    /// records in a row.
     fn shown_at(&self, expect: Expect) -> Option<Instant> {
         let expected =
             self.sent.iter().find(|sent| sent.revision.is_some_and(|it| expect == Expect::Revision(it)))?;
@@ -150,7 +153,7 @@ impl WinDelay {
         }
     }
 
-    /// In a store that went back, a revision may belong to another entry than before.
+    /// Notes that in a store that went back, a revision may belong to another entry than before.
     fn is_numbered_again(&mut self, entry: &Entry) {
         let author = entry.live().and_then(|record| record.write_id);
         for node in &mut self.nodes {
@@ -176,11 +179,10 @@ impl WinDelay {
         }
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
         if let Some(Deletion { at, lease, spared, record, written, passed_on, lowered, .. }) = others {
-            // The first candidate after it may have a shorter lease, and not know of a longer one.
+            // The first candidate after the deletion may have a shorter lease, and may not know of a longer one.
             let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
             let lease = if lowered { least } else { lease.max(least) }.saturating_sub(spared);
-            // A candidate that observed the deleted record itself, and then an absence, waits from its first
-            // observation.
+            // A candidate that observed the deleted record itself and then an absence waits from its first observation.
             let at = if record.is_some() && self.nodes[place].last_seen == record { written } else { at };
             // The candidate's own clock may run fast by a hundredth.
             let waited = view.now.since(at) + SLACK * (1 + passed_on);
@@ -188,14 +190,14 @@ impl WinDelay {
                 return Err(format!("won {} only {waited:?} after a deletion", term.token));
             }
         }
-        // In a recreated store, its record may replace one of its own from the former store.
+        // In a recreated store, a candidate's record may replace one of its own from the former store.
         if self.made == Instant::ZERO
             && let Setting::Fixed(least) = view.plan.settings[place].win_delay
             && let Some(shown) = self.nodes[place].shown(taken.sent.attempt)
             && term.started.since(shown) < least
         {
             let waited = term.started.since(shown);
-            return Err(format!("won {} only {waited:?} after its record was first shown to it", term.token));
+            return Err(format!("won {} only {waited:?} after it was first shown its record", term.token));
         }
         if taken.over_tombstone && !taken.renewed {
             return Err(format!("won {} over a deletion without a later renewal", term.token));
@@ -224,8 +226,8 @@ impl Oracle for WinDelay {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
             }
             Observation::Remade { max_age } => {
-                // No win with a longer lease is reported here, because a writer for another incarnation relies on no
-                // lease here.
+                // No win with a longer lease is reported in this incarnation, because a candidate that writes for
+                // another incarnation relies on no lease here.
                 let is_raised = view.promises.happened.lately(Kind::RaiseAge, view.now, Duration::ZERO);
                 self.longest = if is_raised { Duration::MAX } else { *max_age };
                 self.made = view.now;
@@ -234,7 +236,7 @@ impl Oracle for WinDelay {
                     .iter_mut()
                     .for_each(|node| node.sent.iter_mut().for_each(|sent| sent.revision = None));
             }
-            // A term here may have a longer lease from now on.
+            // A term of this incarnation may have a longer lease from now on.
             Observation::Fault { kind: Kind::RaiseAge, begins: true, .. } => self.longest = Duration::MAX,
             Observation::Key { entry } => {
                 self.is_numbered_again(entry);
@@ -246,14 +248,14 @@ impl Oracle for WinDelay {
                 if by_another {
                     let record = self.key.live();
                     let whose = record.and_then(|record| record.write_id).map(|write_id| write_id.nonce);
-                    // A holder that still waits states a longer lease than its own.
+                    // A holder that still waits states a lease longer than its own.
                     let own =
                         whose.and_then(|nonce| self.leases.get(&nonce).copied()).unwrap_or(Duration::MAX);
                     let lease =
                         record.and_then(|record| record.lease).unwrap_or_default().min(own).min(self.longest);
-                    // The writer of a release deleted its own record and no longer leads. It may pass on too little of
-                    // the lease that leaders of the former incarnation count on, which is over a lease after this one
-                    // began.
+                    // The candidate that wrote a release deleted its own record and no longer leads. The release may
+                    // pass on too little of the lease on which leaders of the former incarnation count. That lease is
+                    // over a lease after this incarnation began.
                     let is_release = matches!(entry, Entry::Released(_));
                     let spared = if is_release { view.now.since(self.made) } else { Duration::ZERO };
                     let (record, written) = (record.map(|record| record.revision), self.written);
@@ -326,7 +328,7 @@ impl Oracle for WinDelay {
                         && let Some(oldest) = node.sent.pop_front()
                         && oldest.revision.is_some_and(|it| write.expect == Expect::Revision(it))
                     {
-                        // This is the record that it retakes, however many attempts went unanswered since.
+                        // This is the record that the write retakes, however many attempts went unanswered since then.
                         node.sent.push_back(oldest);
                     }
                     let shown = node.shown_at(write.expect);

@@ -14,22 +14,22 @@ use crate::clock::START;
 use crate::nats::{Bucket, Put};
 use crate::plan::BUCKET;
 
-/// How late the store removes a record.
+/// The longest time by which the store removes a record too late.
 const GRANULARITY: Duration = Duration::from_millis(350);
 
-/// A bucket for each election; all share their revisions.
+/// One bucket for each election. All of them share their revisions.
 pub(super) struct Buckets {
     buckets: Vec<Bucket>,
     sequence: u64,
-    /// The writes that each election's candidate sent since its last applied one, and when.
+    /// The writes that each election's candidate sent since its last applied one, and when it sent each of them.
     sent: Vec<VecDeque<(Attempt, Instant)>>,
-    /// When each election's newest write that is known to be applied was sent.
+    /// For each election, when the newest write that is known to be applied was sent.
     proven: Vec<Instant>,
-    /// When the newest answered inspection was asked for.
+    /// When the newest inspection that was answered was requested.
     inspected: Instant,
 }
 
-/// The record with this revision runs out.
+/// The record with this revision expires.
 pub(super) struct Expiry {
     election: usize,
     revision: Revision,
@@ -113,10 +113,10 @@ impl Store for Buckets {
         }
     }
 
-    /// Proven by its newest answered write and the inspection requested with it.
+    /// Whether the newest answered write and the inspection requested with it prove the lease.
     fn is_proven(&self, campaign: &Campaign, id: CampaignId, now: Instant) -> bool {
         let (lease, proven) = (campaign.lease_time(), self.proven[id as usize]);
-        // An inspection requested this shortly before is good enough.
+        // An inspection requested this short a time before the write is sufficient.
         let asked = proven.before(lease / 60);
         self.inspected >= asked && now < (asked + lease).before(campaign.margin())
     }
@@ -136,11 +136,11 @@ impl World<Buckets> {
         self.deliver(Input::wrote(id, write.attempt, outcome));
     }
 
-    /// Changes an election's key, and shows that to the watch.
+    /// Changes the key of an election, and shows the change to the watch.
     fn put(&mut self, election: usize, change: impl FnOnce(&mut Bucket, Instant)) {
         let applied = self.now.max(self.serves_until);
         let bucket = &mut self.store.buckets[election];
-        // The keys of a bucket share its revisions.
+        // All keys of a bucket share its revisions.
         bucket.sequence = self.store.sequence;
         change(bucket, applied);
         self.store.sequence = bucket.sequence;

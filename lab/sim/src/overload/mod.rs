@@ -1,8 +1,9 @@
-//! One process with many elections that lacks resources: it gets little processor time, or the store is slow.
+//! One process with many elections that lacks resources because it gets little processor time, or because the store is
+//! slow.
 //!
-//! Every input and every request costs the process some processor time, and the store some of its own; whatever comes
-//! meanwhile waits. So work that leads to nothing, such as a second write because the first was slow, delays everything
-//! else, and a session with enough of such work never recovers.
+//! Every input and every request costs the process some processor time, and the store some time of its own. Whatever
+//! arrives meanwhile has to wait. Work that leads to nothing, such as a second write because the first was slow,
+//! therefore delays everything else, and a session with enough of such work never recovers.
 
 mod bucket;
 mod queue;
@@ -25,13 +26,13 @@ use crate::dice::Dice;
 use crate::queue::Queue;
 use crate::setting::Setting;
 
-/// The processor time of an input, and of a request: a session at rest needs about a fifth of a processor.
+/// The processor time of an input or a request. A session at rest needs about a fifth of a processor.
 const WORK: Duration = Duration::from_micros(100);
-/// The time that the store takes for a request.
+/// The time that the store needs for a request.
 const SERVICE: Duration = Duration::from_micros(10);
-/// The longest time until all lead, at first and after the trouble.
+/// The longest time until the process leads all elections, at first and after the trouble.
 const LIMIT: Duration = Duration::from_secs(120);
-/// The time for which they are observed once all lead again.
+/// The time for which the elections are observed once the process leads all of them again.
 const AFTER: Duration = Duration::from_secs(30);
 /// The interval at which the leaders are counted.
 const SPAN: Duration = Duration::from_millis(50);
@@ -39,7 +40,7 @@ const SPAN: Duration = Duration::from_millis(50);
 /// A process that lacks resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overload {
-    /// The number of elections; the process has the only candidate in each.
+    /// The number of elections. The process has the only candidate in each of them.
     pub elections: usize,
     /// The lease of each.
     pub lease: Duration,
@@ -47,42 +48,43 @@ pub struct Overload {
     pub lasts: Duration,
     /// The share of a processor that the process gets during the trouble, in percent.
     pub share: u32,
-    /// How many times as long the store takes during the trouble.
+    /// By what factor the store is slower during the trouble.
     pub slower: u32,
 }
 
 /// The course of a trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
-    /// The fewest elections that it led at any time.
+    /// The smallest number of elections that the process led at any time.
     pub fewest: usize,
-    /// The elections that it led when the trouble was over.
+    /// The number of elections that the process led when the trouble was over.
     pub led_at_end: usize,
-    /// The time from the end of the trouble until it led all.
+    /// The time from the end of the trouble until the process led all elections.
     pub back_after: Duration,
-    /// Terms that ended during the trouble.
+    /// The number of terms that ended during the trouble.
     pub lost: usize,
-    /// Terms that ended in the half minute after it led all again.
+    /// The number of terms that ended in the half minute after the process led all elections again.
     pub lost_later: usize,
-    /// Terms that ended although a renewal proved their lease, in all.
+    /// The number of terms of the whole run that ended although a renewal proved their lease.
     pub early: usize,
     /// Connections asked for, in all.
     pub reconnects: usize,
-    /// The requests to the store during the trouble.
+    /// The number of requests to the store during the trouble.
     pub requests: u64,
 }
 
 impl Overload {
-    /// Runs it on a store.
+    /// Runs the overload on a store.
     ///
     /// # Errors
-    /// Returns a description if not all elections are led before the trouble, or two minutes after it; and for Kafka,
-    /// where elections of one process share nothing.
+    ///
+    /// Returns a description if the process does not lead all elections before the trouble, or within two minutes after
+    /// it. Also returns one for Kafka, where the elections of one process share nothing.
     pub fn run(self, on: Kind, seed: u64) -> Result<Course, String> {
         match on {
             Kind::Nats => self.run_on::<bucket::Buckets>(seed),
             Kind::Etcd => self.run_on::<queue::Queues>(seed),
-            Kind::Kafka => Err(String::from("on Kafka, elections of one process share no connection")),
+            Kind::Kafka => Err(String::from("on Kafka, the elections of one process share no connection")),
         }
     }
 
@@ -107,10 +109,10 @@ impl Overload {
 
 type Input<S> = session::Input<<<S as Store>::Rule as Rule>::Answer, <<S as Store>::Rule as Rule>::Shown>;
 
-/// A store of that many elections.
+/// A store with a number of elections.
 trait Store: Sized {
     type Rule: Rule;
-    /// Something that ends after some time.
+    /// Something that ends after a time.
     type Expiry;
 
     fn new(elections: usize) -> Self;
@@ -118,14 +120,14 @@ trait Store: Sized {
     fn info(world: &World<Self>, asked_at: Instant) -> StoreInfo;
     /// Sends a campaign's request, unless the process itself can answer it.
     fn sends(world: &mut World<Self>, id: CampaignId, request: &<Self::Rule as Rule>::Request) -> bool;
-    /// The request arrives, sent at that time.
+    /// Handles a request that arrives and was sent at a given time.
     fn serve(world: &mut World<Self>, id: CampaignId, request: <Self::Rule as Rule>::Request, sent: Instant);
     fn expire(world: &mut World<Self>, expiry: Self::Expiry);
-    /// A new watch shows every existing record.
+    /// Shows every existing record to a new watch.
     fn show_all(world: &mut World<Self>, number: u64);
-    /// Notes what an input proves about the leases on which a term may lead.
+    /// Notes what an input proves about the leases of the terms.
     fn learn(&mut self, input: &Input<Self>);
-    /// Whether the lease of this candidate is proven.
+    /// Whether the lease of a candidate is proven.
     fn is_proven(&self, campaign: &Candidacy<Self::Rule>, id: CampaignId, now: Instant) -> bool;
 }
 
@@ -156,24 +158,24 @@ struct World<S: Store> {
     queue: Queue<Event<S>>,
     dice: Dice,
     session: Session<S::Rule>,
-    /// Answers that arrived and are not yet handled.
+    /// Answers that have arrived and are not yet handled.
     inbox: VecDeque<Input<S>>,
     /// Watch events that are not yet handled.
     shown: VecDeque<Input<S>>,
-    /// The process is busy until then.
+    /// The instant until which the process is busy.
     busy_until: Instant,
     wakes: Option<Instant>,
-    /// Whether it handles a timer next, if one is due: after each input, as the driver does.
+    /// Whether the process handles a timer next, if one is due. It does so after each input, as the driver does.
     ticks: bool,
-    /// The share of a processor that it gets, in percent.
+    /// The share of a processor that the process gets, in percent.
     share: u32,
-    /// The store serves others until then.
+    /// The instant until which the store handles other requests.
     serves_until: Instant,
     service: Duration,
     /// The deadline of each election's term.
     deadlines: Vec<Option<Instant>>,
     connection: u64,
-    /// The store's latest message is in flight until then, so that none overtakes another.
+    /// The instant until which the store's latest message is in flight. Later messages do not overtake it.
     receives: Instant,
     watch: Option<u64>,
     lost: usize,
@@ -234,7 +236,7 @@ impl<S: Store> World<S> {
         Ok(())
     }
 
-    /// Runs for a time, and returns the fewest elections led at any time.
+    /// Runs for a time, and returns the smallest number of elections led at any time.
     fn run_for(&mut self, time: Duration) -> usize {
         let end = self.now + time;
         let mut fewest = self.led();
@@ -247,7 +249,7 @@ impl<S: Store> World<S> {
         fewest
     }
 
-    /// Handles the next event, unless it is after `end`. Returns whether there was one.
+    /// Handles the next event, unless it comes after `end`. Returns whether there was one.
     fn step(&mut self, end: Instant) -> bool {
         let Some((at, event)) = self.queue.take() else { return false };
         if at > end {
@@ -275,7 +277,7 @@ impl<S: Store> World<S> {
         true
     }
 
-    /// The process handles one input, if it has time.
+    /// Lets the process handle one input, if it has time.
     fn work(&mut self) {
         if self.now < self.busy_until {
             return;
@@ -293,7 +295,7 @@ impl<S: Store> World<S> {
         }
     }
 
-    /// The next thing that arrived: answers and watch events alternate, as in the driver.
+    /// Returns the next input that arrived. Answers and watch events alternate, as in the driver.
     fn next_input(&mut self) -> Option<Input<S>> {
         let (mut first, mut second) = (&mut self.inbox, &mut self.shown);
         if self.dice.percent(50) {
@@ -302,10 +304,10 @@ impl<S: Store> World<S> {
         first.pop_front().or_else(|| second.pop_front())
     }
 
-    /// Hands an input to the session and carries out its outputs. Returns the number of requests.
+    /// Gives an input to the session and carries out its outputs. Returns the number of requests.
     fn handle(&mut self, input: Input<S>) -> u32 {
         let mut requests = 0;
-        // Each input answers an output of this session, so none is misuse.
+        // Each input answers an output of this session, so none of them is misuse.
         self.session.handle(self.now, input.clone()).unwrap_or_else(|misuse| unreachable!("{misuse}"));
         loop {
             match self.session.poll() {
@@ -335,7 +337,7 @@ impl<S: Store> World<S> {
                 }
                 Output::WakeAt(wake) => {
                     self.wakes = wake.map(|wake| wake.at);
-                    // An answer that comes after a term's deadline does not keep the term.
+                    // An answer that arrives after a term's deadline does not keep the term.
                     self.store.learn(&input);
                     return requests;
                 }
@@ -349,7 +351,7 @@ impl<S: Store> World<S> {
         }
     }
 
-    /// Everything in flight is lost, and a new watch shows every record.
+    /// Loses everything in flight, and begins a watch that shows every record.
     fn reconnect(&mut self) {
         self.reconnects += 1;
         self.connection += 1;
@@ -359,7 +361,7 @@ impl<S: Store> World<S> {
         self.deliver(session::Input::Reconnected);
     }
 
-    /// A request is sent when the process has made it, after earlier ones.
+    /// Sends a request when the process has made it, after earlier requests.
     fn send(&mut self, place: u32, request: Request<S>) {
         self.requests += 1;
         let made = self.now + WORK * place * 100 / self.share;
@@ -372,7 +374,7 @@ impl<S: Store> World<S> {
         self.deliver_at(at, input);
     }
 
-    /// When an answer that leaves the store now arrives: none overtakes another.
+    /// Returns when an answer arrives that leaves the store now. No answer overtakes another.
     fn answers_at(&mut self) -> Instant {
         let at = (self.now.max(self.serves_until) + self.dice.micros(100, 500)).max(self.receives);
         self.receives = at;
@@ -409,7 +411,7 @@ fn name(election: usize) -> String {
     format!("election-{election}")
 }
 
-/// The nonce of an election's candidate.
+/// Returns the nonce of an election's candidate.
 fn nonce(election: usize) -> Nonce {
     Nonce(0x1000 + election as u128)
 }

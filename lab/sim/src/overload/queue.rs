@@ -15,26 +15,26 @@ use super::{Event, Store, World, nonce};
 use crate::clock::START;
 use crate::etcd::{Author, Content, Lease};
 
-/// The raft term: that of the store's first leader.
+/// The raft term of the store's first leader.
 const TERM: u64 = 2;
-/// How late leases are removed at most.
+/// The longest time by which the store removes a lease too late.
 const LATE: Duration = Duration::from_millis(500);
 
-/// The keys of each election; all share their revisions and the companions' lease.
+/// The keys of each election. All of them share their revisions and the companions' lease.
 pub(super) struct Queues {
     contents: Vec<Content>,
     revision: u64,
-    /// The companions' lease, as the process knows it, and the number of the next.
+    /// The companions' lease as the process knows it, and the number of the next one.
     companions: Option<LeaseId>,
     next_companions: u64,
-    /// When each lease runs out, and its time to live.
+    /// When each lease expires, and its time to live.
     leases: BTreeMap<LeaseId, (Instant, Duration)>,
-    /// For each election's candidate: the lease of its place, and when the last answered keep-alives of that and of the
-    /// companion were sent.
+    /// For the candidate of each election, the lease of its place, and when the last answered keep-alives of that lease
+    /// and of the companion's lease were sent.
     kept: Vec<(LeaseId, Instant, Instant)>,
-    /// The unanswered reads of each candidate, each with the time that its answer proves.
+    /// The unanswered reads of each candidate, each with the time that an answer to it proves.
     reads: Vec<VecDeque<(ReadId, Instant)>>,
-    /// When the lease of each election's newest proof counts from.
+    /// For each election, the instant from which the lease of the newest proof counts.
     proven: Vec<Instant>,
 }
 
@@ -77,7 +77,7 @@ impl Store for Queues {
         }
     }
 
-    /// The process has the companions' lease once it was granted.
+    /// The process knows the companions' lease once it has been granted.
     fn sends(world: &mut World<Self>, id: CampaignId, request: &Request) -> bool {
         match request {
             Request::Share { gone, .. } => {
@@ -122,7 +122,7 @@ impl Store for Queues {
                 let content = &mut world.store.contents[election];
                 content.revision = world.store.revision;
                 let result = Ok(Box::new(content.read(own, whole, TERM)));
-                // The driver reports when a read has outlasted its limit.
+                // The driver reports that a read was not answered within its limit.
                 let limit = world.session.campaign(id).map_or(Duration::MAX, Campaign::attempt_limit);
                 if arrives > sent_at + limit {
                     let answer = Answer::Read { read, sent_at, result: Err(Failure::Unanswered) };
@@ -173,7 +173,7 @@ impl Store for Queues {
         }
     }
 
-    /// Proven by a read that showed both keys, and the keep-alives answered before it.
+    /// Whether a read that showed both keys, and the keep-alives answered before it, prove the lease.
     fn is_proven(&self, campaign: &Campaign, id: CampaignId, now: Instant) -> bool {
         now < (self.proven[id as usize] + campaign.lease_time()).before(campaign.margin())
     }
@@ -200,7 +200,7 @@ impl World<Queues> {
         lease
     }
 
-    /// Checks a lease when it may have run out.
+    /// Checks whether a lease has expired.
     fn expires(&mut self, election: usize, lease: LeaseId) {
         let Some((until, _)) = self.store.leases.get(&lease) else { return };
         let at = *until + self.dice.micros(1, LATE.as_micros() as u64);

@@ -10,11 +10,11 @@ const PLAIN: Overload = Overload {
     slower: 1,
 };
 
-/// The records of terms that end at once block their successors for a lease.
+/// The records of terms that end immediately block their successors for a lease.
 const BACK: Duration = Duration::from_secs(8);
 
-/// Cases in which not all elections can be renewed in time. A queue's round is half as much work again as a key's
-/// renewal, and twice as many requests.
+/// Returns cases in which not all elections can be renewed in time. A queue's round is one and a half times the work of
+/// a key's renewal, and needs twice as many requests.
 fn too_little(on: Kind) -> [Overload; 3] {
     let (shares, slower) = match on {
         Kind::Etcd => ([10, 8], 400),
@@ -30,11 +30,12 @@ fn courses(on: Kind, overload: Overload) -> Vec<Course> {
     courses
 }
 
-/// The fewest elections that a session must lead: as many as it can renew in a third of a lease. With fewer leaders
-/// there is time when no renewal waits, and then it acquires.
+/// Returns the fewest elections that a session must lead, which is as many as it can renew in a third of a lease. With
+/// fewer leaders there are times without a waiting renewal, and then the session acquires.
 ///
-/// A key's renewal is four pieces of work for the process (a timer, a request, an answer and a watch event) and one
-/// request for the store. A round is six, with two requests and three answers; and two requests.
+/// For the process, a key's renewal is four pieces of work, which are a timer, a request, an answer and a watch event.
+/// For the store it is one request. A round is six pieces of work, with two requests and three answers, and two
+/// requests for the store.
 fn at_least(on: Kind, Overload { lease, share, slower, .. }: Overload) -> usize {
     let (pieces, requests) = if on == Kind::Etcd { (6, 2) } else { (4, 1) };
     let work = (WORK * pieces * 100 / share).max(SERVICE * requests * slower);
@@ -123,7 +124,7 @@ fn what_was_lost_in_queues_for_want_of_time_is_led_again_soon_after_and_nothing_
     recovers(Kind::Etcd);
 }
 
-/// With so little processor time, other work comes between the two requests of each round.
+/// With so little processor time, other work is done between the two requests of each round.
 #[test]
 fn with_almost_no_time_for_rounds_half_of_those_that_there_is_time_for_stay_led_and_all_are_led_again_soon_after()
  {

@@ -1,9 +1,9 @@
-//! A fourth rule, which proves a lead by a counter in a memory cell: the smallest example of a rule, its store and its
-//! world, made only of what the core shows other crates.
+//! A fourth rule, which proves leadership by a counter in a memory cell. It is the smallest example of a rule, its
+//! store and its world, and uses only what the core shows to other crates.
 //!
-//! A candidate that raises the counter holds the cell, and keeps raising it to keep the cell. A candidate that sees the
-//! same counter for the holder's lease may raise it. The holder counts that lease from before its raise was sent, and
-//! stops a margin earlier. The counter of a win is its token.
+//! A candidate that raises the counter holds the cell, and keeps raising the counter to keep the cell. A candidate that
+//! sees the same counter for the whole lease of the holder may raise it. The holder counts its lease from before it
+//! sent the request to raise the counter, and stops a margin earlier. The counter of a win is its token.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ use incumbent_core::candidacy::Stage;
 
 use super::*;
 
-/// A request may replace the cell if its counter is the next one.
+/// The memory cell. A request may replace it if the counter of the request is the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
     counter: u64,
@@ -21,12 +21,12 @@ struct Cell {
     lease: Duration,
 }
 
-/// What a candidate knows. The rule is broken if it does not wait.
+/// What a candidate knows. The rule is broken if `WAITS` is false.
 #[derive(Clone, Debug, Default)]
 struct Counter<const WAITS: bool> {
-    /// The newest cell seen, and when it was first seen.
+    /// The newest cell that the candidate saw, and when it first saw that cell.
     seen: Option<(Cell, Instant)>,
-    /// The number of the newest request, and its send time.
+    /// The number of the newest request, and when it was sent.
     asked: (u64, Instant),
     deadline: Option<Instant>,
 }
@@ -119,7 +119,7 @@ struct Memory<const WAITS: bool>(Cell);
 
 impl<const WAITS: bool> Store for Memory<WAITS> {
     type Rule = Counter<WAITS>;
-    /// A request of a candidate's process arrives.
+    /// A request of a candidate's process arrives at the cell.
     type Event = (usize, u64, (u64, Option<Cell>));
     type Incoming = InputOf<Self>;
     type Process = ();

@@ -1,4 +1,5 @@
-//! A session's driver: hands in inputs and carries out outputs, as the runtime's does.
+//! The driver of a session, which gives inputs to the session and carries out its outputs, as the runtime's driver
+//! does.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -24,7 +25,7 @@ impl<S: Store> World<S>
 where
     Self: Hooks<S>,
 {
-    /// Starts a process at this index; it begins after `wait`.
+    /// Starts a process at an index. The process begins to campaign after `wait`.
     pub(crate) fn start_process(&mut self, node: usize, wait: Duration) {
         self.processes += 1;
         let process = self.processes;
@@ -39,7 +40,7 @@ where
         self.later(wait, Event::Begin { node, process });
     }
 
-    /// Ends the process at this index.
+    /// Ends the process at an index.
     pub(crate) fn end_process(&mut self, node: usize) {
         let place = &mut self.nodes[node];
         place.alive = false;
@@ -50,7 +51,7 @@ where
         self.observe_all(&Observation::Ends { node });
     }
 
-    /// Makes a process's session, which its candidate enters.
+    /// Makes the session of a process, and lets its candidate enter.
     pub(crate) fn begin(&mut self, node: usize) {
         let process = self.nodes[node].process;
         if self.nodes[node].is_stopped(self.now) {
@@ -85,16 +86,16 @@ where
         self.handle(node, Input::Enter(Box::new(enter)));
     }
 
-    /// Retries a process that could not begin.
+    /// Arranges another try for a process that could not begin.
     fn retry_begin(&mut self, node: usize) {
         let process = self.nodes[node].process;
         let wait = self.nodes[node].dice.millis(900, 1_100);
         self.later(wait, Event::Begin { node, process });
     }
 
-    /// Hands a message to a process.
+    /// Gives a message to a process.
     pub(crate) fn deliver(&mut self, node: usize, incoming: S::Incoming) {
-        // Messages that arrived during the stop come first, even if the process is already due to continue.
+        // Messages that arrived during the stop are handled first, even if the process should already continue.
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].backlog.is_empty() {
             return self.nodes[node].backlog.push_back(incoming);
         }
@@ -111,7 +112,7 @@ where
         }
     }
 
-    /// Lets a stopped process continue: the messages and timers of the meantime arrive at once.
+    /// Lets a stopped process continue. The messages and timers of the meantime arrive at once.
     pub(crate) fn resume(&mut self, node: usize) {
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].alive {
             return;
@@ -131,7 +132,7 @@ where
         self.handle(node, Input::Tick);
     }
 
-    /// Hands an input to a session and carries out its outputs.
+    /// Gives an input to a session and carries out its outputs.
     pub(crate) fn handle(&mut self, node: usize, input: InputOf<S>) {
         if self.observers.violation.is_some() {
             return;
@@ -154,7 +155,7 @@ where
             return;
         }
         if let Some(input) = twin {
-            // The twin gets the latest reading instead of an older one, and must emit the same.
+            // The twin gets the latest reading of the clock in place of an older one, and must emit the same outputs.
             let latest = self.observers.checkers.latest(node, clock);
             if let Some(twin) = &mut self.nodes[node].twin {
                 let _ = twin.handle(latest, input);
@@ -241,7 +242,7 @@ where
                 _ => place.second.barred = *barred && seen.is_some(),
             },
             Reported::Draining { .. } | Reported::Lost { reason: Reason::HandlerFailed, .. } => {
-                // One user in three takes longer than allowed, but not without faults.
+                // One user in three takes longer than allowed, but only while there are faults.
                 let drain = self.plan.settings[node].drain.as_millis() as u64;
                 let most = if self.quiet { drain } else { drain * 3 / 2 };
                 let wait = self.nodes[node].dice.millis(0, most);
@@ -253,21 +254,21 @@ where
     }
 }
 
-/// The nonce of a process's campaign; the first campaign has the process's own.
+/// Returns the nonce of a process's campaign. The first campaign has the nonce of the process.
 pub(crate) fn nonce_of(first: Nonce, id: CampaignId) -> Nonce {
     Nonce(first.0 + (u128::from(id - CANDIDATE) << 64))
 }
 
-/// Whether a campaign with this nonce is in the second election.
+/// Whether the campaign with a nonce is in the second election.
 pub(crate) fn is_of_second(nonce: Nonce) -> bool {
     nonce.0 >> 64 > 0
 }
 
-/// Shows every step of a campaign to the observers of its election.
+/// A helper that shows every step of a campaign to the observers of its election.
 struct Steps<'a, S: Store> {
     world: &'a mut World<S>,
     node: usize,
-    /// The process's clock reading without any fault.
+    /// What the process's clock would read without any fault.
     clean: Instant,
 }
 
@@ -318,7 +319,7 @@ where
     }
 }
 
-/// The mark of the second election in a trace.
+/// Returns the mark of the second election in a trace.
 fn mark(id: CampaignId) -> &'static str {
     if id == CANDIDATE { "" } else { "'" }
 }

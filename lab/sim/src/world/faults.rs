@@ -22,7 +22,7 @@ where
         self.plan.script.iter().find(|fault| fault.place == place).cloned()
     }
 
-    /// Begins the fault with this index in the script.
+    /// Begins the fault with an index in the script.
     pub(super) fn begin_fault(&mut self, place: usize) {
         let Some(fault) = self.fault(place) else { return };
         if self.quiet {
@@ -96,7 +96,7 @@ where
         }
     }
 
-    /// Ends the fault with this index in the script.
+    /// Ends the fault with an index in the script.
     pub(super) fn end_fault(&mut self, place: usize) {
         let Some(fault) = self.fault(place) else { return };
         let hit = std::mem::take(&mut self.hit[place]);
@@ -133,7 +133,7 @@ where
         }
     }
 
-    /// Stops a process for a while; a frozen one has a stopped clock meanwhile.
+    /// Stops a process for a while. If it is frozen, its clock stops as well.
     pub(super) fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
         let place = &mut self.nodes[node];
         place.stopped_until = place.stopped_until.max(self.now + lasts);
@@ -145,7 +145,7 @@ where
         self.queue.put(until, Event::Resume(node));
     }
 
-    /// Sets a clock's rate, permanently or for a while.
+    /// Changes the rate of a clock, permanently or for a while.
     fn set_rate(&mut self, node: usize, rate: i64, lasting: bool) {
         let place = &mut self.nodes[node];
         if lasting {
@@ -154,7 +154,7 @@ where
         place.clock.set_rate(self.now, rate);
         place.leads_until = place.lease.map(|lease| place.clock.when(lease.deadline));
         place.second.leads_until = place.second.lease.map(|lease| place.clock.when(lease.deadline));
-        // The candidate's wake-ups now come earlier or later.
+        // The candidate's next wake-up may now be earlier or later.
         place.wakes = place.wakes.min(self.now);
         let (process, until, of_second) = (place.process, place.leads_until, place.second.leads_until);
         let second = place.second.id;
@@ -163,7 +163,7 @@ where
         self.observe_by(second, &Observation::Clock { node, until: of_second });
     }
 
-    /// Sends a user's command to a candidate; a stopped one gets it later.
+    /// Sends a user's command to a candidate. A stopped candidate gets it later.
     pub(crate) fn command(&mut self, node: usize, command: Command) {
         if self.nodes[node].alive {
             self.deliver(node, Input::Command { id: CANDIDATE, command }.into());
@@ -207,13 +207,13 @@ where
         self.later(worst * 2 + Duration::from_secs(1), Event::Order(0));
     }
 
-    /// Lets an operator help the candidates that stay out, once one should lead.
+    /// Arranges that an operator helps the candidates that stay out, once one of them should lead.
     pub(crate) fn help_later(&mut self) {
         let usual = ACandidateLeads::usual(&self.plan, &self.promises.happened, self.now);
         self.later(usual, Event::Operator);
     }
 
-    /// Makes an orderly change happen to the leader: first it leaves, later it is removed or dies.
+    /// Makes an orderly change happen to the leader. At first it leaves, and in a later turn it is removed or crashes.
     pub(super) fn order(&mut self, turn: u32) {
         if turn == 0 {
             self.later(self.plan.drain() + self.change() + Duration::from_secs(6), Event::Order(1));
@@ -237,8 +237,8 @@ where
         }
     }
 
-    /// The leader resigns first, if it `may_resign`; later it is removed or dies. Nothing happens if candidates that
-    /// the store does not know yet would not follow at once.
+    /// Returns the change in which the leader resigns at first, if it `may_resign`, and later is removed or crashes.
+    /// Returns none if candidates that the store does not know yet would not follow at once.
     pub(crate) fn usual_order(
         &self,
         turn: u32,
@@ -255,7 +255,7 @@ where
         })
     }
 
-    /// Whether any candidate stays out, and none leads, in either election.
+    /// Whether any candidate stays out while none leads, in either election.
     pub(crate) fn any_stays_out(&self) -> bool {
         let now = self.now;
         let barred = self.nodes.iter().any(|node| node.barred.is_some()) && self.leader().is_none();
@@ -264,7 +264,7 @@ where
         barred || second
     }
 
-    /// An operator accepts that tokens start again, if candidates stay out because the store went back.
+    /// Lets an operator accept that the tokens start again, if candidates stay out because the store went back.
     pub(super) fn operator(&mut self) {
         if !self.needs_an_operator() {
             return;
@@ -282,7 +282,7 @@ where
     }
 }
 
-/// The rate of a clock that drifts within the setting, often at its limit.
+/// Draws the rate of a clock that drifts within the setting, often at its limit.
 pub(super) fn drift(dice: &mut Dice) -> i64 {
     match dice.below(3) {
         0 => DRIFT,
@@ -291,8 +291,9 @@ pub(super) fn drift(dice: &mut Dice) -> i64 {
     }
 }
 
-/// When a process that gets only part of its time does not run, counted from the beginning of a fault, and for how
-/// long: within a quota's periods of 100 ms, or longer ones as on a machine that swaps.
+/// Draws when a process that gets only part of the processor's time does not run, counted from the beginning of a
+/// fault, and for how long each time. The stops are within a quota's periods of 100 ms, or longer ones as on a machine
+/// that swaps.
 fn stops(dice: &mut Dice, lasts: Duration) -> impl Iterator<Item = (Duration, Duration)> + use<> {
     let period = Duration::from_millis(dice.pick(&[100, 500, 2_000, 5_000])).max(lasts / 200);
     let stopped = period * (100 - dice.pick(&[5, 10, 20, 30])) / 100;

@@ -1,7 +1,7 @@
 //! The world of a run: candidates and a store, driven by a queue of events. The loop, the driver of the sessions and
-//! the faults are the same on every store.
+//! the faults are the same for every store.
 //!
-//! A store provides its state, its events and its rules as [`Store`] and [`Hooks`]; a [`World`] runs them.
+//! A store provides its state, its events and its rules as [`Store`] and [`Hooks`], and a [`World`] runs them.
 
 #[cfg(test)]
 mod counter;
@@ -36,10 +36,10 @@ use crate::report::Tally;
 use crate::timeline::Timeline;
 use crate::{Outcome, TracedRun};
 
-/// The number of the first candidate on each session. Every other one is in the second election.
+/// The number of the first candidate on each session. Any other candidate is in the second election.
 pub(crate) const CANDIDATE: CampaignId = 1;
 
-/// The election's name, and that of the second one, if a run has it.
+/// The name of the election, and that of the second one if a run has it.
 pub(crate) const ELECTION: &str = "election";
 pub(crate) const SECOND: &str = "second";
 
@@ -59,22 +59,23 @@ pub(crate) trait Store: Sized {
     type Rule: Rule;
     /// A future event of this store.
     type Event: Debug;
-    /// A message that arrives in a process: an input of its session, or something that its client turns into one.
+    /// A message that arrives at a process. It is an input of the session, or something that the client turns into an
+    /// input.
     type Incoming: From<InputOf<Self>>;
-    /// The state of a candidate's process that only this store has.
+    /// The part of a process's state that only this store has.
     type Process;
 
     fn new(plan: &Plan) -> Self;
-    /// The process at an index, which may draw from the candidate's random numbers.
+    /// Creates the process at an index. It may draw from the candidate's random numbers.
     fn process(place: usize, plan: &Plan, dice: &mut Dice) -> Self::Process;
     fn checkers(plan: &Plan) -> Checkers<Self::Rule> {
         Checkers::of_any_rule(plan)
     }
-    /// The checks of a second election, if each session has a candidate in one.
+    /// Returns the checks of a second election, if each session has a candidate in one.
     fn of_second(_plan: &Plan) -> Option<Checkers<Self::Rule>> {
         None
     }
-    /// The present incarnation, the time of its creation, and whether an operator stated that it is the first.
+    /// Returns the present incarnation, when it was created, and whether an operator stated that it is the first.
     fn birth(&self) -> (Incarnation, Instant, bool) {
         (Incarnation(0), START, false)
     }
@@ -82,53 +83,54 @@ pub(crate) trait Store: Sized {
 
 /// The rules of a simulated store.
 pub(crate) trait Hooks<S: Store> {
-    /// The run begins: starts the candidates of other software.
+    /// Begins the run. Starts the candidates of other software.
     fn begins(&mut self) {}
-    /// An event of this store happens.
+    /// Lets an event of this store happen.
     fn happen(&mut self, event: S::Event);
-    /// A process starts at this index, or the process there ends.
+    /// Notes that a process starts at an index, or that the process there ends.
     fn starts(&mut self, _node: usize) {}
     fn ends(&mut self, _node: usize) {}
     /// A process closes properly.
     fn closes(&mut self, _node: usize) {}
-    /// A stopped process continues: before and after it handles what came meanwhile.
+    /// Notes that a stopped process continues, before and after it handles what arrived meanwhile.
     fn resumes(&mut self, _node: usize) {}
     fn resumed(&mut self, _node: usize) {}
-    /// A candidate got its campaign; its clock reads `clock`.
+    /// Notes that a candidate got its campaign at the reading `clock` of its clock.
     fn campaigns(&mut self, _node: usize, _clock: Instant, _info: &StoreInfo) {}
-    /// A campaign is about to handle an input, and has handled it.
+    /// Notes that a campaign is about to handle an input, and that it has handled it.
     fn hears(&mut self, _node: usize, _input: &Heard<S>) {}
     fn handled(&mut self, _node: usize, _clock: Instant) {}
     /// A campaign emits an output.
     fn says(&mut self, _node: usize, _output: &Said<S>) {}
-    /// What a session must know about the store.
+    /// Returns what a session must know about the store.
     fn connection(&self, node: usize) -> <S::Rule as Rule>::Store;
-    /// A process that is not stopped gets a message.
+    /// Gives a message to a process that is not stopped.
     fn receive(&mut self, node: usize, incoming: S::Incoming);
     /// Carries out an output that concerns the store.
     fn carry_out(&mut self, node: usize, output: OutputOf<S>);
-    /// The candidate that leads according to the store, for when none leads by its own clock.
+    /// Returns the candidate that leads according to the store, for times when none leads by its own clock.
     fn owner(&self) -> Option<usize>;
     /// Begins or ends a fault that only some stores have.
     fn begin_own_fault(&mut self, _fault: &Fault, _victim: usize, _dice: &mut Dice) {}
     fn end_own_fault(&mut self, _fault: &Fault, _hit: &[usize]) {}
-    /// A fault is over, and nothing keeps this candidate's requests from the store any more.
+    /// Notes that a fault is over, and that nothing keeps a candidate's requests from the store any more.
     fn reaches_again(&mut self, _node: usize) {}
     /// All faults are over.
     fn faults_ended(&mut self) {}
-    /// The longest time that an orderly change takes after a drain.
+    /// Returns the longest time that an orderly change takes after a drain.
     fn change(&self) -> Duration {
         Duration::ZERO
     }
-    /// The orderly change of this turn that happens to the leader, if any, drawn with these dice.
+    /// Draws the orderly change of a turn that happens to the leader, if there is one.
     fn next_order(&self, _turn: u32, _leader: usize, _dice: Dice) -> Option<Order> {
         None
     }
-    /// An operator removes the leader from the store, if possible.
+    /// Lets an operator remove the leader from the store, if that is possible.
     fn remove(&mut self, _leader: usize) {}
-    /// The server that leads is cut off from every other one.
+    /// Cuts the server that leads off from all others.
     fn isolate(&mut self) {}
-    /// Whether candidates stay out because of their tokens, and an operator has to accept that tokens start again.
+    /// Whether candidates stay out because of their tokens, so that an operator has to accept that the tokens start
+    /// again.
     fn needs_an_operator(&self) -> bool {
         false
     }
@@ -136,7 +138,7 @@ pub(crate) trait Hooks<S: Store> {
 
 /// A future event.
 enum Event<S: Store> {
-    /// A process begins, or tries again.
+    /// A process begins, or tries to begin again.
     Begin {
         node: usize,
         process: u64,
@@ -151,7 +153,7 @@ enum Event<S: Store> {
         process: u64,
     },
     Resume(usize),
-    /// A process that gets only part of its time does not run for this long.
+    /// A process that gets only part of the processor's time does not run for a time.
     Stop(usize, Duration),
     Deliver {
         node: usize,
@@ -164,27 +166,27 @@ enum Event<S: Store> {
     Quiet,
     /// An operator helps the candidates that stay out.
     Operator,
-    /// An orderly change after the faults: the first or the second.
+    /// The first or the second orderly change after the faults happens.
     Order(u32),
     Over,
 }
 
 /// A candidate's process: its session, its clock, and its state on this store.
 pub(crate) struct Node<S: Store> {
-    /// Separate random numbers, so that events of other candidates change little for it.
+    /// The candidate's own random numbers. They are separate, so that events of other candidates change little for it.
     pub(crate) dice: Dice,
-    /// Counts the processes at this index.
+    /// The number of processes that have started at this index.
     pub(crate) process: u64,
     pub(crate) nonce: Nonce,
-    /// The seed of its campaign's random numbers.
+    /// The seed of the random numbers of its campaign.
     pub(crate) seed: u64,
-    /// Boxed, because it is large and moved for every input.
+    /// The session of the process. It is boxed because it is large and is moved for every input.
     pub(crate) session: Option<Box<Session<S::Rule>>>,
-    /// The same session again, with clean clock readings, if the run compares.
+    /// The same session again, with correct readings of the clock, if the run compares both.
     twin: Option<Box<Session<S::Rule>>>,
     pub(crate) alive: bool,
     pub(crate) clock: Clock,
-    /// The rate of its clock when nothing is wrong with it.
+    /// The rate of its clock while no fault affects the clock.
     rate: i64,
     stopped_until: Instant,
     backlog: VecDeque<S::Incoming>,
@@ -194,18 +196,18 @@ pub(crate) struct Node<S: Store> {
     pub(crate) slow: u32,
     wakes: Instant,
     pub(crate) lease: Option<Lease>,
-    /// The token above which it stays out, if it last reported so and has not led since.
+    /// The token because of which it stays out, if it last reported this and has not led since.
     pub(crate) barred: Option<Token>,
-    /// The world's time until which it leads.
+    /// Until when it leads, in the world's time.
     leads_until: Option<Instant>,
     second: Second,
     own: S::Process,
 }
 
-/// A process's candidate in the second election.
+/// The candidate of a process in the second election.
 #[derive(Default)]
 struct Second {
-    /// The campaign's number on the session; a new number each time the campaign enters.
+    /// The campaign's number on the session. It is a new number each time the campaign enters.
     id: CampaignId,
     lease: Option<Lease>,
     leads_until: Option<Instant>,
@@ -257,17 +259,17 @@ impl<S: Store> Node<S> {
         self.stopped_until > now
     }
 
-    /// Whether it leads, by its `is_leader`.
+    /// Whether the candidate leads, by its `is_leader`.
     pub(crate) fn leads(&self, now: Instant) -> bool {
         self.leads_until.is_some_and(|until| now < until)
     }
 
-    /// The node's campaign, once the store has answered.
+    /// Returns the candidate's campaign, once the store has answered.
     pub(crate) fn campaign(&self) -> Option<&Candidacy<S::Rule>> {
         self.session.as_ref()?.campaign(CANDIDATE)
     }
 
-    /// The incarnation that its last inspection showed.
+    /// Returns the incarnation that the candidate's last inspection showed.
     pub(crate) fn inspected(&self) -> Option<Incarnation> {
         self.session.as_ref()?.info().map(|info| info.incarnation)
     }
@@ -283,12 +285,12 @@ pub(crate) struct World<S: Store> {
     processes: u64,
     /// The number of active faults of each kind.
     active: [u32; Kind::ALL.len()],
-    /// The candidates and servers hit by the script's faults, for when they end.
+    /// The candidates and servers that each fault of the script affects, for when the fault ends.
     pub(crate) hit: Vec<Vec<usize>>,
     pub(crate) quiet: bool,
     pub(crate) promises: Promises,
     observers: Observers<S::Rule>,
-    /// What is checked of the second election, if each session has a candidate in one.
+    /// The checks of the second election, if each session has a candidate in one.
     second: Option<Checkers<S::Rule>>,
     trace: Option<String>,
 }
@@ -352,10 +354,10 @@ where
         world
     }
 
-    /// Runs to the end, or to the first violation. Also returns the final state of the store.
+    /// Runs until the end or the first violation. Also returns the final state of the store.
     pub(crate) fn run(mut self) -> (TracedRun, S) {
         if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.run_to_the_end())) {
-            // After a panic the world is only read.
+            // After a panic the world is only read from.
             self.observers.violation = Some(Violation::of_panic(self.now, panic.as_ref()));
         }
         let picture = self.observers.timeline.take().map(|timeline| timeline.draw(self.now));
@@ -418,7 +420,7 @@ where
         }
     }
 
-    /// Whether the process is still the one at its index.
+    /// Whether a process is still the one at its index.
     pub(crate) fn is_present(&self, node: usize, process: u64) -> bool {
         self.nodes[node].alive && self.nodes[node].process == process
     }
@@ -427,7 +429,7 @@ where
         self.queue.put(self.now + span, event);
     }
 
-    /// Lets an event of the store happen after a time, or at one.
+    /// Lets an event of the store happen after a time, or at an instant.
     pub(crate) fn after(&mut self, span: Duration, event: S::Event) {
         self.later(span, Event::Store(event));
     }
@@ -436,7 +438,7 @@ where
         self.queue.put(at, Event::Store(event));
     }
 
-    /// Lets a message arrive in a process after a time, or at one.
+    /// Lets a message arrive at a process after a time, or at an instant.
     pub(crate) fn deliver_after(&mut self, span: Duration, node: usize, process: u64, incoming: S::Incoming) {
         self.later(span, Event::Deliver { node, process, incoming });
     }
@@ -467,7 +469,7 @@ where
         self.observe_of(true, false, observation);
     }
 
-    /// Shows an event that is of no election to all observers.
+    /// Shows an event that belongs to no election to all observers.
     pub(crate) fn observe_all(&mut self, observation: &Observation<'_, S::Rule>) {
         self.observe_of(true, true, observation);
     }
@@ -491,11 +493,11 @@ where
         }
     }
 
-    /// Writes a line into the trace, if there is one.
+    /// Writes a line to the trace, if there is one.
     pub(crate) fn note(&mut self, line: impl FnOnce(&mut String) -> std::fmt::Result) {
         if let Some(trace) = &mut self.trace {
             let nanos = self.now.since(START).as_nanos();
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(trace, "{:>6}.{:06} ", nanos / 1_000_000_000, nanos / 1_000 % 1_000_000)
                 .and_then(|()| line(trace));
             trace.push('\n');

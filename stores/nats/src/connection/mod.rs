@@ -88,7 +88,9 @@ impl Connection {
             if error.kind() != ErrorKind::StoreUnavailable || (settings.fail_fast && all_tried) {
                 return Err(error);
             }
-            settings.listener.notify(ConnectionEvent::Failed { detail: error.text().spelled(Names::CommandLine) });
+            settings
+                .listener
+                .notify(ConnectionEvent::Failed { detail: error.text().spelled(Names::CommandLine) });
             // Does not pause until each server was tried once.
             tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }

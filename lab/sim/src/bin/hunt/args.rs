@@ -47,13 +47,13 @@ The exit code is 0 if no run failed, 1 if one did, and 2 if the command line can
 Ctrl-C ends a hunt with its summary.
 ";
 
-/// The time if no limit is given.
+/// The time limit if the command line sets none.
 const TIME: Duration = Duration::from_secs(600);
 
-/// Fresh seeds are below this, so that a person can copy them.
+/// The bound below which fresh seeds are drawn, so that a person can copy them.
 const FRESH: u64 = 1_000_000_000_000;
 
-/// What a command line asks for.
+/// The request that a command line makes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Help,
@@ -65,7 +65,7 @@ pub(super) struct Args {
     pub(super) wanted: Wanted,
     pub(super) limits: Limits,
     pub(super) jobs: NonZeroUsize,
-    /// The folder for the files; `None`: write none.
+    /// The folder for the files; `None` if no files are written.
     pub(super) red: Option<PathBuf>,
     pub(super) json: bool,
 }
@@ -115,7 +115,7 @@ pub(super) fn parse(mut words: impl Iterator<Item = String>) -> Result<Asked, St
     Ok(Asked::Hunt(Args { wanted, limits, jobs, red, json }))
 }
 
-/// A seed from the operating system.
+/// Draws a seed from the operating system.
 fn fresh() -> u64 {
     // The keys of a hasher are random.
     RandomState::new().build_hasher().finish() % FRESH

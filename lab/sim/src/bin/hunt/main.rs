@@ -24,7 +24,7 @@ use signal_hook::flag;
 use args::{Args, Asked};
 use progress::{Progress, again};
 
-/// The exit codes other than success.
+/// The exit codes other than success: a run failed, or the hunt could not be made.
 const FOUND: u8 = 1;
 const NOT_MADE: u8 = 2;
 
@@ -59,12 +59,12 @@ fn main() -> ExitCode {
 fn go(args: &Args) -> Result<bool, String> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // The first signal ends the hunt with its summary, the second ends the program.
+        // The first signal ends the hunt with its summary, and the second ends the program.
         flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&interrupted))
             .and_then(|_| flag::register(signal, Arc::clone(&interrupted)))
             .map_err(|error| format!("cannot handle signal {signal}: {error}"))?;
     }
-    // A run that panics is a finding, which prints its own message.
+    // A run that panics is a finding, and the finding prints the message.
     let print_panic = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if thread::current().name() == Some("main") {

@@ -1,5 +1,5 @@
-//! The progress and the findings of a hunt, on standard error: a line every ten seconds, or on a terminal a line that
-//! changes.
+//! The progress and the findings of a hunt, on standard error. There is a line every ten seconds; on a terminal a
+//! single line changes.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Progress {
     interrupted: Arc<AtomicBool>,
     on_terminal: bool,
-    /// Only the summary goes to standard output.
+    /// Whether the summary is JSON, so that only the summary goes to standard output.
     json: bool,
     last: Instant,
 }
@@ -78,7 +78,7 @@ impl Drop for Progress {
     }
 }
 
-/// The command that repeats a run, from a checkout.
+/// The command that repeats a run from a checkout.
 pub(super) fn again(choice: &Choice) -> String {
     choice.command().replacen("incumbent", "cargo", 1)
 }
@@ -94,6 +94,6 @@ fn line(report: &Report) -> String {
 
 fn write(text: &str) {
     let mut error = std::io::stderr().lock();
-    // Progress that cannot be written does no harm.
+    // It does no harm if progress cannot be written.
     let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());
 }

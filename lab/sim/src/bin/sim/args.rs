@@ -13,13 +13,13 @@ use super::lists::{Faults, Keep, Simulated};
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo sim", after_help = EXAMPLES, max_term_width = 100)]
 pub(super) struct Args {
-    /// The number of seeds to run; 100 unless one run is examined
+    /// The number of seeds to run; 100 by default, or 1 if a single run is shown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) seeds: Option<u64>,
     /// The first seed
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(super) seed: u64,
-    /// The store that is simulated: nats, a key of a bucket; etcd, a queue of keys; or kafka, a consumer group
+    /// The store to simulate: nats (a key of a bucket), etcd (a queue of keys) or kafka (a consumer group)
     #[arg(long, value_name = "STORE", default_value = "nats")]
     pub(super) store: Simulated,
     /// The kinds of faults that seeds choose from, separated by commas, or `none`; all by default. `help` lists them
@@ -28,8 +28,8 @@ pub(super) struct Args {
     /// The number of candidates
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) candidates: u16,
-    /// The number of further candidates that use the Go library nats-kv-leader-elect, in etcd Go's
-    /// concurrency.Election, or in kafka goNELI; with the first, faults that it does not defend against, such as
+    /// The number of additional candidates that use Go software: the library nats-kv-leader-elect, in etcd
+    /// concurrency.Election, in kafka goNELI; with nats, faults against which that library has no defence, such as
     /// deletions, are left out
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) go_peers: u8,
@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// and more
     #[arg(long)]
     pub(super) plain: bool,
-    /// Keep only the faults at these places of the seed's script, separated by commas, or `none`
+    /// Keep only the faults at these places in the seed's script, separated by commas, or `none`
     #[arg(long, value_name = "PLACE,...")]
     pub(super) keep: Option<Keep>,
     /// Limit the phase with faults to this many seconds; by default the seed decides
@@ -49,16 +49,16 @@ pub(super) struct Args {
     /// Draw one seed's run, as an .svg picture or an .html page
     #[arg(long, help_heading = "One run closely", value_name = "FILE")]
     pub(super) timeline: Option<PathBuf>,
-    /// The number of runs at a time; by default the number of processors. It does not change the results
+    /// The number of runs at a time; by default the number of processors. The results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) jobs: Option<u16>,
-    /// Write JSON, a line for each answer
+    /// Write JSON, one line for each result
     #[arg(long)]
     pub(super) json: bool,
 }
 
 impl Args {
-    /// Returns true if one run is shown, not the results of many.
+    /// Returns true if a single run is shown, not the results of many.
     pub(super) fn looks_closely(&self) -> bool {
         self.trace || self.timeline.is_some()
     }

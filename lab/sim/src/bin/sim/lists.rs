@@ -16,7 +16,7 @@ pub(super) enum Faults {
 }
 
 impl Faults {
-    /// The kinds that are named; `None` for all.
+    /// The kinds that the list names; `None` for all kinds.
     pub(super) fn kinds(self) -> Option<Vec<Kind>> {
         match self {
             Self::Help | Self::All => None,

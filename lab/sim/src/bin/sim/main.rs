@@ -27,12 +27,12 @@ use lists::Faults;
 /// The default number of seeds.
 const SEEDS: u64 = 100;
 
-/// The exit codes other than success: an invariant does not hold, or the output cannot be written; the command line is
-/// invalid.
+/// The exit codes other than success. The first is for an invariant that does not hold, or output that cannot be
+/// written; the second for an invalid command line.
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
-/// Why nothing was run, or nothing shown.
+/// The reason why no run was made or shown.
 #[derive(Debug)]
 enum Failure {
     /// The command line asks for something invalid.
@@ -66,7 +66,7 @@ fn run(args: &Args) -> Result<bool, Failure> {
     if args.looks_closely() { runs::one(args, &first) } else { runs::many(args, &first) }
 }
 
-/// Writes a line at once. Returns false if the reader is gone, which is not a failure: `cargo sim … | head`.
+/// Writes a line at once. Returns false if the reader has ended, as in `cargo sim … | head`, which is not a failure.
 fn line(text: impl Display) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {

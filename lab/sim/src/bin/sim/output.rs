@@ -20,7 +20,7 @@ fn millis(span: Duration) -> f64 {
     (span.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// The promise under a fault: a word and its explanation.
+/// The promise that holds under a fault: a word and its explanation.
 const fn under(promise: Promise) -> (&'static str, &'static str) {
     match promise {
         Promise::Full => ("everything", ""),
@@ -73,7 +73,7 @@ pub(super) fn summary_json(seeds: Seeds, jobs: NonZeroUsize, tally: &Tally, took
     json!({ "summary": summary })
 }
 
-/// A line of a trace, such as `  12.000345 c3 > …`.
+/// Converts a line of a trace, such as `  12.000345 c3 > …`.
 pub(super) fn trace_json(event: &str) -> Value {
     let (at, event) = event.trim_start().split_once(' ').unwrap_or(("", event));
     json!({ "at_s": at.parse::<f64>().ok(), "event": event })

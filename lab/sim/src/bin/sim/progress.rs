@@ -8,7 +8,7 @@ use incumbent_sim::Tally;
 /// The interval between two updates.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// A progress line on the standard error; nothing if that is not a terminal.
+/// A progress line on standard error. If that is not a terminal, nothing is written.
 pub(super) struct Progress {
     began: Instant,
     seeds: u64,
@@ -48,7 +48,7 @@ impl Progress {
 
 fn write(text: &str) {
     let mut terminal = std::io::stderr().lock();
-    // A progress line that cannot be written does no harm.
+    // It does no harm if a progress line cannot be written.
     let _ = write!(terminal, "\r\x1b[K{text}").and_then(|()| terminal.flush());
 }
 

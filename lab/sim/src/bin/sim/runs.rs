@@ -1,4 +1,4 @@
-//! The runs themselves: of many seeds, or one in detail.
+//! The runs themselves: those of many seeds, or one run in detail.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
