@@ -153,7 +153,8 @@ impl Bench {
 
 /// The settings of the store, for a request to that election's leader.
 ///
-/// # Errors The key or the store allows no such request; reported without waiting for the store.
+/// # Errors
+/// The key or the store allows no such request; reported without waiting for the store.
 fn settings_for_order(args: &OnceArgs, key: &str) -> Result<StoreSettings, Failure> {
     let settings = args.store.settings_of(key)?;
     check_company(&settings)?;

@@ -94,7 +94,8 @@ enum Order {
 }
 
 impl LeaderFile {
-    /// # Errors Something else exists at the path, or the path cannot be written.
+    /// # Errors
+    /// Something else exists at the path, or the path cannot be written.
     pub(super) fn new(path: &str, clock: &Clock) -> Result<Self, Failure> {
         let refused = |why: String| Failure::usage(format!("--file {path} {why}; name another place"));
         let place = std::path::absolute(path).map_err(|error| refused(format!("is not a path: {error}")))?;

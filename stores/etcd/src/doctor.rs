@@ -79,7 +79,7 @@ fn member_json(member: &Member) -> Value {
     }
 }
 
-/// The alarms of the cluster, each once.
+/// The alarms of the cluster, without duplicates.
 fn alarms(survey: &Survey) -> Vec<String> {
     let mut alarms: Vec<_> = known(survey).flat_map(|(_, state)| state.alarms.clone()).collect();
     alarms.sort();

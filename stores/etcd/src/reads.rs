@@ -38,7 +38,7 @@ impl Reads {
         Self { connection: Arc::clone(connection), queue: Mutex::default() }
     }
 
-    /// Reads, linearised and at one revision.
+    /// Carries out these operations as one linearised read at one revision.
     pub(super) async fn read(self: &Arc<Self>, operations: Vec<Operation>) -> Result<TxnResponse, Status> {
         let (answer, receiver) = oneshot::channel();
         let is_first = {

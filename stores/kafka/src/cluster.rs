@@ -32,22 +32,23 @@ pub(super) const LIMIT: Duration = Duration::from_secs(3);
 const SLICE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to reach a broker.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long after a broker was unreachable that still explains an unanswered query. The client tries the broker again
-/// within ten seconds, and reports it again within half a minute.
+/// For how long the failure to reach a broker explains unanswered queries. The client tries the broker again within ten
+/// seconds, and reports another failure within half a minute.
 const LATELY: Duration = Duration::from_secs(45);
-/// How often and at which interval to look for a topic that was just created.
+/// The number of attempts to find a topic that was just created, and the pause between them.
 const TRIES: usize = 30;
 const SOON: Duration = Duration::from_millis(100);
-/// How long records in a new leader topic are kept; a lease is shorter.
+/// The time for which records in a new leader topic are kept. A lease is shorter.
 const RETENTION: &CStr = c"3600000";
-/// The time after which a segment of a new leader topic is closed. Brokers delete only closed segments, and close one
-/// after a week by default (`log.roll.hours`): until then a topic keeps all of its records, whatever its retention.
+/// The time after which a segment of a new leader topic is closed. Brokers delete only closed segments, and by default
+/// they close a segment after a week (`log.roll.hours`). Until then a topic keeps all of its records, whatever its
+/// retention.
 const SEGMENT: &CStr = c"600000";
 
 /// The message for an unanswered query.
 const SILENT: &str = "the brokers do not answer";
 
-/// The first bytes of an alert of TLS, which the client takes for the size of an answer.
+/// The client's message for a TLS alert, whose first bytes it takes for the size of an answer.
 const ALERT: &str = "Invalid response size 352518912";
 
 /// The topic of the commits of all groups.
@@ -62,10 +63,10 @@ pub(crate) struct Cluster {
 
 type Producing = DroppedApart<Polled>;
 
-/// The producer for all candidates. It is replaced if it is dead, or wrote to a topic that was recreated.
+/// The producer for all candidates. It is replaced when it is dead, or has written to a topic that was recreated.
 struct Writer {
     producer: Arc<Producing>,
-    /// The ids of the topics to which it wrote, as the records name them.
+    /// The ids of the topics to which the producer has written, as the records name them.
     topics: HashMap<String, String>,
 }
 
@@ -78,7 +79,7 @@ impl Writer {
         Ok(Self { producer, topics: HashMap::new() })
     }
 
-    /// Whether it wrote to an earlier topic with this name.
+    /// Whether the producer has written to an earlier topic with this name. If it has not, remembers this one.
     fn wrote_to_another(&mut self, topic: &str, id: &str) -> bool {
         match self.topics.get(topic) {
             Some(known) => known != id,
@@ -95,11 +96,11 @@ impl Writer {
 pub(super) struct TopicDescription {
     pub(super) id: Option<TopicId>,
     pub(super) partitions: usize,
-    /// The replicas of partition zero, and those in sync.
+    /// The number of replicas of partition zero.
     pub(super) replicas: usize,
 }
 
-/// The beginning and end of a topic's log, and which topic it is.
+/// The beginning and end of a topic's log, and the topic's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) id: Option<TopicId>,
@@ -126,7 +127,7 @@ pub(super) struct Delivery {
 }
 
 impl Reports {
-    /// Keeps why a broker could not be reached.
+    /// Records why a broker could not be reached.
     fn failed(&self, reason: &str) {
         let failed = (Instant::now(), reason.to_owned());
         *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
@@ -135,9 +136,9 @@ impl Reports {
 
 impl ClientContext for Reports {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
-        // A listener that expects TLS or a user closes the connection, and the client reports that to its log alone.
+        // A listener that expects TLS or a user closes the connection, and the client reports that only in its log.
         if expected(line).is_some() {
-            // Without the name of the client's thread.
+            // Leaves out the name of the client's thread.
             let reason = line.split_once("]: ").map_or(line, |(_, reason)| reason);
             self.failed(reason);
         }
@@ -164,7 +165,7 @@ impl ProducerContext for Reports {
             Ok(message) => u64::try_from(message.offset()).map(Revision).map_err(|_| Failure::Unknown),
             Err((error, _)) => Err(failure(&ClientError::of_kafka(error))),
         };
-        // A campaign that is over needs no answer.
+        // If the campaign is over, the answer has no receiver.
         let _ =
             delivery.answers.send(Report::Answer(Reported::Published { attempt: delivery.attempt, result }));
     }
@@ -180,8 +181,9 @@ impl Cluster {
     /// If none does, waits for one and logs the first failure; with [`KafkaSettings::fail_fast`] it returns the
     /// failure.
     ///
-    /// # Errors `InvalidSetting` for properties that the client refuses, `Authentication` and `PermissionDenied` if the
-    /// brokers refuse the credentials, `StoreUnavailable` with `fail_fast` if no broker answers.
+    /// # Errors
+    /// `InvalidSetting` for properties that the client refuses, `Authentication` and `PermissionDenied` if the brokers
+    /// refuse the credentials, `StoreUnavailable` with `fail_fast` if no broker answers.
     pub(crate) async fn open(settings: &KafkaSettings, clock: &Clock) -> Result<Arc<Self>> {
         settings.check()?;
         threads::ready().await?;
@@ -201,7 +203,7 @@ impl Cluster {
                 };
                 return Err(Error::new(kind, error.detail));
             }
-            // One line for each outage, not for each attempt.
+            // Logs one line for each outage, not for each attempt.
             if !std::mem::replace(&mut failing, true) {
                 tracing::warn!("trying Kafka at {} again: {error}", settings.servers_shown());
             }
@@ -239,7 +241,7 @@ impl Cluster {
 
     // ---- records ----
 
-    /// Passes a record to the client; its delivery report goes to `answers`.
+    /// Passes a record to the client. Its delivery report goes to `answers`.
     pub(crate) fn publish(&self, topic: &str, publish: &Publish, answers: &Answers) {
         let value = publish.value(time_of_day());
         let mut headers = OwnedHeaders::new_with_capacity(publish.headers.len());
@@ -251,7 +253,7 @@ impl Cluster {
             .partition(0)
             .payload(&value)
             .headers(headers);
-        // A missing permission would also end the next producer, which then reports only that it is dead.
+        // A missing permission would also end the next producer, which would then report only that it is dead.
         let id = publish.headers.iter().find(|(name, _)| name == TOPIC).map(|(_, id)| id.as_str());
         self.replace_producer_of_another(topic, id);
         let refused = self.replace_dead_producer().map(|error| failure(&error));
@@ -262,12 +264,12 @@ impl Cluster {
         });
         if let Some(failure) = refused {
             let (attempt, result) = (publish.attempt, Err(failure));
-            // A campaign that is over needs no answer.
+            // If the campaign is over, the answer has no receiver.
             let _ = answers.send(Report::Answer(Reported::Published { attempt, result }));
         }
     }
 
-    /// The producer. A dead producer still answers queries.
+    /// Returns the producer, even a dead one, which still answers queries.
     fn producer(&self) -> Arc<Producing> {
         Arc::clone(&self.writer().producer)
     }
@@ -300,8 +302,8 @@ impl Cluster {
         next.wrote_to_another(topic, id);
         let before = std::mem::replace(&mut *present, next).producer;
         let thread = std::thread::Builder::new().name("incumbent-kafka".into());
-        // Delivers records of other elections before it is dropped. If no thread can be started for that, their outcome
-        // is unknown.
+        // The former producer delivers records of other elections before it is dropped. If no thread can be started for
+        // that, the outcome of those records is unknown.
         let _ = thread.spawn(move || drop(before.flush(LIMIT)));
     }
 
@@ -312,7 +314,7 @@ impl Cluster {
         let until = Instant::now() + LIMIT;
         loop {
             let Topic { id, .. } = self.inspect_topic(topic)?;
-            // The client may know an outdated leader, and a refusal makes it look up the leader again.
+            // The client may know an outdated partition leader, and a refusal makes it look up the leader again.
             let fault = match self.offsets(topic, within) {
                 Ok((low, high, recent)) => return Ok(Extent { id, low, high, recent }),
                 Err(error) => self.explained(of_topic(of_client(&error), topic)),
@@ -336,7 +338,7 @@ impl Cluster {
         Ok((offset(ends.0), offset(ends.1), recent))
     }
 
-    /// The topic of an election, created if it is missing and creation is allowed.
+    /// Returns the topic of an election, after creating it if it is missing and creation is allowed.
     pub(crate) fn prepare(&self, topic: &str) -> Result<Topic, Fault> {
         let inspected = self.inspect_topic(topic);
         let missing = matches!(&inspected, Err(fault) if is_missing(fault));
@@ -350,7 +352,7 @@ impl Cluster {
             return Err(Fault { kind: FaultKind::Broken, detail });
         }
         self.create(topic)?;
-        // Some brokers learn of the new topic only later.
+        // Some brokers learn of the new topic later than others.
         for _ in 0..TRIES {
             match self.inspect_topic(topic) {
                 Err(fault) if is_missing(&fault) => std::thread::sleep(SOON),
@@ -423,7 +425,7 @@ impl Cluster {
         }
     }
 
-    /// The topic's id, and when it was queried.
+    /// Returns the topic's id, and the time at which it was queried.
     pub(crate) fn inspect_topic(&self, topic: &str) -> Result<Topic, Fault> {
         let asked_at = self.clock.now();
         let described = self.describe_topic(topic)?;
@@ -495,7 +497,7 @@ impl Cluster {
         // A cluster creates the topic for its groups when it is first asked about one, which takes seconds.
         match self.describe_topic(COMMITS) {
             Err(fault) if is_missing(&fault) => return Ok(Vec::new()),
-            // The next query would not be answered either.
+            // The next query would get no answer either.
             Err(fault) if fault.kind == FaultKind::Unreachable => return Err(fault),
             _ => {}
         }
@@ -534,11 +536,11 @@ impl Cluster {
         self.metadata_within(topic, LIMIT).map_err(|fault| self.explained(fault))
     }
 
-    /// The fault of a query that no broker answered, with the reason if a broker was recently unreachable. The brokers
-    /// themselves name the addresses for further queries, and those may lead nowhere although the first broker
+    /// Replaces the fault of a query that no broker answered with the reason, if a broker was recently unreachable. The
+    /// brokers themselves name the addresses for further queries, and those may lead nowhere although the first broker
     /// answered.
     fn explained(&self, fault: Fault) -> Fault {
-        // An error of the client itself is no answer of a broker.
+        // An error of the client itself, which begins with `_`, is not an answer of a broker.
         let is_unanswered = fault.detail.starts_with('_') || fault.detail == SILENT;
         self.unreached().filter(|_| is_unanswered).unwrap_or(fault)
     }
@@ -564,7 +566,7 @@ impl Cluster {
         })
     }
 
-    /// The cluster's id, which is the first query to any broker.
+    /// Asks for the cluster's id. This is the first query to any broker.
     fn cluster_id(&self) -> Result<Option<String>, Fault> {
         let until = Instant::now() + LIMIT;
         while let Err(fault) = self.metadata_within(Some("__consumer_offsets"), SLICE) {
@@ -708,18 +710,19 @@ pub(super) fn of_client(ClientError { name, text }: &ClientError) -> Fault {
     Fault { kind, detail: format!("{name}: {text}{remedy}") }
 }
 
-/// What a listener may expect of a client that does not do it.
+/// What a listener may expect that the client's settings lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Tls,
     User,
 }
 
-/// A broker that did not ask for TLS or a user keeps a new connection for longer (2 s, as librdkafka counts).
+/// The age in milliseconds from which a connection is no longer new. A broker that asks for neither TLS nor a user
+/// keeps a new connection for longer (2 s, as librdkafka counts).
 const NEW: u64 = 2000;
 
-/// What a listener probably expects that closed a new connection, from the client's line about it: TLS if it could not
-/// read the first request, and a user if it answered that request alone.
+/// What a listener probably expected when it closed a new connection, from the client's log line about that: TLS if the
+/// listener could not read the first request, and a user if it answered only that request.
 fn expected(line: &str) -> Option<Expected> {
     // `Disconnected: connection closed by peer: … (after 2ms in state UP, 1 identical error(s) suppressed)`.
     let (_, after) = line.split_once("Disconnected")?.1.rsplit_once("(after ")?;

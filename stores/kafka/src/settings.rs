@@ -229,7 +229,8 @@ impl KafkaSettings {
 
     /// The SASL mechanism: `PLAIN` (the default with a password), `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`.
     ///
-    /// # Errors `InvalidSetting` for any other.
+    /// # Errors
+    /// `InvalidSetting` for any other.
     pub fn sasl_mechanism(self, mechanism: &str) -> Result<Self> {
         match mechanism {
             "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" => {

@@ -13,8 +13,8 @@ pub const KEPT: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Makes sure that the present runtime has a thread for calls that block.
 ///
-/// # Errors `StoreUnavailable` if there is none and none can be started; the caller may try again when other threads
-/// have ended.
+/// # Errors
+/// `StoreUnavailable` if there is none and none can be started; the caller may try again when other threads have ended.
 pub async fn ready() -> crate::Result<()> {
     use tokio::io::AsyncWriteExt as _;
 

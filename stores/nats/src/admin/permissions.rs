@@ -22,7 +22,8 @@ pub struct Permissions {
 ///
 /// All roles can read the whole bucket. A candidate can write only under the keys of its elections.
 ///
-/// # Errors `InvalidName` for a key that is impossible for an election.
+/// # Errors
+/// `InvalidName` for a key that is impossible for an election.
 pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> Result<Permissions> {
     for key in elections {
         names::check_key(key)?;
