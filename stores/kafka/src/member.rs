@@ -293,7 +293,7 @@ impl Polling {
 
     fn report(&self, answer: Answer) {
         if !self.replaced.load(Ordering::Acquire) {
-            // A campaign that is over needs no answer.
+            // If the campaign is over, the answer has no receiver.
             let _ = self.answers.send(Report::Answer(answer));
         }
     }

@@ -1,4 +1,4 @@
-//! Winning and leaving, and what others see of it.
+//! Winning and leaving, and what other candidates and observers see of both.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -149,7 +149,7 @@ async fn an_observer_finds_the_topic_that_is_created_after_its_first_question() 
     let (broker, jobs) = (broker(), election("later"));
     let watching = open(&broker.address(), "").await;
     let leader = async || watching.leader(&jobs).await.unwrap();
-    // Long enough for several of the reader's attempts, which cannot be observed from outside.
+    // This takes long enough for several of the reader's attempts, which cannot be observed from outside.
     for _ in 0..50 {
         assert_eq!(leader().await, None);
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -20,8 +20,8 @@ use incumbent_store::{Error, ErrorKind, Result};
 const NAME_TAKEN: u64 = 10058;
 /// The account requires a limit on the bytes of each stream.
 const BYTES_REQUIRED: u64 = 10113;
-/// How soon after its creation a new bucket is marked as such, which takes two requests; and the interval at which to
-/// check for that.
+/// The time within which the creator of a bucket that was never used must have marked it so, with two requests; and the
+/// interval at which another `init` checks for the mark.
 const STATED: Duration = Duration::from_secs(2);
 const LOOKS: u32 = 20;
 /// The metadata that distinguishes the requests of different `init` calls.
@@ -29,20 +29,20 @@ const MADE_BY: &str = "incumbent.made-by";
 /// The server's default window for detecting duplicates, which this crate never sends.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
-/// The shortest age that NATS keeps.
+/// The shortest maximum age that NATS accepts.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// The most consumers of a new bucket: each process that campaigns or observes has one. nats-server 2.15 and newer
-/// allow 1,000 if neither the stream nor the account sets a limit, and -1 counts as not set.
+/// The most consumers of a new bucket. Each process that campaigns or observes has one. nats-server 2.15 and newer
+/// allow 1,000 if neither the stream nor the account sets a limit, and -1 does not count as a limit.
 const MOST_CONSUMERS: i64 = 100_000;
 
 /// The smallest size limit of a bucket: some hundred elections, each with a record and a request of less than 200
 /// bytes.
 const LEAST_BYTES: u64 = 64 * 1024;
 
-/// The limit for the whole of `init`.
+/// The time limit for the whole of `init`.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// The limit for one attempt: a cluster that has just elected a leader loses requests, and requests between its servers
-/// take up to 4 s. Creating a stream of three replicas takes a second or two.
+/// The time limit for one attempt. A cluster that has just elected a leader loses requests, and requests between its
+/// servers take up to 4 s. Creating a stream of three replicas takes a second or two.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
 /// The required settings of a bucket.
@@ -51,7 +51,7 @@ const ATTEMPT: Duration = Duration::from_secs(8);
 pub struct InitOptions {
     pub(crate) lease: Duration,
     pub(crate) replicas: u32,
-    /// The size limit in bytes; none if not requested.
+    /// The size limit in bytes; `None` if no limit is requested.
     pub(crate) max_bytes: Option<u64>,
     pub(crate) markers: bool,
     pub(crate) own_leases: bool,
@@ -60,7 +60,7 @@ pub struct InitOptions {
 }
 
 impl InitOptions {
-    /// A bucket whose records live for `lease`, on one server.
+    /// Returns options for a bucket on one server, whose records live for `lease`.
     pub fn new(lease: Duration) -> Self {
         Self {
             lease,
@@ -73,47 +73,49 @@ impl InitOptions {
         }
     }
 
-    /// The number of servers that keep the bucket: 1, 3 or 5.
+    /// Sets the number of servers that keep the bucket: 1, 3 or 5.
     pub fn replicas(mut self, replicas: u32) -> Self {
         self.replicas = replicas;
         self
     }
 
-    /// The most bytes of the bucket, 65,536 at least, if the account requires a limit. By default a new bucket has
-    /// none.
+    /// Sets the most bytes of the bucket, at least 65,536, for an account that requires a limit. By default a new
+    /// bucket has none.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
     }
 
-    /// Whether the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that older
-    /// clients read, because they take a marker for a live key.
+    /// Sets whether the server reports an expiry to watchers by a marker (2.11 or newer). A bucket that older clients
+    /// read must have no markers, because those clients take a marker for a live key.
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;
         self
     }
 
-    /// Whether each election may have its own lease, in whole seconds and shorter than the bucket's (2.11 or newer).
+    /// Sets whether each election may have its own lease, in whole seconds and shorter than the bucket's (2.11 or
+    /// newer).
     pub fn own_leases(mut self, own_leases: bool) -> Self {
         self.own_leases = own_leases;
         self
     }
 
     /// States that the bucket's name was never used before, so that its first leader need not wait for a leader of an
-    /// earlier bucket of that name. Refused for a bucket that holds or held a message. Not for automation: if it
-    /// recreates a bucket under a leader, the statement is false and there can be two leaders.
+    /// earlier bucket of that name. The statement is refused for a bucket that holds or has held a message. Not for
+    /// automation: if automation recreates a bucket under a leader, the statement is false and there can be two
+    /// leaders.
     pub fn never_used(mut self, never_used: bool) -> Self {
         self.never_used = never_used;
         self
     }
 
-    /// Whether to change an existing bucket that differs, instead of reporting the differences.
+    /// Sets whether to change an existing bucket that differs, instead of reporting the differences.
     pub fn update(mut self, update: bool) -> Self {
         self.update = update;
         self
     }
 
-    /// Refuses what no bucket can have.
+    /// Refuses options that no bucket can have.
     ///
     /// # Errors
     /// `InvalidSetting`.
@@ -148,8 +150,8 @@ pub struct InitReport {
 
 /// Creates a bucket for elections, or reports or corrects the differences of an existing one.
 ///
-/// Running it twice changes nothing the second time. A bucket without markers also refuses purges and rollups, because
-/// they would remove a live leader's record.
+/// A second call changes nothing. A bucket without markers also refuses purges and rollups, because they would remove a
+/// live leader's record.
 ///
 /// # Errors
 /// `InvalidSetting` for invalid options; `UnsafeStore` for differences that need a new bucket, and for a bucket that is
@@ -162,7 +164,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
     let mut creating = false;
-    // Two equal values do no harm: both callers would report that they created the bucket.
+    // If two calls draw the same number, both report that they created the bucket, which does no harm.
     let maker = getrandom::u64().unwrap_or(std::process::id().into());
     let attempts = async {
         loop {
@@ -180,8 +182,8 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     })
 }
 
-/// `creating` is set once the request to create the bucket was sent: it may have succeeded without an answer, and the
-/// server accepts the same request again.
+/// Makes one attempt. `creating` is set once the request to create the bucket has been sent: that request may have
+/// succeeded without an answer, and the server accepts the same request again.
 async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) -> Result<InitReport> {
     check_server(api)?;
     let level = account_level(api).await.map_err(|failure| failure.error(&api.bucket))?;
@@ -201,7 +203,7 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
             let mut config = creation(&api.bucket, options, maker);
             let mut answer = api.ask(&request, &config).await;
             if matches!(&answer, Err(Failure::Api(error)) if error.err_code == CONSUMERS_LIMITED) {
-                // The account's own limit is lower, and applies to its streams.
+                // The account has a lower limit of its own, which applies to its streams.
                 config["max_consumers"] = (-1).into();
                 answer = api.ask(&request, &config).await;
             }
@@ -247,8 +249,8 @@ async fn run(api: &Api, options: &InitOptions, maker: u64, creating: &mut bool) 
     Ok(InitReport { created: false, updated, differences })
 }
 
-/// The bucket. If another `init` has just created it, and this call also has to state that it is new, waits for the
-/// other call to do so.
+/// Returns the bucket's state. If another `init` has just created the bucket, and this call also has to state that it
+/// was never used, waits for the other call to do so.
 async fn once_stated(api: &Api, options: &InitOptions, mut existing: Value) -> Result<Value> {
     for _ in 0..LOOKS {
         let info = read(&existing)?;
@@ -263,7 +265,7 @@ async fn once_stated(api: &Api, options: &InitOptions, mut existing: Value) -> R
 }
 
 fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
-    // Not known without permission to ask. The resulting settings are checked afterwards.
+    // Without permission to ask, the level is not known. The resulting settings are checked afterwards.
     let Some(level) = level else { return Ok(()) };
     let needed = [
         ("markers", options.markers, LEVEL_2_11, "2.11"),
@@ -279,7 +281,7 @@ fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
 }
 
 /// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need. The
-/// server accepts an identical request again from any client, so each `maker` sends a different one.
+/// server accepts an identical request from any client as a repetition, so each `maker` sends a different one.
 fn creation(bucket: &Bucket, options: &InitOptions, maker: u64) -> Value {
     let mut config = json!({
         "name": bucket.stream,

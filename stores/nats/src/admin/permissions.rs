@@ -1,4 +1,4 @@
-//! Exactly the permissions that a user of NATS needs.
+//! The exact permissions that a NATS user needs.
 
 use crate::candidates;
 use crate::config::names;
@@ -17,13 +17,13 @@ pub struct Permissions {
     pub subscribe: Vec<String>,
 }
 
-/// The permissions that a user of that role needs in the bucket of `settings`, for these elections; for an
-/// operator an empty list means all elections.
+/// The permissions that a user of that role needs in the bucket of `settings`, for these elections. For an operator, an
+/// empty list means all elections.
 ///
 /// All roles can read the whole bucket. A candidate can write only under the keys of its elections.
 ///
 /// # Errors
-/// `InvalidName` for a key that is impossible for an election.
+/// `InvalidName` for a key that no election can have.
 pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> Result<Permissions> {
     for key in elections {
         names::check_key(key)?;
