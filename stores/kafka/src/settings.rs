@@ -243,7 +243,7 @@ impl KafkaSettings {
         }
     }
 
-    /// A property of librdkafka, for every client of this store.
+    /// Sets a librdkafka property for every client of this store.
     ///
     /// # Errors
     /// `InvalidSetting` for a property on which elections depend.

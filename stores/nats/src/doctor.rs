@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::admin::survey::{ClockDifference, Survey, survey};
 use crate::config::settings::NatsSettings;
 
-/// The usual allowance for clocks that disagree. A campaign's default is a twentieth of its lease, up to this.
+/// The usual allowance for differences between clocks. A campaign's default is a twentieth of its lease, up to this
+/// value.
 const USUAL_SKEW: Duration = Duration::from_secs(1);
 
 pub(crate) async fn examine(settings: &NatsSettings) -> Result<Examination> {
@@ -138,7 +139,7 @@ fn judge(report: &mut Examination, survey: &Survey) {
     }
 }
 
-/// Candidates of the Go library lead in a bucket with which they can work.
+/// The finding that candidates of the Go library lead in this bucket, whose settings suit them.
 fn company(leaders: u64) -> Finding {
     Finding::note(
         format!("{leaders} of the leaders run other software, which survives fewer faults"),
@@ -146,7 +147,7 @@ fn company(leaders: u64) -> Finding {
     )
 }
 
-/// Candidates of the Go library lead in a bucket with which they cannot work.
+/// The finding that candidates of the Go library lead in this bucket, whose settings do not suit them.
 fn refused_company(leaders: u64) -> Finding {
     Finding::refused(
         format!(

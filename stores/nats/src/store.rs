@@ -1,4 +1,4 @@
-//! A bucket as a store: what the driver and the tools do with it by its settings.
+//! Implements `Settings` for a NATS bucket, for the driver and the tools.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ impl Settings for NatsSettings {
         names::check_key(key)
     }
 
-    /// Connects to the bucket, with a connection whose events are reported and logged. The notifier calls the user's
+    /// Connects to the bucket. The connection's events are reported and logged, and the notifier calls the user's
     /// listener.
     async fn connect(&self, reports: Reports) -> Result<RecordLink> {
         let (users, notifier) = (self.listener.clone(), reports.notifier.clone());
@@ -90,10 +90,10 @@ impl Settings for NatsSettings {
         asked(options.lease.unwrap_or(LEASE), options.replicas.unwrap_or(1)).check()?;
         let existing = match (options.lease, options.replicas) {
             (Some(_), Some(_)) => None,
-            // A bucket that could not be examined may exist, so do not assume the default lease and replicas.
+            // A bucket that could not be examined may exist, so the default lease and replicas must not be assumed.
             _ => existing(self).await?,
         };
-        // An existing bucket keeps settings for which nothing is required.
+        // An existing bucket keeps its values of the settings that the options leave out.
         let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
         let replicas =
             options.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
@@ -111,7 +111,7 @@ impl Settings for NatsSettings {
         doctor::examine(self).await
     }
 
-    /// Subjects: in the syntax of the server's configuration, or as claims of a JWT.
+    /// The subjects that a user needs, in the syntax of the server's configuration or as claims of a JWT.
     fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
         if role == Role::Candidate && elections.is_empty() {
             let message = "a candidate's permissions name its elections: give their keys";
@@ -140,8 +140,8 @@ impl Settings for NatsSettings {
     }
 }
 
-/// The existing bucket; `None` if there is none. Asked more than once, because a cluster that has just elected a leader
-/// loses requests.
+/// The existing bucket; `None` if there is none. The request is repeated if need be, because a cluster that has just
+/// elected a leader loses requests.
 async fn existing(settings: &NatsSettings) -> Result<Option<Survey>> {
     let settings = settings.clone().fail_fast(true);
     let mut tries = 1..SURVEYS;
@@ -158,7 +158,7 @@ async fn existing(settings: &NatsSettings) -> Result<Option<Survey>> {
 /// Logs the events of a connection.
 fn logged() -> impl Fn(&ConnectionEvent) + Send + Sync {
     let failing = AtomicBool::new(false);
-    // Every attempt would report it again, so it is logged only rarely.
+    // Every attempt would report the same fault again, so it is logged only rarely.
     let reported: Mutex<HashMap<String, Instant>> = Mutex::default();
     let report = move |message: String| {
         let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);

@@ -47,7 +47,7 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
     publish.extend(
         requests.iter().chain(making).map(|request| bucket.api_subject(&format!("{request}.{stream}"))),
     );
-    // For answers to a consumer's flow control requests.
+    // Allows answers to a consumer's flow control requests.
     publish.push(format!("$JS.FC.{stream}.>"));
     let inbox = settings.inbox_prefix.as_deref().unwrap_or("_INBOX");
     let mut subscribe = vec![format!("{inbox}.>")];
@@ -81,7 +81,7 @@ mod tests {
         let permitted = permissions(&settings(), Role::Candidate, &["jobs", "a.b"]).unwrap();
         assert_eq!(permitted.publish[..2], ["$KV.B.jobs", "$KV.B.a.b"]);
         assert_eq!(permitted.publish[2..7], READING);
-        // The candidate answers requests for candidates, but sends none.
+        // A candidate answers requests for candidates, but sends none.
         assert_eq!(permitted.publish[7..], ["_incumbent.roll.B.*"]);
         assert_eq!(permitted.subscribe, ["_INBOX.>", "_incumbent.roll.B"]);
     }

@@ -100,7 +100,7 @@ fn subject(query: &mut Query, name: &'static str) -> Result<Option<String>> {
     }
 }
 
-/// The credentials, given before the host or by one parameter.
+/// The credentials, which precede the host or are given by a single parameter.
 fn credentials(query: &mut Query, from_authority: Option<Credentials>) -> Result<Option<Credentials>> {
     let given = [
         from_authority,
@@ -119,7 +119,7 @@ fn credentials(query: &mut Query, from_authority: Option<Credentials>) -> Result
 /// A list of servers, and the credentials written before the first of them.
 #[derive(Debug)]
 pub(crate) struct Authority {
-    /// Without credentials, because the client logs addresses.
+    /// The servers' addresses without credentials, because the client logs addresses.
     pub(crate) servers: Vec<ServerAddr>,
     pub(crate) credentials: Option<Credentials>,
 }

@@ -39,13 +39,14 @@ impl Bucket {
         }
     }
 
-    /// The subject a key is stored under.
+    /// The subject under which a key is stored.
     pub(crate) fn subject(&self, key: &str) -> String {
-        // The string has its exact length: the client takes it over, and would copy a longer buffer.
+        // The string is allocated with its exact length, because the client keeps its buffer and would copy a longer
+        // one.
         [&*self.prefix, key].concat()
     }
 
-    /// The subject a key is written to: with a domain or an import, the API's prefix comes before it.
+    /// The subject to which a key is written. With a domain or an import, the API's prefix comes before it.
     pub(crate) fn write_subject(&self, key: &str) -> String {
         if self.api_prefix == DEFAULT_API_PREFIX {
             self.subject(key)
@@ -93,8 +94,8 @@ impl From<&jetstream::Error> for ApiError {
     }
 }
 
-/// Whether an answer is a refusal. The answer is first parsed only for that, because a parser for both cases would keep
-/// a copy of all of it.
+/// The error in an answer that is a refusal. Each answer is first parsed for this alone, because a parser for both
+/// cases would keep a copy of the whole answer.
 #[derive(Deserialize)]
 struct Refusal {
     #[serde(default)]

@@ -46,8 +46,8 @@ impl Bench {
 }
 
 pub(crate) fn settings(url: &str) -> NatsSettings {
-    // Short enough to wait for a silent connection to be given up, long enough not to give one up because the machine is
-    // busy.
+    // The interval is short enough to wait until a silent connection is given up, and long enough that a busy machine
+    // gives up none.
     NatsSettings::new(url, BUCKET).unwrap().fail_fast(true).ping_interval(Duration::from_secs(2))
 }
 
@@ -157,7 +157,7 @@ pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> WatchEvent 
     next_or_end(watch).await.expect("the watch has ended")
 }
 
-/// The next change, or none if the watch ends.
+/// The next change; `None` if the watch ends.
 pub(crate) async fn next_or_end(watch: &mut BoxStream<'static, Watched>) -> Option<WatchEvent> {
     let change = async |item| match item {
         Watched::Entry(change) => Some(change),
