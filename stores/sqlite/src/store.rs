@@ -1,4 +1,4 @@
-//! A SQLite file as a store: what the driver and the tools do with it by its settings.
+//! Implements `Settings` for a SQLite file, for the driver and the tools.
 
 use std::fs::OpenOptions;
 

@@ -57,24 +57,25 @@ pub(super) const FROM_LAYOUT_1: &str = "
     ALTER TABLE store ADD COLUMN birth   INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// The first row of `store`: incarnation, boot, now, the wall clock, device, inode, birth.
+/// Inserts the first row of `store`: incarnation, boot, now, the wall clock, device, inode, birth.
 pub(super) const BIRTH: &str = "
     INSERT INTO store (one, incarnation, boot, born, touched, written, device, inode, birth)
     VALUES (1, ?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7)
 ";
 
-/// Gives every live record its whole lease from now on. The file may lack later writes: its holder may have renewed a
-/// record since, on another clock or in a file that was replaced.
+/// Gives every live record its whole lease from now on. The file may lack later writes: a record's holder may have
+/// renewed it since, on another clock or in a file that was replaced.
 const RENEW_ALL: &str = "UPDATE entry SET over = ?1 + min(lease, 4611686018427387904) WHERE kind = 0";
 
-/// The most bytes of a row that are read; headers in JSON are longer than the headers themselves.
+/// The most bytes of a row that are read. A row within this limit holds a record within [`LONGEST`], because headers in
+/// JSON are longer than the headers themselves.
 const LONGEST_ROW: i64 = LONGEST as i64;
 
 const LIVE: i64 = 0;
 const TOMBSTONE: i64 = 1;
 
-/// How long a process has to [record its slow transaction again](Database::settle) before other processes take the file
-/// for restored.
+/// The time in which a process can [record its slow transaction again](Database::settle) before other processes take
+/// the file for restored.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(2);
 
 /// The changes after a revision.
@@ -111,13 +112,13 @@ pub(super) struct Last {
 
 impl Last {
     fn next(self) -> Self {
-        // Without random numbers, the count alone has to identify it.
+        // Without random numbers, the count alone identifies the transaction.
         let write_id = getrandom::u64().unwrap_or_default();
         Self { writes: self.writes + 1, write_id: i64::from_ne_bytes(write_id.to_ne_bytes()) }
     }
 
-    /// Compares the file's last transaction with the `known` one. Returns true if the file was replaced by an older
-    /// file, or by a copy that was written to.
+    /// Returns true if the file was replaced by an older file, or by a copy that was written to. This shows in a
+    /// comparison of the file's last transaction with the `known` one.
     fn went_back(self, known: Self) -> bool {
         self.writes < known.writes || self.writes == known.writes && self.write_id != known.write_id
     }
@@ -149,7 +150,8 @@ impl Known {
         Ok(())
     }
 
-    /// Returns true if this connection's last transaction was so slow that its time is too far from the file's.
+    /// Returns true if this connection's last transaction was so slow that its own time is too far from the file's time
+    /// of change.
     fn is_late(&self) -> bool {
         self.ours.is_some_and(|(changed, written)| changed.saturating_sub(written) > LATE / 2)
     }
@@ -184,7 +186,7 @@ impl Database {
         }
     }
 
-    /// Writes a foreign record without comparing.
+    /// Writes a foreign record unconditionally.
     pub(super) fn put(&mut self, key: &str, value: &[u8]) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
@@ -193,7 +195,8 @@ impl Database {
         Ok(revision)
     }
 
-    /// Writes a tombstone without comparing. It proves nothing, but records the deleted record's lease.
+    /// Writes a tombstone unconditionally. The tombstone does not prove that the leader has stopped, but records the
+    /// deleted record's lease.
     pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
@@ -279,7 +282,8 @@ impl Database {
         })
     }
 
-    /// Records an operator's statement that no election ever ran here; refused if the file was written to.
+    /// Records an operator's statement that no election ever ran here. The statement is refused if the file has been
+    /// written to.
     pub(super) fn mark_never_used(&mut self) -> Result<(), Cause> {
         let writing = Writing::begin(self)?;
         if writing.head.newest > Revision(0) {
@@ -290,8 +294,8 @@ impl Database {
         Ok(writing.commit()?)
     }
 
-    /// Adopts the file for this boot of the machine: after a reboot every lease begins again on the new clock, and in a
-    /// copy a new incarnation begins.
+    /// Adopts the file for this boot of the machine. After a reboot every lease begins again on the new clock, and in a
+    /// copy of the file a new incarnation begins.
     pub(super) fn adopt(&mut self) -> Result<(), Cause> {
         let Self { sql, clock, identity, .. } = self;
         let boot = self.boot.as_str();
@@ -321,7 +325,7 @@ impl Database {
         Ok(())
     }
 
-    /// Checks that a read-only file was adopted for this boot; otherwise its times mean nothing.
+    /// Checks that a read-only file has been adopted for this boot. The times in any other file mean nothing.
     pub(super) fn check_adopted(&self) -> Result<(), Cause> {
         let (head, boot) = head_of_any_boot(&self.sql)?;
         if boot != self.boot {
@@ -334,7 +338,8 @@ impl Database {
         Ok(())
     }
 
-    /// Begins a new incarnation of a file that another program has written, unless another process did so meanwhile.
+    /// Begins a new incarnation of a file that another program has written, unless another process has done so
+    /// meanwhile.
     pub(super) fn begin_again(&mut self) -> Result<(), Cause> {
         match Writing::begin(self) {
             Ok(_) | Err(Cause::Replaced) => Ok(()),
@@ -349,7 +354,7 @@ impl Database {
         Ok(())
     }
 
-    /// Returns true if the last transaction took so long that another program seems to have written the file.
+    /// Returns true if the last transaction took so long that the file looks as if another program had written it.
     pub(super) fn is_late(&self) -> bool {
         self.known.as_ref().is_some_and(Known::is_late)
     }
@@ -372,7 +377,7 @@ impl Database {
     }
 }
 
-/// Begins a new incarnation of the file: every lease in it runs again in full, and tokens keep growing.
+/// Begins a new incarnation of the file. Every lease in it runs again in full, and tokens keep growing.
 fn begin_incarnation(
     sql: &Connection,
     head: &Head,
@@ -415,8 +420,8 @@ pub(super) struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// Waits for the lock, and checks that only this crate's transactions have changed the file. Otherwise it begins a new
-    /// incarnation and returns [`Replaced`](Cause::Replaced).
+    /// Waits for the lock, and checks that only this crate's transactions have changed the file. If another program has
+    /// changed it, begins a new incarnation and returns [`Replaced`](Cause::Replaced).
     pub(super) fn begin(database: &'a mut Database) -> Result<Self, Cause> {
         let Database { sql, clock, boot, path, identity, known, suspect, .. } = database;
         let transaction = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -426,8 +431,8 @@ impl<'a> Writing<'a> {
             transaction.prepare_cached("PRAGMA journal_mode")?.query_row([], |row| row.get(0))?;
         let seen = FileState::at(path).ok().filter(|seen| seen.identity == *identity && mode != WRITE_AHEAD);
         let Some(seen) = seen else { return Err(Cause::Replaced) };
-        // The clock is read under the lock, so that a record that has expired for one writer has expired for every
-        // later writer.
+        // The clock is read under the lock. So a record that has expired for one writer has expired for every later
+        // writer.
         let now = clock.now();
         if !is_ours(*known, &head, &seen) {
             if !Known::is_gone(*known, &head) && seen.may_be_slow(head.written) {
@@ -554,11 +559,11 @@ fn watched(row: &Row<'_>) -> rusqlite::Result<WatchEvent> {
     let kind = if row.get::<_, i64>(2)? == LIVE { Kind::Live } else { Kind::Tombstone };
     let entry = match row.get_ref(4)?.as_blob_or_null()? {
         Some(value) => {
-            // Unreadable headers count as missing, the cautious choice.
+            // Unreadable headers count as missing, which is the cautious choice.
             let headers: Headers = serde_json::from_str(row.get_ref(5)?.as_str()?).unwrap_or_default();
             Entry::decode(revision, kind, value, pairs(&headers))
         }
-        // The value is not read from the disk.
+        // The value of an oversize row is not read from the disk.
         None => Entry::oversize(revision, kind, row.get(3).map(unsigned)?),
     };
     Ok(WatchEvent { key: row.get(0)?, entry })

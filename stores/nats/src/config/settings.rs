@@ -301,16 +301,16 @@ impl NatsSettings {
         self
     }
 
-    /// The connection's name in the server's monitoring; `incumbent` by default.
+    /// Sets the connection's name in the server's monitoring; `incumbent` by default.
     #[must_use]
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = Some(name.into());
         self
     }
 
-    /// The listener for the connection's events, from the first attempt to connect until the store is dropped. A
-    /// `Store` calls it on a separate thread, in the order of the events. An adapter that is opened
-    /// directly calls it on the connection's task, so there it must return at once.
+    /// Sets the listener for the connection's events, from the first attempt to connect until the store is dropped. A
+    /// `Store` calls it on a separate thread, in the order of the events. An adapter that is opened directly calls it
+    /// on the connection's task, so such a listener must return at once.
     #[must_use]
     pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Listener::new(listener);
