@@ -29,8 +29,8 @@ pub(crate) enum Exit {
     Inconsistent = 9,
 }
 
-/// The end of the first page of help: sources of settings, and the meaning of exit codes. Lines have at most eighty
-/// columns, so that terminals do not wrap them.
+/// The end of the first page of help: sources of settings, and the meaning of exit codes. No line is longer than eighty
+/// columns, so that terminals do not wrap it.
 pub(crate) const HELP: &str = "\
 Settings:
   Every option but the actions is a setting: --lease 5s is the variable
@@ -76,7 +76,8 @@ const OF_WAITING: Code = (3, "the store does not answer (with --fail-fast)");
 /// The exit codes of every other command.
 const OF_OTHERS: [Code; 1] = [(2, "the command line is invalid")];
 
-/// The meaning of a command's exit codes, for its page of help: its own, and the common ones.
+/// The exit codes of a command and their meanings, for its page of help: those of the command itself, and the common
+/// ones.
 pub(crate) fn page(command: &str) -> String {
     let (own, common): (&[Code], &[Code]) = match command {
         "demo" => (

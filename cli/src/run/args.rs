@@ -193,7 +193,7 @@ impl Args {
         if let Some(name) = &self.name {
             options = options.name(name);
         }
-        // A process that only checks who leads has no reason to wait first.
+        // A process that only checks who leads has no reason for a random wait.
         if let Some(splay) = self.splay.or(self.no_wait.then_some(Duration::ZERO)) {
             options = options.splay(splay);
         }
@@ -338,8 +338,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Elector's options, under their names there. Only elector's library, not its command line, had options for the lease
-/// and the files of TLS.
+/// Elector's options, under the names that they have there. For the lease and the files of TLS only elector's library
+/// had options, not its command line.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Named as in elector")]
 pub(super) struct ElectorArgs {
@@ -376,8 +376,8 @@ pub(super) struct ElectorArgs {
 }
 
 impl ElectorArgs {
-    /// The first given option, and its name here. None of them is allowed with a command, because elector ran no
-    /// command.
+    /// The first of elector's options that was given, and its name in this program. None of them is allowed with a
+    /// command, because elector ran no command.
     pub(super) fn first(&self) -> Option<(&'static str, &'static str)> {
         let given = [
             (&self.backend, "--backend", "--store URL"),
