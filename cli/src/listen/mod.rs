@@ -1,4 +1,4 @@
-//! The `--listen` server: who leads, whether this candidate is well, and metrics for Prometheus.
+//! The `--listen` server: who leads, whether this candidate is healthy, and metrics for Prometheus.
 //!
 //! ```text
 //! let mut listener = Listener::of(args.listen).await?;   // early: an address that cannot be is an error

@@ -208,7 +208,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_removed() {
         let (_within, mut place, folder) = place();
         place.write("one\n").unwrap();
-        // Nothing can replace such a file.
+        // A folder of that name cannot be replaced by a file.
         fs::create_dir(folder.path().join("next")).unwrap();
         assert_eq!(place.write("two\n").unwrap_err().kind(), io::ErrorKind::IsADirectory);
         assert!(!folder.path().join("deadline").exists());

@@ -81,7 +81,7 @@ fn a_leader_on_a_server_is_evicted_and_the_wait_of_the_next_one_is_printed() {
 }
 
 /// The server loses more acknowledged writes than candidates make up for on their own. The candidate that remembers
-/// them reports the token for which it stays out, and leads once the operator accepts.
+/// those writes reports the token for which it stays out, and leads once the operator accepts.
 #[test]
 fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
     let (mut server, store) = server("10s");
@@ -224,7 +224,7 @@ fn an_evicted_leader_is_kept_out_until_the_operator_stops() {
     let mut ada = settled(&scratch.url, "jobs", "ada");
     let words = ["evict", "jobs", "--for", "1h", "--yes", "--json", "--store", &scratch.url];
     let mut evict = Running::start(incumbent(&words));
-    // The operator is the only candidate, so it takes the lease each time, and waits with it for the previous lease.
+    // No other candidate exists, so ada takes the lease each time, and would have to wait for the previous lease.
     for _ in 0..3 {
         let line = evict.until("an eviction", |line| Some(json(line)));
         assert_eq!(line, json!({ "election": "jobs", "evicted": "ada", "wait_ms": 30_000.0 }));

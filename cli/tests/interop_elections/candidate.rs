@@ -1,5 +1,5 @@
-//! One of our candidates on the library, in a separate process: this test binary, with its settings in the environment.
-//! It prints its events as lines of JSON, like the Go candidate.
+//! A candidate on this library, in a separate process. The process is this test binary, with its settings in the
+//! environment. It prints its events as lines of JSON, like the Go candidate.
 
 use std::process::Command;
 use std::time::Duration;
