@@ -17,8 +17,8 @@ use crate::queue::{QueueItem, Subscription};
 
 /// The leader of an election, as an observer sees it.
 ///
-/// It shows the content of the store. A leader that crashed is shown until its record expires, and a
-/// candidate that has won may still be waiting until it may lead.
+/// An observation shows the content of the store. A leader that crashed is shown until its record expires, and a
+/// candidate that is shown as the holder may still be waiting until it may lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// The election's key.
@@ -26,15 +26,15 @@ pub struct Observation {
     /// The holder, with the revision at which it was first observed and with its metadata; `None` while
     /// the election has no leader.
     pub leader: Option<Leader>,
-    /// When this state was first observed, on the store's clock.
+    /// The time at which this state was first observed, on the store's clock.
     pub since: Instant,
 }
 
 /// The changes of an election's leader; returned by [`Store::observe`](crate::Store::observe).
 ///
-/// The stream begins with the present holder, and then emits every change of the holder or its metadata, and every
+/// The stream begins with the present holder. Then it emits every change of the holder or its metadata, and every
 /// vacancy as soon as the store shows it: a release or a deletion at once; an expiry at once if the store reports
-/// expiries, and otherwise when the lease is over. It ends when the store is closed.
+/// expiries, and otherwise when the lease is over. The stream ends when the store is closed.
 ///
 /// An observer that falls 1024 observations behind loses the oldest.
 pub struct Observer {
@@ -59,7 +59,8 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // The driver's thread may have held the locks of `seen` and of the store when the process forked.
+        // In a forked child nothing is sent, because the driver's thread may have held the locks of `seen` and of the
+        // store when the process forked.
         if !self.store.is_forked() {
             self.seen.unsubscribe();
             // A driver that has ended observes nothing.

@@ -1,4 +1,4 @@
-//! The candidates of a driver: how they enter, the commands of their handles, the reports to them, and their log lines.
+//! The candidates of a driver: their entry, the commands of their handles, the reports to them, and their log lines.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
@@ -20,13 +20,13 @@ use incumbent_store::registry::Registration;
 /// it has left nothing in the store.
 pub(super) struct CandidateEntry {
     pub(super) shared: Arc<CandidateState>,
-    /// The time of day at which it became a candidate.
+    /// The time of day at which this candidate entered.
     pub(super) since: SystemTime,
     stage: Stage,
     commands: Weak<dyn CommandSink>,
-    /// Answered once the campaign has entered, or was refused.
+    /// Answered once the campaign has entered, or has been refused.
     reply: Option<Reply>,
-    /// The last term that was led.
+    /// The last term in which the candidate led.
     term: Option<Token>,
     /// The channel through which a dropped candidate's work reports its end.
     kept_commands: Option<Arc<dyn CommandSink>>,
@@ -34,7 +34,7 @@ pub(super) struct CandidateEntry {
     is_well: bool,
     /// The watched event loop responds.
     loop_responds: bool,
-    /// The callers that wait for it, if any.
+    /// The callers that wait for this candidate, if any.
     waiting: Option<Box<Waiting>>,
 }
 
@@ -49,7 +49,7 @@ struct Waiting {
     closing: Vec<Reply>,
 }
 
-/// How far a candidate has come towards its end.
+/// The stage of a candidate's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
@@ -84,10 +84,10 @@ impl CandidateEntry {
         }
     }
 
-    /// The campaign has entered: answers its caller.
+    /// Answers the caller whose campaign has entered.
     pub(super) fn entered(&mut self) {
         if let Some(reply) = self.reply.take() {
-            // A caller that is gone has dropped its candidate; the driver receives that as a command.
+            // A caller that is gone has dropped its candidate, and the driver receives that as a command.
             let _ = reply.send(Ok(()));
         }
     }
@@ -105,11 +105,11 @@ impl CandidateEntry {
         }
     }
 
-    /// Answers the callers that asked to hand over; from now on they wait for the drain.
+    /// Answers the callers that asked to hand over. From now on they wait for the drain.
     fn hand_over_begins(&mut self) {
         let Some(waiting) = &mut self.waiting else { return };
         for HandingOver { leave, .. } in waiting.handing_over.drain(..) {
-            // A caller that no longer waits needs no answer.
+            // A caller that no longer waits has dropped its receiver.
             let _ = leave.begun.send(Ok(()));
             waiting.leaving.push(leave.done);
         }
@@ -128,7 +128,7 @@ impl CandidateEntry {
         matches!(self.stage, Stage::Over { returned: true, .. })
     }
 
-    /// Ends the campaign, for the handles too.
+    /// Ends the campaign, for its handles too.
     pub(super) fn end(&mut self) {
         self.reply = None;
         self.kept_commands = None;
@@ -140,7 +140,7 @@ impl<L: Link> Driver<L> {
     pub(super) fn enter(&mut self, enter: Enter) {
         let refused = self.admit(&enter).err();
         match (refused, self.store.link.check_overlap(&enter.shared.election)) {
-            // A caller that is gone needs no answer.
+            // A caller that is gone has dropped its receiver.
             (Some(error), _) => drop(enter.reply.send(Err(error))),
             (None, Some(check)) => self.in_flight.push(self.store.check_overlap(enter, check)),
             (None, None) => self.enter_checked(enter, Ok(())),
@@ -162,7 +162,7 @@ impl<L: Link> Driver<L> {
                     self.feed(Input::<L>::Command { id, command: session::Command::Health(false) });
                 }
             }
-            // A caller that is gone needs no answer.
+            // A caller that is gone has dropped its receiver.
             Err(error) => drop(enter.reply.send(Err(error))),
         }
     }
@@ -181,7 +181,7 @@ impl<L: Link> Driver<L> {
     }
 
     pub(super) fn command(&mut self, id: CampaignId, command: Command) {
-        // If the campaign is gone, a waiting caller sees its answer dropped.
+        // If the campaign is gone, a waiting caller learns that from the dropped reply.
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         let campaign = self.session.campaign(id);
         let token = campaign.and_then(|campaign| campaign.lease()).map(|lease| lease.token);
@@ -210,7 +210,8 @@ impl<L: Link> Driver<L> {
                     false => entry.waiting.get_or_insert_default().closing.push(leave.done),
                 }
                 self.close_campaign(id);
-                // Not before the drain was reported, because a caller inside the drained work checks for it.
+                // The answer must come after the report of the drain, because a caller inside the drained work checks
+                // for that report.
                 let _ = leave.begun.send(Ok(()));
                 return;
             }
@@ -236,7 +237,7 @@ impl<L: Link> Driver<L> {
         if let Some(leave) = leave
             && let Some(entry) = self.candidates.get_mut(&id)
         {
-            // A caller that no longer waits needs no answer.
+            // A caller that no longer waits has dropped its receiver.
             let _ = leave.begun.send(Ok(()));
             entry.waiting.get_or_insert_default().leaving.push(leave.done);
             entry.answer_leaves(state(&self.session, id));
@@ -263,7 +264,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// The successor is not next in the queue, so the leader did not hand over to it.
+    /// Refuses a hand-over, because the successor is not next in the queue.
     pub(super) fn not_next(&mut self, id: CampaignId, successor: &str, before: Option<String>) {
         let leads = state(&self.session, id) == State::Leading;
         let error = not_next(successor, before.as_deref(), leads);
@@ -322,7 +323,7 @@ impl<L: Link> Driver<L> {
         self.roll.enter(id, Registration { election, name, nonce, since: self.clock.now() });
     }
 
-    /// The campaign did not enter: answers its caller.
+    /// Answers the caller whose campaign was refused.
     pub(super) fn refused(&mut self, id: CampaignId, refusal: Refusal) {
         let reply = self.candidates.get_mut(&id).and_then(|entry| entry.reply.take());
         if let Some(reply) = reply {
@@ -348,7 +349,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// The handlers of a campaign that is over have returned: answers the callers that wait for it.
+    /// Answers the callers that wait for the handlers of a campaign that is over, because those handlers have returned.
     pub(super) fn handlers_returned(&mut self, id: CampaignId) {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         let closing = entry.waiting.iter_mut().flat_map(|waiting| waiting.closing.drain(..));
@@ -359,7 +360,7 @@ impl<L: Link> Driver<L> {
         self.forget(id);
     }
 
-    /// The campaign is over, and has left nothing in the store.
+    /// Records that the campaign is over, and has left nothing in the store.
     pub(super) fn settled(&mut self, id: CampaignId) {
         self.end(id);
         if let Some(CandidateEntry { stage: Stage::Over { settled, .. }, shared, .. }) =
@@ -380,7 +381,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// Logs an operator's request, and whether the campaign accepts it.
+    /// Logs an operator's request, and whether the campaign accepted it.
     pub(super) fn considered(&mut self, id: CampaignId, request: &session::Request, accepted: bool) {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         log_request(&entry.shared, request, accepted);
@@ -395,7 +396,7 @@ fn state<R: Rule>(session: &session::Session<R>, id: CampaignId) -> State {
     session.campaign(id).map_or(State::Idle, |campaign| campaign.state())
 }
 
-/// The reason why a term was lost, if this event reports a loss.
+/// The reason for which a term was lost, if this event reports a loss.
 fn lost(event: &Event) -> Option<Reason> {
     match event {
         Event::Lost { reason, .. } => Some(*reason),
@@ -403,7 +404,7 @@ fn lost(event: &Event) -> Option<Reason> {
     }
 }
 
-/// The error of a hand over whose successor is not next in the queue.
+/// The error of a hand-over whose successor is not next in the queue.
 fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
     let why = match before {
         Some(before) => format!(
@@ -420,21 +421,21 @@ fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
     Error::new(ErrorKind::Unsupported, format!("cannot hand over to {successor:?}: {why}{goes_on}"))
 }
 
-/// The error of a hand over that a later one replaced.
+/// The error of a hand-over that a later one has replaced.
 fn replaced(successor: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("a later request hands over to {successor:?} instead"))
 }
 
 const NO_RANDOM_NUMBERS: &str = "the operating system provides no random numbers, which a campaign needs";
 
-/// A campaign's nonce and the seed of its random choices. The numbers are the operating system's; the process id and
-/// the time of day distinguish two machines that were cloned with the state of their random generators.
+/// Draws a campaign's nonce and the seed of its random choices. The random numbers are the operating system's. The
+/// process id and the time of day distinguish two machines that were cloned with the state of their random generators.
 pub(super) fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64)> {
     let mut drawn = [[0; 8]; 3];
     getrandom::fill(drawn.as_flattened_mut())
         .map_err(|error| Error::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error))?;
     let drawn = drawn.map(u64::from_ne_bytes);
-    // Cut to its low 64 bits, which differ. A clock before 1970 counts as zero.
+    // The time of day is cut to its low 64 bits, which differ between two moments. A clock before 1970 counts as zero.
     let today =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);
     let process = [u64::from(std::process::id()), today];
@@ -493,7 +494,7 @@ fn needs_a_person(warning: &Warning) -> bool {
         Warning::StoreReset { barred, .. } => *barred,
         Warning::MaxAgeChanged { to, .. } => to.is_none(),
         Warning::NotExpiring { .. } | Warning::NotARecord { .. } | Warning::SameNonce { .. } => true,
-        // An unanswered step may be answered again.
+        // After an unanswered step, the next step may be answered.
         Warning::GaveWay { fault, .. } => {
             fault.as_ref().is_some_and(|fault| fault.kind != FaultKind::Unreachable)
         }

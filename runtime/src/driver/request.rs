@@ -17,7 +17,7 @@ use crate::queue::Queue;
 use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 use crate::{Error, Result};
 
-/// The channel for an answer; a driver that has ended drops it.
+/// The channel for an answer. A driver that has ended drops it.
 pub(crate) type Reply<T = ()> = oneshot::Sender<Result<T>>;
 
 /// A request of a handle to the driver of a store.
@@ -46,7 +46,7 @@ pub(crate) enum Request {
     List {
         reply: Reply<Vec<WatchEvent>>,
     },
-    /// The candidates of one election or of all.
+    /// Lists the candidates of one election or of all.
     Candidates {
         election: Option<String>,
         reply: Reply<Option<Vec<CandidateInfo>>>,
@@ -67,10 +67,10 @@ pub(crate) enum Request {
 pub(crate) struct Enter {
     pub(crate) id: CampaignId,
     pub(crate) shared: Arc<CandidateState>,
-    /// Weak, so that the driver does not keep itself alive.
+    /// A weak reference, so that the driver does not keep itself alive.
     pub(crate) commands: Weak<dyn CommandSink>,
     pub(crate) options: CampaignOptions,
-    /// Answered once the campaign runs, or is refused.
+    /// Answered once the campaign runs, or has been refused.
     pub(crate) reply: Reply,
 }
 
@@ -80,15 +80,15 @@ pub(crate) enum Command {
     Resign(LeaveReplies),
     HandOver(String, LeaveReplies),
     Close(LeaveReplies),
-    /// The last handle was dropped, so its term is over: leave as soon as its work has ended. The end of that work is
-    /// reported through this channel, so keep the channel until the campaign is over.
+    /// The last handle was dropped, so the term is over: the candidate leaves as soon as its work has ended. The end of
+    /// that work is reported through this channel, which must be kept until the campaign is over.
     Abandon(Arc<dyn CommandSink>),
     /// The health that the candidate, or its health check, reports.
     Health(bool),
     /// True if the watched event loop of the candidate's program responds.
     LoopResponds(bool),
     AcceptReset,
-    /// The work of this term has ended, perhaps reported after the term was lost.
+    /// The work of this term has ended. The report may come after the term was lost.
     Drained(Token),
     /// The work of this term failed.
     HandlerFailed(Token),
@@ -97,9 +97,9 @@ pub(crate) enum Command {
 /// The replies to a caller that wants to leave.
 #[derive(Debug)]
 pub(crate) struct LeaveReplies {
-    /// Answered as soon as the leave has begun, or was refused.
+    /// Answered as soon as the leave has begun, or has been refused.
     pub(crate) begun: Reply,
-    /// Answered once the lease is released.
+    /// Answered once the lease has been released.
     pub(crate) done: Reply,
 }
 
@@ -107,19 +107,20 @@ impl LeaveReplies {
     /// Answers both with the refusal.
     pub(crate) fn refuse(self, error: &Error) {
         for reply in [self.begun, self.done] {
-            // A caller that no longer waits needs no answer.
+            // A caller that no longer waits has dropped its receiver.
             let _ = reply.send(Err(Error::new(error.kind(), error.message())));
         }
     }
 }
 
-/// Receives the commands of one candidate: its driver, or a test's script.
+/// Receives the commands of one candidate. It is the candidate's driver, or a test's script.
 ///
 /// Sending never waits and never calls user code.
 pub(crate) trait CommandSink: Send + Sync {
     fn send(&self, command: Command);
 
-    /// Returns true if the receiver must know when work ends after its term, because it releases only then.
+    /// Returns true if the receiver must be informed when work ends after its term, because it releases the lease only
+    /// then.
     fn waits_for_work(&self) -> bool {
         true
     }
@@ -131,7 +132,7 @@ impl fmt::Debug for dyn CommandSink {
     }
 }
 
-/// The channel to a driver. The driver ends when the last one is dropped.
+/// The channel to a driver. The driver ends when the last handle has been dropped.
 #[derive(Clone)]
 pub(crate) struct DriverHandle {
     pub(super) sender: Option<mpsc::UnboundedSender<Request>>,
@@ -144,7 +145,7 @@ impl DriverHandle {
         (Self { sender: Some(sender), fork_guard: ForkGuard::new() }, receiver)
     }
 
-    /// Sends a request; an error means that the driver has ended.
+    /// Sends a request. An error means that the driver has ended.
     pub(crate) fn send(&self, request: Request) -> Result<(), ()> {
         self.sender.as_ref().ok_or(())?.send(request).map_err(drop)
     }
@@ -157,8 +158,8 @@ impl DriverHandle {
 impl Drop for DriverHandle {
     fn drop(&mut self) {
         if self.is_forked() {
-            // Not dropped, because that would wake the driver, through locks that its thread may have held when the
-            // process forked.
+            // The sender is not dropped, because that would wake the driver, through locks that the driver's thread may
+            // have held when the process forked.
             std::mem::forget(self.sender.take());
         }
     }
@@ -172,7 +173,8 @@ pub(crate) struct CampaignHandle {
 
 impl CommandSink for CampaignHandle {
     fn send(&self, command: Command) {
-        // A driver that has ended has ended every campaign, so a waiting caller sees that its answer was dropped.
+        // A driver that has ended has ended every campaign too, and a waiting caller learns that from the dropped
+        // reply.
         let _ = self.driver.sender.as_ref().map(|sender| sender.send(Request::Command(self.id, command)));
     }
 }
