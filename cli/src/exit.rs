@@ -114,14 +114,14 @@ pub(crate) fn page(command: &str) -> String {
         "hand-over" => (
             &[
                 (0, "the successor leads"),
-                (1, "another candidate leads, or none, or the leader does not answer"),
+                (1, "another candidate leads, none leads, or the leader does not answer"),
             ],
             &OF_STORES,
         ),
-        "evict" => (&[(0, "the election is vacant, or already was"), (1, "the answer was no")], &OF_STORES),
+        "evict" => (&[(0, "the election is vacant, or was vacant already"), (1, "the answer was no")], &OF_STORES),
         "accept-reset" => (
             &[
-                (0, "a candidate leads, or the store's next token is larger anyway"),
+                (0, "a candidate leads, or the store's next token is already larger"),
                 (1, "no candidate led in time, or the answer was no"),
             ],
             &OF_STORES,
@@ -129,7 +129,7 @@ pub(crate) fn page(command: &str) -> String {
         "init" => (
             &[
                 (0, "the store exists with the requested settings"),
-                (4, "it differs and --update was not given, or the store cannot do it"),
+                (4, "the store differs and --update was not given, or it cannot be changed"),
                 (5, "the file's folder does not exist"),
             ],
             &OF_STORES,

@@ -106,7 +106,7 @@ pub enum State {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PulseError {
     /// The member is closing or closed, as in goNELI's `ErrNonLivePulse`.
-    #[error("cannot pulse: it is closing or closed; create another with `Neli::new`")]
+    #[error("cannot pulse: the member is closing or closed; create another with `Neli::new`")]
     NotLive,
     /// Kafka refuses this member, and only a person can change that. Each refusal is returned once, and the candidate
     /// continues.

@@ -60,7 +60,7 @@ impl LeaveRequest {
     /// Marks this request as awaited inside the work that a drain waits for, as in [`lead`](crate::Candidate::lead), so
     /// that it returns as soon as the term is draining. This is for code that runs the work by other means, such as the
     /// bindings of other languages.
-    #[must_use = "the request is sent already; this only waits"]
+    #[must_use = "the request has already been sent; awaiting this only waits for its end"]
     pub fn inside(mut self) -> Self {
         self.is_inside = true;
         self

@@ -146,7 +146,7 @@ pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
     let consequence = match wait {
         Wait::Exactly(wait) => format!("The next leader waits {}.", span(wait)),
         Wait::AtMost(wait) => {
-            format!("The next leader waits until it has stopped, for {} at most.", span(wait))
+            format!("The next leader waits until {name} has stopped, for {} at most.", span(wait))
         }
         Wait::OwnLease => "The next leader waits as long as its own lease.".into(),
         Wait::Nothing => "It runs other software, and may keep working while the next leader does.".into(),

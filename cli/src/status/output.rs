@@ -45,10 +45,10 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
                 Some(Led::AtLeast(led)) => say("since", format!("{} ago, or a little more", span(led))),
                 Some(Led::SinceItsWin(Some(ago))) => say("since", format!("it won {} ago", span(ago))),
                 Some(Led::SinceItsWin(None)) => {
-                    say("since", "it won, but has not renewed its lease yet".into())
+                    say("since", "not known before the first renewal of its lease".into())
                 }
                 Some(Led::NotYet) => {
-                    say("since", "not yet: it waits until no other candidate can lead".into())
+                    say("since", "not yet: the holder waits until no other candidate can lead".into())
                 }
                 None if seen.is_queue && record.write_id.is_some() => {}
                 None => say("since", "(not known: other software does not report it)".into()),
@@ -63,7 +63,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
         say("lease", span(lease) + &left.unwrap_or_default());
     }
     if let Some(margin) = seen.margin() {
-        say("margin", format!("the leader stops by itself {} before that", span(margin)));
+        say("margin", format!("the leader stops by itself {} before the lease ends", span(margin)));
     }
     if let Some(ago) = seen.ago {
         say("renewed", format!("{} ago", span(ago)));

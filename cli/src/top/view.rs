@@ -223,7 +223,7 @@ impl View<'_> {
             (Some(_), true) => {
                 "no election has a record here: none was ever held, or all records have expired"
             }
-            (Some(_), false) => "no election's key or leader's name contains that",
+            (Some(_), false) => "no key and no leader's name contains the filter's text",
         }
     }
 

@@ -136,7 +136,7 @@ fn a_command_runs_while_it_leads_and_another_takes_over_when_it_is_killed() {
     ada.kill();
     let second = sequence(&mut ben);
     assert!(second > first, "{second} after {first}");
-    until("the end of the killed one's work", LIMIT, || !work.iter().any(|pid| is_running(*pid)));
+    until("the end of the killed candidate's work", LIMIT, || !work.iter().any(|pid| is_running(*pid)));
     observe.until("the next leader", leads("ben"));
     ben.signal(Signal::TERM);
     assert_eq!(ben.wait().code, Some(0));

@@ -44,7 +44,7 @@ fn hands_over_in(store: &str) {
     let again = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", store]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "jobs: ben leads already\n"));
     let all = ended(&["status", "--all", "--json", "--store", store]);
-    assert_eq!(all.stdout.lines().count(), 1, "the request is no election: {all:?}");
+    assert_eq!(all.stdout.lines().count(), 1, "the request is listed as an election: {all:?}");
 }
 
 #[track_caller]

@@ -51,7 +51,7 @@ fn doctor_examines_a_bucket_for_people() {
     let lines = text.lines().map(|line| match line {
         line if line.starts_with(clock) => {
             let (way, by) = line.split_once(" ms, give or take ").map_or(("", ""), |two| two);
-            assert!(line.contains("the server's is ") || !by.ends_with(" ms"), "{way:?}: {line}");
+            assert!(line.contains("the server's clock is ") || !by.ends_with(" ms"), "{way:?}: {line}");
             format!("{clock}: SOME")
         }
         line if line.starts_with(made) => {

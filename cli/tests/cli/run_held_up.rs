@@ -99,7 +99,7 @@ fn a_folder_that_hangs_holds_up_no_end_of_the_command() {
     // The supervisor blocks when it opens this pipe for writing, because the pipe has no reader.
     let next = Path::new(&folder).join("next");
     let is_made = || std::process::Command::new("mkfifo").arg(&next).status().unwrap().success();
-    wait::until("that it can be made between two renewals", LIMIT, is_made);
+    wait::until("the pipe to be made between two renewals", LIMIT, is_made);
     let revision = || {
         let status = crate::support::ended(&["status", "jobs", "--store", &scratch.url, "--json"]);
         crate::support::json(&status.stdout)["revision"].as_u64()

@@ -24,7 +24,7 @@ pub(crate) fn start(url: &str, key: &str, name: &str) -> JsonProgram {
 }
 
 #[test]
-#[ignore = "it is the part of the children that other tests start"]
+#[ignore = "other tests start it as a child process"]
 fn part_of_a_child() {
     let Ok(url) = std::env::var(URL) else { return };
     let (key, name) = (std::env::var(KEY).unwrap(), std::env::var(NAME).unwrap());

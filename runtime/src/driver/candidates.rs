@@ -408,7 +408,7 @@ fn lost(event: &Event) -> Option<Reason> {
 fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
     let why = match before {
         Some(before) => format!(
-            "{before:?} arrived before it and does not step behind"
+            "{before:?} arrived before it and keeps its place"
         ),
         None if leads => {
             "no such candidate is in the queue, or it did not become next within the drain time; `candidates` lists \

@@ -39,7 +39,7 @@ pub(crate) async fn an_expired_record_is_gone_and_its_key_can_be_acquired(fixtur
 pub(crate) async fn a_renewal_begins_the_lease_again(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let tries = Cell::new(0);
-    eventually("four renewals, each within a lease of the one before", || async {
+    eventually("four renewals, each within a lease of the previous one", || async {
         tries.set(tries.get() + 1);
         let key = format!("jobs-{}", tries.get());
         let mut sent = fixture.clock().now();

@@ -156,7 +156,7 @@ fn judge_members(report: &mut Examination, survey: &Survey) {
 }
 
 fn judge_access(report: &mut Examination, survey: &Survey) {
-    let remedy = "`incumbent permissions --role candidate` prints the role that it needs";
+    let remedy = "`incumbent permissions --role candidate` prints the role that a candidate needs";
     let user =
         survey.user.as_deref().map_or_else(|| "this client".to_owned(), |user| format!("the user {user:?}"));
     if !survey.may_read {

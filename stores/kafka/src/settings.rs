@@ -318,7 +318,7 @@ impl KafkaSettings {
         } else if !key.chars().all(plain) {
             "has a character other than a-z, A-Z, 0-9, '.', '_' and '-'"
         } else if topic.len() > LONGEST {
-            "makes a topic name longer than 249 bytes, with prefix and suffix"
+            "makes a topic name longer than 249 bytes, including prefix and suffix"
         } else {
             return Ok(());
         };

@@ -154,7 +154,7 @@ fn refused_company(leaders: u64) -> Finding {
             "{leaders} of the leaders run other software, and the bucket has markers: old clients take a marker for a \
              live record, and then never elect a leader again"
         ),
-        "create a bucket without markers for them",
+        "create a bucket without markers for those clients",
     )
 }
 
@@ -165,7 +165,7 @@ fn yes_or_no(yes: bool) -> &'static str {
 fn clock_text(clock: ClockDifference) -> String {
     let side = if clock.server_is_ahead { "ahead of" } else { "behind" };
     format!(
-        "the server's is {} {side} this machine's, give or take {}",
+        "the server's clock is {} {side} this machine's, give or take {}",
         span(clock.by),
         span(clock.uncertain_by)
     )

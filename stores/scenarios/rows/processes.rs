@@ -94,7 +94,7 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
     Clock::system().sleep_until(paused + lease / 3).await;
     let resumed = now();
     leader.child.resume();
-    assert!(leader.first_answer(resumed), "it gave up a lease that was not over");
+    assert!(leader.first_answer(resumed), "the leader gave up a lease that was not over");
     leader.wait_for("an answer from a lease that was renewed", |line| match line {
         Line::Answer(Reading { leads: Some(_), before, .. }) if *before > paused + lease => Some(()),
         _ => None,

@@ -89,7 +89,7 @@ impl Bench {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("the queue is {seen:?}, and was to be {names:?}");
+        panic!("the queue is {seen:?} instead of {names:?}");
     }
 
     /// Waits until these candidates have entered, in this order.

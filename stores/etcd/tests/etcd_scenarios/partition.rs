@@ -78,7 +78,7 @@ async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
     // No round that began after the cut proved the lease.
     let possible = (cut + STEADY).before(margin(STEADY));
-    assert!(last <= possible, "extended by {:?} after the cut", last.since(possible));
+    assert!(last <= possible, "the lease was extended by {:?} after the cut", last.since(possible));
 
     let second = b.won(1).await;
     assert!(second.token > first.token);

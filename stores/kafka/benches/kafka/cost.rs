@@ -68,7 +68,7 @@ pub(crate) async fn measure(servers: &str, url: &str) -> Vec<Figure> {
     }
     settle(&store, "cost", WAITING + 1).await;
     let together = counting("cost.neli");
-    assert!(term.is_current(), "the leader led while it was counted");
+    assert!(term.is_current(), "the leader lost its term during the count");
     drop(term);
     waiting_store.close().await.expect("closed once");
     store.close().await.expect("closed once");

@@ -34,7 +34,7 @@ fn a_killed_leader_is_followed_once_its_session_is_over() {
         let next: u64 = other.reports("won ").parse().unwrap();
         let took = killed.elapsed();
         println!("the next term began {took:?} after SIGKILL");
-        assert!(took > SESSION / 2, "the session is waited for: {took:?}");
+        assert!(took > SESSION / 2, "the next term did not wait for the session: {took:?}");
         assert!(next > token, "{next} after {token}");
     });
 }

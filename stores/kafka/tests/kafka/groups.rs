@@ -51,7 +51,7 @@ async fn the_consumer_protocol_elects_and_hands_on() {
     let began = Instant::now();
     timeout(LIMIT, one.close()).await.unwrap().unwrap();
     assert!(next_term(&ben).await.token() > first);
-    assert!(began.elapsed() < LONG, "nothing is waited for: {:?}", began.elapsed());
+    assert!(began.elapsed() < LONG, "the next term waited for a session: {:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ async fn a_leader_that_closes_is_followed_at_once_with_a_larger_token() {
     timeout(LIMIT, one.close()).await.unwrap().unwrap();
     let second = next_term(&ben).await;
     assert!(second.token() > first);
-    assert!(began.elapsed() < LONG, "nothing is waited for: {:?}", began.elapsed());
+    assert!(began.elapsed() < LONG, "the next term waited for a session: {:?}", began.elapsed());
     timeout(LIMIT, other.close()).await.unwrap().unwrap();
 }
 

@@ -75,7 +75,7 @@ pub(crate) async fn is_leader() -> (PerCall, PerCall) {
     let reading = per_call(|| {
         black_box(clock.now());
     });
-    assert!(term.is_current(), "the candidate led while it was measured");
+    assert!(term.is_current(), "the candidate lost its term during the measurement");
     drop(term);
     store.close().await.expect("closed once");
     (is_leader, reading)

@@ -74,7 +74,7 @@ async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
         let [revision] = won[..] else { panic!("{outcomes:?}") };
         held = revision;
     }
-    assert!(busy > 0, "no write was ever in flight beside another");
+    assert!(busy > 0, "no two writes were ever in flight at the same time");
 }
 
 #[tokio::test]
