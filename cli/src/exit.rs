@@ -118,7 +118,9 @@ pub(crate) fn page(command: &str) -> String {
             ],
             &OF_STORES,
         ),
-        "evict" => (&[(0, "the election is vacant, or was vacant already"), (1, "the answer was no")], &OF_STORES),
+        "evict" => {
+            (&[(0, "the election is vacant, or was vacant already"), (1, "the answer was no")], &OF_STORES)
+        }
         "accept-reset" => (
             &[
                 (0, "a candidate leads, or the store's next token is already larger"),

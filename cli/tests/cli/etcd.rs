@@ -193,7 +193,11 @@ fn a_leader_is_evicted_and_the_next_one_waits_until_it_has_reported_its_loss() {
     let mut ada = leading(&store, "ada");
     let mut ben = campaigning(&store, "ben");
     takes_part(&mut ben, "ada");
-    refused(&["evict", "jobs", "--store", &store], 2, &["until ada has stopped, for 6.00 s at most", "--yes"]);
+    refused(
+        &["evict", "jobs", "--store", &store],
+        2,
+        &["until ada has stopped, for 6.00 s at most", "--yes"],
+    );
     let evicted = ended(&["evict", "jobs", "--yes", "--store", &store]);
     let said =
         "jobs: ada is evicted\nthe next leader waits until ada has reported its loss, for 6.00 s at most\n";

@@ -123,7 +123,9 @@ async fn gave_way(events: &mut Events) -> Duration {
             }
         }
     };
-    timeout(LIMIT, gave_way).await.unwrap_or_else(|_| panic!("the candidate did not give way within {LIMIT:?}"))
+    timeout(LIMIT, gave_way)
+        .await
+        .unwrap_or_else(|_| panic!("the candidate did not give way within {LIMIT:?}"))
 }
 
 const GROUPS: [(KafkaVersion, &str); 3] =

@@ -34,7 +34,9 @@ async fn leads(url: &str, election: &str) {
 }
 
 async fn refused(url: &str) -> Error {
-    let opened = timeout(LIMIT, Store::open(url)).await.unwrap_or_else(|_| panic!("opening {url} waited for the store"));
+    let opened = timeout(LIMIT, Store::open(url))
+        .await
+        .unwrap_or_else(|_| panic!("opening {url} waited for the store"));
     opened.err().unwrap_or_else(|| panic!("{url} is opened"))
 }
 

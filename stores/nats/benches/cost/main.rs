@@ -121,7 +121,9 @@ fn measure(numbers: &[usize]) {
         let candidates = side.start(&server, number);
         (server, candidates)
     };
-    eprintln!("{numbers:?} candidates of each side, and a server without candidates; counted over {COUNTED:?}");
+    eprintln!(
+        "{numbers:?} candidates of each side, and a server without candidates; counted over {COUNTED:?}"
+    );
     let sides = || {
         let all =
             numbers.iter().flat_map(|number| [Side::Ours, Side::Go, Side::Each].map(|side| (side, *number)));

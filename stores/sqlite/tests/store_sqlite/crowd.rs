@@ -98,7 +98,10 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
         share * 100.0,
         100.0 * leader_ran.as_secs_f64() / watched.as_secs_f64()
     );
-    assert!(share < SHARE * ALLOWANCE * crowd as f64, "{crowd} waiting candidates take {share} of a processor");
+    assert!(
+        share < SHARE * ALLOWANCE * crowd as f64,
+        "{crowd} waiting candidates take {share} of a processor"
+    );
 
     leader.kill();
     waiting.iter_mut().for_each(Process::kill);
