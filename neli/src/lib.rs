@@ -242,7 +242,7 @@ impl Neli {
         self.pulse_until(clock.sleep_until(until)).await
     }
 
-    /// Like [`pulse`](Self::pulse), until `cancelled` completes: goNELI's `PulseCtx`.
+    /// Like [`pulse`](Self::pulse), but waits until `cancelled` completes, as goNELI's `PulseCtx` does.
     ///
     /// # Errors
     /// Those of [`pulse`](Self::pulse).

@@ -108,8 +108,8 @@ fn first_byte(mut connection: TcpStream, began: Instant) -> Duration {
     began.elapsed()
 }
 
-/// The memory of `incumbent run`, of its guard and of its child, while it leads. Also that of the process which waits
-/// to become the child of another candidate.
+/// The memory of `incumbent run`, its guard and its child while it leads, and of the process that waits to become the
+/// child of another candidate.
 fn memory(program: &str) -> Vec<Figure> {
     let server = NatsServer::start(Options::new());
     let store = format!("{}/B", server.url());

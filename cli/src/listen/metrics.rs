@@ -231,7 +231,7 @@ mod process {
 
     use super::gauge;
 
-    /// This process, read at each scrape.
+    /// The metrics of this process, which are read at each scrape.
     #[derive(Debug)]
     pub(super) struct Process;
 

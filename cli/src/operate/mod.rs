@@ -114,7 +114,7 @@ impl Bench {
         Ok(left.or_else(|| Some(lease?.saturating_sub(written?.ago))))
     }
 
-    /// Checks that the leader still leads about which the operator was asked.
+    /// Checks that the leader that was named in the question to the operator still leads.
     async fn still(&self, key: &str, asked: &Leader) -> Result<(), Failure> {
         match self.leader(key).await? {
             Some(leader) if is_same(&leader, asked) => Ok(()),

@@ -145,7 +145,7 @@ enum Next<W> {
     Signal(Asked),
     Wake(W),
     TimedOut,
-    /// A wait continues that no line has explained yet.
+    /// A wait that no line has explained yet continues.
     Unexplained,
     /// The store may have been silent for as long as this candidate waits.
     Silent(Limit),

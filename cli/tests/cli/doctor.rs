@@ -126,7 +126,7 @@ fn a_bucket_that_cannot_hold_a_record_is_broken() {
     assert!(broken.contains(&"it cannot hold a leader's record (max_bytes is 300 bytes)".into()), "{report}");
 }
 
-/// A bucket as a client creates it that uses TTLs for single records.
+/// A bucket of a client that uses TTLs for single records.
 #[test]
 fn a_candidate_beside_the_go_library_takes_its_lease_from_a_bucket_that_has_leases_of_their_own() {
     let server = NatsServer::start(Options::new());

@@ -59,7 +59,7 @@ impl Reads {
         }
     }
 
-    /// As many reads as fit into a transaction, at least one.
+    /// Takes as many reads as fit into a transaction, and at least one.
     fn take(&self) -> Option<Vec<Asked>> {
         let mut queue = self.queue();
         // A caller that was dropped needs no answer.

@@ -80,8 +80,8 @@ impl EtcdSettings {
         Self::of_authority(scheme, rest)
     }
 
-    /// Elections under a prefix by URL: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts are separated
-    /// by commas; `user:password@` is percent-decoded. The parameters:
+    /// Reads the URL of elections under a prefix: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts
+    /// are separated by commas; `user:password@` is percent-decoded. The parameters:
     ///
     /// <!-- generated: parameters -->
     /// | setting | meaning | by default |

@@ -221,7 +221,8 @@ impl Cluster {
         asked.unwrap_or_else(|_| Err(unreachable("the query was dropped")))
     }
 
-    /// The store, as a session inspects it. Its incarnation never changes: tokens are numbered in each topic's log.
+    /// Inspects the store for a session. The store's incarnation never changes, because tokens are numbered in each
+    /// topic's log.
     pub(crate) async fn inspect(self: &Arc<Self>) -> Result<StoreInfo, Fault> {
         let asked_at = self.clock.now();
         self.ask(|cluster| cluster.cluster_id()).await?;
@@ -379,7 +380,7 @@ impl Cluster {
         let op = sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_CREATETOPICS;
         let event = self.answer(op, |client, options, queue| {
             let replicas = i32::try_from(replicas).unwrap_or(1);
-            // SAFETY: all are live; the client copies the topic, which is destroyed here.
+            // SAFETY: all arguments are live; the client copies the topic, which is destroyed here.
             unsafe {
                 let new = sys::rd_kafka_NewTopic_new(name.as_ptr(), 1, replicas, ptr::null_mut(), 0);
                 for (name, value) in settings {
@@ -438,7 +439,7 @@ impl Cluster {
         let event = self.answer(
             sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS,
             |client, options, queue| {
-                // SAFETY: all are live; the client copies the names.
+                // SAFETY: all arguments are live; the client copies the names.
                 unsafe {
                     let topics =
                         sys::rd_kafka_TopicCollection_of_topic_names(names.as_mut_ptr(), names.len());
@@ -480,7 +481,7 @@ impl Cluster {
         Ok(topics.iter().filter_map(|topic| self.settings.election_of(topic)).collect())
     }
 
-    /// The client ids of a group's members; none if the group does not exist.
+    /// The client ids of a group's members; empty if the group does not exist.
     pub(crate) fn members(&self, group: &str) -> Result<Vec<String>, Fault> {
         let until = Instant::now() + LIMIT;
         loop {
@@ -505,7 +506,7 @@ impl Cluster {
         let mut names = [name.as_ptr()];
         let op = sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS;
         let event = self.answer(op, |client, options, queue| {
-            // SAFETY: all are live; the client copies the names.
+            // SAFETY: all arguments are live; the client copies the names.
             unsafe {
                 sys::rd_kafka_DescribeConsumerGroups(client, names.as_mut_ptr(), names.len(), options, queue);
             }

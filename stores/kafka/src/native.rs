@@ -376,14 +376,14 @@ impl Consumer {
     /// Joins the group, which assigns the topic's partitions.
     pub(super) fn subscribe(&self, topic: &str) -> Result<(), ClientError> {
         let topics = Partitions::zero(topic, 0);
-        // SAFETY: both are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         ClientError::check(unsafe { sys::rd_kafka_subscribe(self.client.native_ptr(), topics.0.as_ptr()) })
     }
 
     /// Accepts an assignment and pauses it, so that nothing is fetched.
     pub(super) fn accept(&self, partitions: &Partitions) {
         let (client, list) = (self.client.native_ptr(), partitions.0.as_ptr());
-        // SAFETY: all are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         unsafe {
             if self.is_cooperative() {
                 drop_error(sys::rd_kafka_incremental_assign(client, list));
@@ -396,7 +396,7 @@ impl Consumer {
 
     /// Gives up an assignment, which answers its revocation.
     pub(super) fn give_up(&self, partitions: &Partitions) {
-        // SAFETY: both are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         unsafe {
             if self.is_cooperative() {
                 drop_error(sys::rd_kafka_incremental_unassign(
@@ -424,7 +424,8 @@ impl Consumer {
         attempt: Attempt,
     ) -> Result<(), ClientError> {
         let offsets = Partitions::zero_with(topic, i64::try_from(offset.0).unwrap_or(i64::MAX), metadata);
-        // SAFETY: all are live; the client copies the list. The opaque is a number, never a pointer.
+        // SAFETY: the client, the list and the queue are live; the client copies the list. The opaque is a number,
+        // never a pointer.
         ClientError::check(unsafe {
             sys::rd_kafka_commit_queue(
                 self.client.native_ptr(),
@@ -440,7 +441,7 @@ impl Consumer {
     pub(super) fn committed_metadata(&self, topic: &str, limit: Duration) -> Result<String, ClientError> {
         let asked = Partitions::zero(topic, i64::from(sys::RD_KAFKA_OFFSET_INVALID));
         let millis = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: both are live; the client writes the answer into the list, which is owned here.
+        // SAFETY: the client and the list are live; the client writes the answer into the list, which is owned here.
         let code = unsafe { sys::rd_kafka_committed(self.client.native_ptr(), asked.0.as_ptr(), millis) };
         ClientError::check(code).and_then(|()| asked.error())?;
         Ok(asked.metadata())
@@ -479,7 +480,7 @@ impl Consumer {
 
     /// Begins to leave the group and to close. Keep polling until it [is closed](Self::is_closed).
     pub(super) fn begin_close(&self) {
-        // SAFETY: both are live.
+        // SAFETY: the client and the queue are live.
         unsafe {
             drop_error(sys::rd_kafka_consumer_close_queue(self.client.native_ptr(), self.queue.0.as_ptr()));
         }
@@ -511,7 +512,7 @@ impl Consumer {
     pub(super) fn read_from(&self, topic: &str, offset: u64) {
         let partition = Partitions::zero(topic, i64::try_from(offset).unwrap_or(i64::MAX));
         self.stop_reading(topic);
-        // SAFETY: both are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         unsafe {
             drop_error(sys::rd_kafka_incremental_assign(self.client.native_ptr(), partition.0.as_ptr()));
         }
@@ -520,7 +521,7 @@ impl Consumer {
     /// Stops reading a topic. The error is ignored, because it only means that the topic was not being read.
     pub(super) fn stop_reading(&self, topic: &str) {
         let partition = Partitions::zero(topic, 0);
-        // SAFETY: both are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         unsafe {
             drop_error(sys::rd_kafka_incremental_unassign(self.client.native_ptr(), partition.0.as_ptr()));
         }
@@ -538,7 +539,7 @@ pub(super) fn offset_at<C: ClientContext>(
     let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
     let asked = Partitions::zero(topic, millis(time_of_day));
     let limit = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: both are live; the client writes the answer into the list.
+    // SAFETY: the client and the list are live; the client writes the answer into the list.
     let code = unsafe { sys::rd_kafka_offsets_for_times(client.native_ptr(), asked.0.as_ptr(), limit) };
     ClientError::check(code)?;
     asked.error()?;

@@ -74,8 +74,8 @@ impl KafkaSettings {
         Self::of_authority(scheme, rest)
     }
 
-    /// Elections by URL: `kafka://host:9092,host2/PREFIX`. The scheme `kafkas` encrypts; several hosts are separated by
-    /// commas; `user:password@` is percent-decoded. The parameters:
+    /// Reads the URL of elections on Kafka: `kafka://host:9092,host2/PREFIX`. The scheme `kafkas` encrypts; several hosts
+    /// are separated by commas; `user:password@` is percent-decoded. The parameters:
     ///
     /// <!-- generated: parameters -->
     /// | setting | meaning | by default |

@@ -43,7 +43,7 @@ impl Connection {
         }
     }
 
-    /// This connection for reading, with a longer limit for locks.
+    /// Returns this connection for reading, with a longer limit for locks.
     pub(super) fn for_reading(self) -> Self {
         Self { lock_timeout: READ_LOCK_TIMEOUT, ..self }
     }

@@ -40,7 +40,7 @@ pub(super) struct Log {
     pub(super) reading: Reading,
     /// How many of the newest records are read.
     newest: u64,
-    /// Whether one of the records read states an incarnation.
+    /// True if a record that has been read states an incarnation.
     stated: bool,
     /// Whether the log has records older than those that are read.
     has_older: bool,

@@ -55,7 +55,7 @@ pub(super) struct Logs {
 impl Logs {
     // ---- clients ----
 
-    /// Another client exists, and takes the logs that need a client.
+    /// Adds a client, which takes the logs that need one.
     pub(super) fn add_client(&mut self) -> ClientId {
         let id = ClientId(self.clients.last().map_or(0, |newest| newest.0 + 1));
         self.clients.push(id);

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::support::{LIMIT, brief, election, next_term, until};
 
-/// A lease of which three outlast this machine's stalls, and for ten of which a test can wait.
+/// A lease of this test. Three leases together outlast this machine's stalls, and the test can wait for ten.
 const LEASE: Duration = Duration::from_secs(3);
 /// A candidate's permissions on its topic.
 const ALL: [&str; 3] = ["Read", "Write", "Describe"];

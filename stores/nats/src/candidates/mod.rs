@@ -20,7 +20,7 @@ pub(super) use request::call;
 use super::wire::api::Bucket;
 
 const PREFIX: &str = "_incumbent.roll.";
-/// Longer than any token of this crate.
+/// The longest accepted token. This crate's own tokens are shorter.
 const LONGEST_TOKEN: usize = 64;
 
 /// The subject of calls.

@@ -70,9 +70,8 @@ impl NatsSettings {
         Ok(settings)
     }
 
-    /// A bucket by URL: `nats://host:4222/BUCKET?creds=FILE`. The schemes are `nats`, `tls`, `ws` and
-    /// `wss`; several hosts are separated by commas; `user:password@` and `token@` are
-    /// percent-decoded. The parameters:
+    /// Reads the URL of a bucket: `nats://host:4222/BUCKET?creds=FILE`. The schemes are `nats`, `tls`, `ws` and `wss`;
+    /// several hosts are separated by commas; `user:password@` and `token@` are percent-decoded. The parameters:
     ///
     /// <!-- generated: parameters -->
     /// | setting | meaning | by default |

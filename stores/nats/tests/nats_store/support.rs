@@ -101,7 +101,7 @@ impl Events {
     }
 }
 
-/// Fails if a call takes too long: none of these tests waits on a working store.
+/// Fails if a call takes too long, because no call in these tests has to wait.
 pub(crate) async fn within<F: Future>(call: F) -> F::Output {
     timeout(GENEROUS, call).await.unwrap_or_else(|_| panic!("no answer within {GENEROUS:?}"))
 }

@@ -18,7 +18,8 @@ use crate::processes::{OutputLines, Process, say};
 const LEASE: Duration = Duration::from_secs(10);
 /// The time of the measurement, which contains several renewals.
 const WATCHED: Duration = Duration::from_secs(14);
-/// The share of two processors that one candidate may take, if 300 together may take a twentieth.
+/// The share of a processor that one waiting candidate may take, if 300 of them together may take a twentieth of two
+/// processors.
 const SHARE: f64 = 0.05 * 2.0 / 300.0;
 /// The factor for a test build without optimisation.
 const ALLOWANCE: f64 = 3.0;
