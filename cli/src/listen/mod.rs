@@ -85,8 +85,8 @@ impl Listener {
             loop {
                 while served.try_join_next().is_some() {}
                 let Ok((stream, _)) = socket.accept().await else {
-                    // If one connection broke before it was accepted, the pause does no harm. With too many open files,
-                    // another attempt at once would fail as well.
+                    // An accept fails if a connection breaks before it is accepted, which concerns only the client of
+                    // that connection. With too many open files, another attempt at once would fail as well.
                     tokio::time::sleep(BREATH).await;
                     continue;
                 };

@@ -224,7 +224,8 @@ fn an_evicted_leader_is_kept_out_until_the_operator_stops() {
     let mut ada = settled(&scratch.url, "jobs", "ada");
     let words = ["evict", "jobs", "--for", "1h", "--yes", "--json", "--store", &scratch.url];
     let mut evict = Running::start(incumbent(&words));
-    // No other candidate exists, so ada takes the lease each time, and would have to wait for the previous lease.
+    // ada is the only candidate, so it takes the lease again each time, and must wait for the previous lease before it
+    // leads.
     for _ in 0..3 {
         let line = evict.until("an eviction", |line| Some(json(line)));
         assert_eq!(line, json!({ "election": "jobs", "evicted": "ada", "wait_ms": 30_000.0 }));

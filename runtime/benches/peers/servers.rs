@@ -398,7 +398,7 @@ impl Servers {
         Side { waits: "waiting", renewal, ..Side::new(name, server, Some(lease), command) }
     }
 
-    /// The candidates of a Go library on NATS, in a bucket that is created like ours.
+    /// The candidates by the rules of nats-kv-leader-elect, in a bucket that is created like ours.
     fn go_on_nats(&self, name: &str, bucket: &'static str, lease: Duration) -> Side {
         self.init(&format!("{}/{bucket}", self.nats.url()), &InitOptions::new().lease(lease));
         go_in_bucket(name, self.nats.address(), bucket, lease)

@@ -16,7 +16,7 @@ use crate::queue::Queue;
 const UNSTATED_LEASE: Duration = Duration::from_secs(30);
 /// The interval between the reads of an election without a leader, because an open watch may miss its changes.
 const VACANT: Duration = Duration::from_secs(30);
-/// The delay before another read, after a failed read or if a record still exists that should have expired.
+/// The delay before another read, after a failed read or while an overdue record still exists.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// An election that has observers, and its state as they know it.

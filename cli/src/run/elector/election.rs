@@ -12,8 +12,7 @@ impl Elector {
         match event {
             Event::Won(term) => self.won(term).await,
             Event::Draining { reason, .. } => {
-                // If the candidate stays out, a handler has failed, and the reason for ending the work is already
-                // known.
+                // A candidate that stays out has had an error, so the reason for ending the work is already known.
                 if !self.runner.health.stays_out {
                     self.reason = Some(reason);
                 }

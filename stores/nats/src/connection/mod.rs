@@ -341,7 +341,7 @@ fn choosing(
             }
             let addr = match was_connected {
                 true => probe::choose(order, |server| probe::answers(server, tls_first, limit)).await?,
-                // If the server does not answer the first connection, the attempt itself reports why.
+                // The first connection is not probed, because a failed attempt itself reports the reason.
                 false => order.into_iter().next()?,
             };
             lock(&rotation).try_now(&addr, &pool);
