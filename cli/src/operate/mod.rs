@@ -66,7 +66,7 @@ impl Bench {
     /// Evicts that leader, and no other.
     ///
     /// # Errors
-    /// Another candidate leads now, or none.
+    /// Another candidate leads now, or none does.
     pub(crate) async fn evict(&self, key: &str, leader: &Leader) -> Result<(), Failure> {
         if self.is_group {
             return Err(no_orders());

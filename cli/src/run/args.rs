@@ -60,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) wait: Option<Duration>,
     /// End with exit code 8 as soon as another candidate leads, and with code 3 if the store does not answer within 10
-    /// s. While the store answers and no candidate leads, it waits as long as it takes
+    /// s. While the store answers and no candidate leads, this one waits without a limit
     #[arg(long, conflicts_with = "wait")]
     pub(super) no_wait: bool,
     /// A value that the leader publishes in its record, such as address=10.0.0.7:8080; for several, give the option
@@ -70,8 +70,9 @@ pub(crate) struct Args {
     /// Do not report that this candidate waits, leads, and stops leading; warnings are still reported
     #[arg(short, long)]
     pub(super) quiet: bool,
-    /// A command whose exit code tells whether this candidate is healthy. The candidate does not campaign before its
-    /// first success, and while it fails or takes longer than its interval; a leader drains and resigns
+    /// A command whose exit code tells whether this candidate is healthy. The candidate does not campaign before the
+    /// command has succeeded once, or while the command fails or takes longer than its interval; a leader drains and
+    /// resigns
     #[arg(long, value_name = "CMD", help_heading = "Health")]
     pub(super) health: Option<String>,
     /// The interval between two health checks
@@ -370,7 +371,7 @@ pub(super) struct ElectorArgs {
     /// As tls_key in the URL
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) key_file: Option<String>,
-    /// Accepted but not used: a lease is renewed every third of its duration, --ttl
+    /// Accepted but not used: a lease is renewed every third of its duration, which is --ttl
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub(super) refresh_interval: Option<String>,
 }

@@ -76,8 +76,8 @@ impl ClientContext for Log {
 
 unsafe extern "C" fn silent(_: *const sys::rd_kafka_t, _: i32, _: *const c_char, _: *const c_char) {}
 
-/// A client that is destroyed on a separate thread, whichever thread drops its last handle: destroying it may wait for
-/// its brokers, and the driver never waits.
+/// A client that is destroyed on a separate thread, whichever thread drops its last handle. Destroying it may wait for
+/// its brokers, and the driver must not wait.
 pub(super) struct DroppedApart<T: Send + 'static>(ManuallyDrop<T>);
 
 impl<T: Send + 'static> DroppedApart<T> {

@@ -20,7 +20,7 @@ use crate::stderr;
 const LAST_WORDS: usize = 1024 * 1024;
 /// The most bytes that are logged before other work proceeds.
 const AT_ONCE: usize = 64 * 1024;
-/// The longest piece of a line that is logged as one.
+/// The longest part of a line that is logged as a line of its own.
 const LONGEST_LINE: usize = 8 * 1024;
 
 /// The option that sets a handler; also its name in logs.

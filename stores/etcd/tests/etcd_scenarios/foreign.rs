@@ -55,7 +55,8 @@ impl TimeLine {
         );
     }
 
-    /// Fails if two led at once, or a later leader did not arrive later. Returns the leaders in order, each term once.
+    /// Fails if two led at once, or if the leaders did not lead in the order of their arrival. Returns the leaders in
+    /// order, each term once.
     #[track_caller]
     pub(crate) fn one_at_a_time_in_the_order_of_arrival(mut self) -> Vec<String> {
         self.0.sort_by_key(|led| led.from);

@@ -125,8 +125,8 @@ async fn ours_follows_a_go_leader_that_is_killed() {
     assert_eq!(time_line.one_at_a_time_in_the_order_of_arrival(), ["go-1", "ours"]);
 }
 
-/// A Go leader is stopped (SIGSTOP) for longer than its lease: our candidate leads, and the Go client reports that its
-/// session is lost once it continues.
+/// A Go leader is stopped (SIGSTOP) for longer than its lease: our candidate leads. When the Go client continues, it
+/// reports that its session is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn ours_follows_a_go_leader_that_is_stopped_for_too_long() {
     let bench = Bench::start(LONG).await;

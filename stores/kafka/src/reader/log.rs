@@ -204,7 +204,8 @@ impl Log {
                 return;
             }
             self.caught_up = true;
-            // The records up to here are old, so a leader whose lease has run out by now does not count.
+            // The records that have been read so far may be old, so a leader whose lease has run out by now does not
+            // count.
             self.leader.take_if(|leader| {
                 let lease = leader.record.lease.unwrap_or(FOREIGN_LEASE) + SLACK;
                 leader.written.is_some_and(|written| written + lease < time_of_day())
