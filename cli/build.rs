@@ -1,4 +1,4 @@
-//! Links release builds without symbols, which would be a sixth of the program and which nothing reads.
+//! Links release builds without symbols, which nothing reads and which would be a sixth of the program.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -29,8 +29,8 @@ pub(crate) enum Exit {
     Inconsistent = 9,
 }
 
-/// The end of the first page of help: sources of settings, and the meaning of exit codes. Lines have at most eighty
-/// columns, so that terminals do not wrap them.
+/// The end of the first page of help: sources of settings, and the meaning of exit codes. No line is longer than eighty
+/// columns, so that terminals do not wrap it.
 pub(crate) const HELP: &str = "\
 Settings:
   Every option but the actions is a setting: --lease 5s is the variable
@@ -76,7 +76,8 @@ const OF_WAITING: Code = (3, "the store does not answer (with --fail-fast)");
 /// The exit codes of every other command.
 const OF_OTHERS: [Code; 1] = [(2, "the command line is invalid")];
 
-/// The meaning of a command's exit codes, for its page of help: its own, and the common ones.
+/// The exit codes of a command and their meanings, for its page of help: those of the command itself, and the common
+/// ones.
 pub(crate) fn page(command: &str) -> String {
     let (own, common): (&[Code], &[Code]) = match command {
         "demo" => (
@@ -113,14 +114,16 @@ pub(crate) fn page(command: &str) -> String {
         "hand-over" => (
             &[
                 (0, "the successor leads"),
-                (1, "another candidate leads, or none, or the leader does not answer"),
+                (1, "another candidate leads, none leads, or the leader does not answer"),
             ],
             &OF_STORES,
         ),
-        "evict" => (&[(0, "the election is vacant, or already was"), (1, "the answer was no")], &OF_STORES),
+        "evict" => {
+            (&[(0, "the election is vacant, or was vacant already"), (1, "the answer was no")], &OF_STORES)
+        }
         "accept-reset" => (
             &[
-                (0, "a candidate leads, or the store's next token is larger anyway"),
+                (0, "a candidate leads, or the store's next token is already larger"),
                 (1, "no candidate led in time, or the answer was no"),
             ],
             &OF_STORES,
@@ -128,7 +131,7 @@ pub(crate) fn page(command: &str) -> String {
         "init" => (
             &[
                 (0, "the store exists with the requested settings"),
-                (4, "it differs and --update was not given, or the store cannot do it"),
+                (4, "the store differs and --update was not given, or it cannot be changed"),
                 (5, "the file's folder does not exist"),
             ],
             &OF_STORES,

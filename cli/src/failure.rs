@@ -38,7 +38,7 @@ impl Failure {
         }
     }
 
-    /// An expected end, not an error, with this exit code.
+    /// Returns the failure of an expected end, which is not an error, with this exit code.
     pub(crate) fn ended(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, code: "ENDED".into(), message: message.into(), causes: Vec::new(), refused: None }
     }
@@ -59,7 +59,7 @@ impl Failure {
         Error::new(ErrorKind::UnsafeStore, message).into()
     }
 
-    /// Returns true if it is an error of the library with that kind.
+    /// Returns true if this is an error of the library with that kind.
     pub(crate) fn is(&self, kind: ErrorKind) -> bool {
         self.code == kind.code()
     }
@@ -80,17 +80,17 @@ impl Failure {
         }
     }
 
-    /// This failure, with the place of its cause.
+    /// Returns this failure with the place of its cause.
     pub(crate) fn at(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }
     }
 
-    /// This failure as an error of the command line.
+    /// Returns this failure as an error of the command line.
     pub(crate) fn of_usage(self) -> Self {
         Self { exit: Exit::Usage, code: "USAGE".into(), ..self }
     }
 
-    /// This failure, but with the refused value as it was `given`, if the two are known to be the same.
+    /// Returns this failure with the refused value as it was `given`, if the two values are known to be the same.
     pub(crate) fn showing(self, given: &str) -> Self {
         let Some(refused) = &self.refused else { return self };
         let is_read = match crate::lease::time(given) {
@@ -108,7 +108,7 @@ impl Failure {
         self.exit
     }
 
-    /// Writes it to the standard error.
+    /// Writes the failure to the standard error.
     pub(crate) fn report(&self) {
         let Self { exit, code, message, causes, .. } = self;
         let error = json!({ "code": code, "exit": *exit as u8, "message": message, "causes": causes });

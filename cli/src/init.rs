@@ -142,14 +142,14 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write a number of bytes, such as 10MB or 64KiB".into())
 }
 
-/// The failure for an error: a refused setting is an error of the command line.
+/// Converts an error. A refused setting is an error of the command line.
 fn failed(error: Error) -> Failure {
     let is_setting = error.kind() == ErrorKind::InvalidSetting;
     let failure = Failure::from(error);
     if is_setting { failure.of_usage() } else { failure }
 }
 
-/// The store, as JSON and as text show it.
+/// The name of the store, first for JSON and then for text.
 fn named(args: &Args, settings: &StoreSettings) -> (String, String) {
     let url = args.store.url().as_deref().map(shown).unwrap_or_default();
     match settings {

@@ -53,12 +53,13 @@ fn main() -> ExitCode {
     ExitCode::from(ended)
 }
 
-/// How long an idle thread is kept (a day): if no more can be started, work waits for an existing one.
+/// The time for which an idle thread is kept (a day). If no more threads can be started, work waits for an existing
+/// one.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 fn carry_out(cli: Cli) -> Result<u8, Failure> {
-    // One thread: the kernel kills a child when the *thread* that started it ends, so children must be
-    // started by this thread. Each store has a thread of its own for its elections.
+    // The runtime has one thread. The kernel kills a child when the *thread* that started it ends, so this thread must
+    // start all children. Each store has a thread of its own for its elections.
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().thread_keep_alive(KEPT).build()?;
     let as_json = cli.json;
@@ -85,7 +86,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Man(args) => pages::man(&args, &Cli::whole()).map(done),
             #[cfg(feature = "demo")]
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
-            // These commands also work without a thread, and write any messages themselves.
+            // The next two commands also work if no thread can be started, and write any messages themselves.
             Command::Guard(args) => {
                 let _ = stderr::never_block();
                 Ok(run::guard(args).await.map(done)?)

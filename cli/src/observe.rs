@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             let age = observer.age(&seen);
             let text = match as_json {
                 true => json_of(&seen, age).to_string(),
-                // A space instead of the T, as ISO 8601 and RFC 3339 allow for readability.
+                // The text has a space instead of the T, as ISO 8601 and RFC 3339 allow for readability.
                 false => format!(
                     "{} {}",
                     humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " "),
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     };
     let watched = tokio::select! {
         watched = watch => watched,
-        // Running out of time is not a failure.
+        // The end of the given time is not a failure.
         () = limit.over() => Ok(()),
         ended = tokio::signal::ctrl_c() => Ok(ended?),
     };

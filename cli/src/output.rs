@@ -7,7 +7,7 @@ pub(crate) use incumbent::store::shown::{millis, span};
 
 use crate::failure::Failure;
 
-/// Writes a line at once. Returns false if the reader is gone, which is not a failure: `incumbent … | head`.
+/// Writes a line at once. Returns false if the reader is gone, as in `incumbent … | head`, which is not a failure.
 pub(crate) fn line(text: impl std::fmt::Display) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {

@@ -75,7 +75,7 @@ pub(crate) fn man(args: &ManArgs, whole: &Command) -> Result<(), Failure> {
     }
 }
 
-/// The command line without its hidden commands.
+/// The command line without the hidden commands.
 fn visible(whole: &Command) -> Command {
     let commands: Vec<_> =
         whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
@@ -95,7 +95,7 @@ fn visible(whole: &Command) -> Command {
     }
 }
 
-/// Adds an option's aliases to its help, because the manual lists every option's help, but no aliases.
+/// Adds an option's aliases to its help, because a manual page shows every option's help, but no aliases.
 fn with_aliases(arg: Arg) -> Arg {
     let arg = arg.hide_short_help(false);
     let Some(aliases) = arg.get_visible_aliases() else { return arg };
@@ -131,7 +131,7 @@ fn sections(help: &str) -> String {
     page
 }
 
-/// A line of text, escaped so that troff does not take it for a request.
+/// A line of text, escaped so that troff does not take it for a command of its own.
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-");
     if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }

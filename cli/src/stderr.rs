@@ -1,8 +1,8 @@
 //! The only writer to the standard error. It knows whether lines are text for a person or JSON. A leader never waits
 //! for a reader.
 //!
-//! A pipe without a reader fills up, and a terminal can be halted; then a write to it blocks. In a process where that
-//! would matter, [`never_block`] makes a separate thread write.
+//! A pipe that nothing reads fills up, and a terminal can be halted. A write to either then blocks. In a process where
+//! that would matter, [`never_block`] makes a separate thread write.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -23,9 +23,9 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// The queued bytes above which [`wait_for_space`] makes its caller wait.
 const SPACE: usize = 1024 * 1024;
-/// The most bytes that are kept for a reader. Further lines are left out, and counted.
+/// The most bytes that are kept for a reader. Further lines are left out, but counted.
 const MOST: usize = 8 * 1024 * 1024;
-/// The longest time for which the program waits, at its end, for a reader that reads nothing.
+/// The longest time for which the program waits, at its end, for a reader that does not read.
 const IDLE: Duration = Duration::from_secs(5);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
@@ -33,7 +33,7 @@ static QUEUE: OnceLock<Queue> = OnceLock::new();
 /// Whether every line is a JSON object.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Makes every line a JSON object from now on, or text.
+/// Makes every line a JSON object from now on, or text again.
 pub(crate) fn write_json(as_json: bool) {
     AS_JSON.store(as_json, Ordering::Relaxed);
 }
@@ -81,11 +81,11 @@ impl State {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No operation on the state can fail half-way.
+        // No operation on the state can fail half-way, so a poisoned lock is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the queued texts; never returns.
+    /// Writes the queued texts, and never returns.
     fn write(&self) {
         let mut state = self.lock();
         loop {
@@ -105,7 +105,7 @@ impl Queue {
 /// Makes a thread write from now on, so that no caller waits.
 ///
 /// # Errors
-/// No thread can be started; then lines are written by their callers, as before.
+/// No thread can be started. Then callers still write their own lines.
 pub(crate) fn never_block() -> io::Result<()> {
     let started =
         std::thread::Builder::new().name("stderr".into()).spawn(|| QUEUE.get_or_init(Queue::default).write());
@@ -114,7 +114,7 @@ pub(crate) fn never_block() -> io::Result<()> {
     Ok(())
 }
 
-/// The error when no thread could be started.
+/// The error of a thread that could not be started.
 pub(crate) fn no_thread(error: io::Error) -> io::Error {
     let said = format!(
         "no thread can be started: {error}; raise the limit on processes and threads (`ulimit -u`, a container's pids limit)"
@@ -122,7 +122,7 @@ pub(crate) fn no_thread(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), said)
 }
 
-/// The error where no process could be started.
+/// The error of a process that could not be started.
 pub(crate) fn no_process(what: &str, error: io::Error) -> io::Error {
     let remedy = match error.kind() {
         io::ErrorKind::WouldBlock => {
@@ -181,14 +181,14 @@ fn put(text: Vec<u8>) {
     }
 }
 
-/// Returns when there is space in the queue, for callers that can wait. Cancel-safe.
+/// Waits until there is space in the queue, for callers that can wait. Cancel-safe.
 pub(crate) async fn wait_for_space() {
     while QUEUE.get().is_some_and(|queue| queue.lock().size > SPACE) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Waits until everything is written, as long as there is a reader.
+/// Waits until everything has been written, as long as there is a reader.
 pub(crate) fn flush() {
     let Some(queue) = QUEUE.get() else { return };
     let mut state = queue.lock();
@@ -202,7 +202,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// The log's writer, which gets a whole line at a time.
+/// The writer for log lines, which gets a whole line at a time.
 #[derive(Debug)]
 pub(crate) struct Log;
 
@@ -220,10 +220,11 @@ impl Write for Log {
 /// The variable that sets the filter, in the notation of `RUST_LOG`.
 pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 
-/// Starts to log; a larger `verbosity` logs more. A command that `warns` reports a candidate's warnings itself.
+/// Starts to log. A larger `verbosity` logs more. `warns` is true for a command that reports a candidate's warnings
+/// itself.
 pub(crate) fn start_log(verbosity: u8, warns: bool) {
     let by_flag = match verbosity {
-        // Commands report a connection's failures and warnings themselves, once.
+        // Such commands report a connection's failures and warnings themselves, so these are not logged a second time.
         0 if warns => {
             "error,async_nats=off,incumbent::driver=warn,incumbent::driver::opening=off,\
              incumbent::driver::connection=off,incumbent::driver::candidates=off"

@@ -35,7 +35,7 @@ pub(crate) struct StoreArgs {
 const USUAL_BUCKET: &str = "ELECTIONS";
 
 impl StoreArgs {
-    /// The URL, including the context; none if neither is given.
+    /// The URL, including the context; `None` if neither is given.
     pub(crate) fn url(&self) -> Option<String> {
         match (&self.store, &self.context) {
             (Some(url), None) => Some(url.clone()),
@@ -56,7 +56,7 @@ impl StoreArgs {
         Ok(url.parse()?)
     }
 
-    /// The settings for a reader: a missing file is an error.
+    /// The settings for a command that only reads, for which a missing file is an error.
     pub(crate) fn settings_to_look(&self) -> Result<StoreSettings, Failure> {
         Ok(match self.settings()? {
             StoreSettings::Sqlite(settings) => StoreSettings::Sqlite(settings.create(false).read_only(true)),
@@ -64,7 +64,8 @@ impl StoreArgs {
         })
     }
 
-    /// The settings for a reader of one election. A bad key is refused before waiting for the store.
+    /// The settings for a command that only reads one election. An invalid key is refused without waiting for the
+    /// store.
     pub(crate) fn settings_of(&self, key: &str) -> Result<StoreSettings, Failure> {
         let settings = self.settings_to_look()?;
         settings.check_election(key)?;
@@ -80,7 +81,7 @@ impl StoreArgs {
         self.open_reporting(builder, settings, &ConnectionReports::default()).await
     }
 
-    /// Opens the store; `reports` reports the connection's warnings.
+    /// Opens the store, and reports the connection's warnings through `reports`.
     pub(crate) async fn open_reporting(
         &self,
         builder: StoreBuilder,
@@ -92,7 +93,7 @@ impl StoreArgs {
         Ok(self.attempts(builder, settings, reports, Limit::NONE, waits).await?.store)
     }
 
-    /// Tries to open the store until it answers, if the command waits for that, and reports the wait with its cause.
+    /// Tries to open the store, again and again if the command waits for that. Reports the wait with its cause.
     async fn attempts(
         &self,
         builder: StoreBuilder,
@@ -165,12 +166,12 @@ pub(crate) struct OnceArgs {
 /// A store, opened by a command that reads or acts once.
 pub(crate) struct Answered {
     pub(crate) store: Store,
-    /// The store did not answer at first, so what the command was asked to do may be out of date.
+    /// True if the store did not answer at first, so that what the command was asked to do may be out of date.
     pub(crate) late: bool,
 }
 
 impl OnceArgs {
-    /// Opens the store within that limit, and within 10 s.
+    /// Opens the store within this limit, and within 10 s.
     ///
     /// # Errors
     /// `StoreUnavailable` if the store does not answer in time, with the cause.
@@ -182,9 +183,10 @@ impl OnceArgs {
     }
 }
 
-/// How long a command that reads or acts once, or a candidate that does not wait, waits for the store at most.
+/// The longest time for which a command that reads or acts once waits for the store, and a candidate that does not
+/// wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// The pause between two attempts to open a store that does not answer, at first and after several.
+/// The pause between two attempts to open a store that does not answer: at first, and after several attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -192,20 +194,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     time: Duration,
-    /// None if that is too far away to matter.
+    /// `None` if that time is too far away to matter.
     until: Option<Instant>,
 }
 
 impl Limit {
-    /// A command without a limit of its own.
+    /// The limit of a command that has none.
     pub(crate) const NONE: Self = Self { time: Duration::MAX, until: None };
 
-    /// The limit that is this long from now.
+    /// Returns the limit that is this long from now.
     pub(crate) fn of(time: Duration) -> Self {
         Self { time, until: Instant::now().checked_add(time) }
     }
 
-    /// As long as a command waits for the store that does not wait as long as it takes.
+    /// Returns the limit of a wait for the store, for a command that reads or acts once.
     pub(crate) fn of_store() -> Self {
         Self::of(LONGEST_WAIT)
     }
@@ -219,7 +221,7 @@ impl Limit {
         }
     }
 
-    /// This limit for a command that waited for a person for this long.
+    /// Returns this limit, moved by the time for which the command waited for a person.
     pub(crate) fn later(self, by: Duration) -> Self {
         Self { until: self.until.and_then(|until| until.checked_add(by)), ..self }
     }
@@ -249,16 +251,17 @@ pub(crate) struct ConnectionReports(Arc<Reported>);
 #[derive(Debug, Default)]
 struct Reported {
     is_stopped: AtomicBool,
-    /// Whether losses of the connection are reported, because it was once up.
+    /// Whether a loss of the connection is reported, which is true once it has been up.
     is_open: AtomicBool,
     /// True for a command that ends with the next failure.
     is_once: bool,
-    /// Why the store was not opened yet.
+    /// The cause for which the store has not been opened yet.
     cause: Mutex<String>,
 }
 
 impl ConnectionReports {
-    /// True for a command that reads or acts once: if the connection is lost later, its request fails and reports that.
+    /// Returns reports for a command that reads or acts once. If the connection is lost later, the command's request
+    /// fails and reports that.
     fn once() -> Self {
         Self(Arc::new(Reported { is_once: true, ..Reported::default() }))
     }
@@ -268,7 +271,7 @@ impl ConnectionReports {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Why the store was not opened yet.
+    /// The cause for which the store has not been opened yet.
     pub(crate) fn cause(&self) -> String {
         self.0.cause.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -304,7 +307,7 @@ const RARELY: Duration = Duration::from_secs(600);
 /// A connection that is lost again within this time is not reported again (10 s).
 const FLAPPING: Duration = Duration::from_secs(10);
 
-/// Reports missing permissions on the standard error, and when a connection is lost and restored, one line each.
+/// Reports missing permissions on the standard error, and when a connection is lost and restored, in one line each.
 fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSettings {
     let is_waiting = AtomicBool::new(false);
     let said = Said::default();
@@ -329,12 +332,12 @@ fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSe
     })
 }
 
-/// When each line was last written.
+/// The time at which each line was last written.
 #[derive(Debug, Default)]
 struct Said(Mutex<HashMap<String, Instant>>);
 
 impl Said {
-    /// Returns true if the line was not written within that time, and counts it as written.
+    /// Returns true if the line has not been written within that time, and counts it as written now.
     fn is_new(&self, line: &str, after: Duration) -> bool {
         let now = Instant::now();
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -376,7 +379,7 @@ fn with_parameter(url: &str, name: &str, value: &str) -> String {
     format!("{url}{separator}{name}={value}")
 }
 
-/// A text, encoded for a URL; letters and digits are kept.
+/// A text, encoded for a URL. Letters and digits stay as they are.
 pub(crate) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let piece = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

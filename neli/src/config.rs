@@ -54,7 +54,7 @@ pub struct Config {
     barrier: Barrier,
 }
 
-/// A configuration that passed every check.
+/// A configuration that has passed every check.
 pub(super) struct Checked {
     pub(super) settings: StoreSettings,
     /// The group, which is the election's key.
@@ -81,7 +81,7 @@ impl Config {
         }
     }
 
-    /// A property of the Kafka clients; `bootstrap.servers` is `localhost:9092` by default.
+    /// Sets a property of the Kafka clients. `bootstrap.servers` is `localhost:9092` by default.
     ///
     /// `max.poll.interval.ms` is [`max_poll_interval`](Self::max_poll_interval), and `group.instance.id` makes a static
     /// member. Properties on which the election depends are refused: goNELI's `group.id`, `enable.auto.commit`,
@@ -91,74 +91,77 @@ impl Config {
         self
     }
 
-    /// The consumer group that elects; the program's file name by default.
+    /// Sets the consumer group whose members elect a leader; the program's file name by default.
     pub fn leader_group(mut self, group: impl Into<String>) -> Self {
         self.leader_group = Some(group.into());
         self
     }
 
-    /// The leader topic; by default the group's name followed by `.neli`.
+    /// Sets the leader topic; by default the group's name followed by `.neli`.
     pub fn leader_topic(mut self, topic: impl Into<String>) -> Self {
         self.leader_topic = Some(topic.into());
         self
     }
 
-    /// The name of this member; by default `HOST_PID_TIME`, with the time in seconds since 1970. It has no `%`.
+    /// Sets the name of this member, which must not contain `%`. By default it is `HOST_PID_TIME`, with the time in
+    /// seconds since 1970.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The lease: the time after which a leader without proof is fenced. 5 s by default, 1 s at least. The member's
-    /// session timeout, after which a crash is noticed, is three times as long.
+    /// Sets the lease: the time after which a leader without proof is fenced. It is 5 s by default, and 1 s at least.
+    /// The member's session timeout, after which a crash is noticed, is three times as long.
     pub fn heartbeat_timeout(mut self, timeout: Duration) -> Self {
         self.heartbeat_timeout = timeout;
         self
     }
 
-    /// The shortest time between two polls, for [`Neli::deadline`](super::Neli::deadline); 100 ms by default, 1 ms at
-    /// least. It does not delay leadership, because the store follows the group on its own.
+    /// Sets the shortest time between two polls, for [`Neli::deadline`](super::Neli::deadline); 100 ms by default, 1 ms
+    /// at least. This time does not delay leadership, because the store itself keeps up with the group.
     pub fn min_poll_interval(mut self, interval: Duration) -> Self {
         self.pace.min_poll_interval = interval;
         self
     }
 
-    /// The shortest time for which a polling pulse waits, even with a shorter timeout; 1 ms by default and at least.
+    /// Sets the shortest time for which a polling pulse waits, even with a shorter timeout. It is 1 ms by default and
+    /// at least.
     pub fn poll_duration(mut self, duration: Duration) -> Self {
         self.pace.poll_duration = duration;
         self
     }
 
-    /// The longest time between two pulses: a program that is silent for longer leaves the group until its next pulse.
-    /// 5 min by default, three heartbeat timeouts at least; the property `max.poll.interval.ms` sets it too.
+    /// Sets the longest time between two pulses. A program that is silent for longer leaves the group until its next
+    /// pulse. It is 5 min by default, and three heartbeat timeouts at least. The property `max.poll.interval.ms` sets
+    /// it too.
     pub fn max_poll_interval(mut self, interval: Duration) -> Self {
         self.pace.max_poll_interval = interval;
         self.kafka.remove("max.poll.interval.ms");
         self
     }
 
-    /// The longest time that a revocation waits for the barrier and a running task; 10 s by default. goNELI waits for
-    /// `max.poll.interval.ms`.
+    /// Sets the longest time that a revocation waits for the barrier and a running task; 10 s by default. goNELI waits
+    /// for `max.poll.interval.ms`.
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = Some(limit);
         self
     }
 
-    /// Whether members of goNELI may share the group; true by default. In a group without them, false keeps the leader
-    /// in place when a member joins, and sends five heartbeats per heartbeat timeout instead of ten a second. All
-    /// members of a group must choose the same.
+    /// Sets whether members of goNELI may share the group; true by default. In a group without them, false keeps the
+    /// leader in place when a member joins, and sends five heartbeats per heartbeat timeout instead of ten a second.
+    /// All members of a group must choose the same.
     pub fn compatible(mut self, compatible: bool) -> Self {
         self.compatible = compatible;
         self
     }
 
-    /// Whether a missing topic is created; true by default.
+    /// Sets whether a missing topic is created; true by default.
     pub fn create_topic(mut self, create: bool) -> Self {
         self.create_topic = create;
         self
     }
 
-    /// Called for each [`Event`], one call after another, on a separate task.
+    /// Sets the function that is called for each [`Event`], one call after another, on a separate task.
     pub fn barrier<F, Fut>(mut self, mut barrier: F) -> Self
     where
         F: FnMut(Event) -> Fut + Send + 'static,
@@ -190,7 +193,7 @@ impl Config {
         Ok(Checked { settings, group, options, pace, barrier: self.barrier })
     }
 
-    /// The store's settings, the group, and the pace of pulses, which a property may set.
+    /// The store's settings, the group, and the pace of pulses. A property may set the pace.
     fn settings(&self) -> Result<(KafkaSettings, String, Pace)> {
         let group = self.leader_group.clone().unwrap_or_else(default_group);
         let topic = self.leader_topic.clone().unwrap_or_else(|| format!("{group}.neli"));

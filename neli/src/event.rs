@@ -6,12 +6,13 @@ use futures_util::future::BoxFuture;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// This process leads, for the first time or again. No [pulse](crate::Neli::pulse) returns true before the barrier has
-    /// returned, so it may prepare what the work needs.
+    /// returned, so the barrier may prepare what the work needs.
     Acquired,
-    /// The group takes the leadership away, or the member is being closed. No other member leads before the barrier and a
-    /// running task have returned, until the drain limit is over.
+    /// The group takes the leadership away, or the member is being closed. Until the drain limit is over, no other
+    /// member leads before the barrier and a running task have returned.
     Revoked,
-    /// The leadership is over, and another member may lead at any moment: stop at once. Nothing waits for the barrier.
+    /// The leadership is over, and another member may lead at any moment: stop at once. No other member waits for the
+    /// barrier.
     Fenced,
 }
 

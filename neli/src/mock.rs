@@ -1,4 +1,4 @@
-//! A member without Kafka; a test decides when it leads.
+//! A member without Kafka. A test decides when it leads.
 
 use std::fmt;
 use std::ops::Deref;
@@ -49,18 +49,17 @@ struct Script {
     steps: Mutex<Steps>,
 }
 
-/// The last request, and how far pulses have carried it out.
+/// The last request, and the steps of it that pulses have carried out.
 struct Steps {
     target: Event,
     current: Event,
 }
 
 impl Mock {
-    /// A member that does not lead yet.
+    /// Returns a member that does not lead yet.
     ///
     /// # Errors
     /// `InvalidSetting` for a minimum poll interval below 1 ms.
-    ///
     /// # Panics
     /// When called outside of a tokio runtime.
     pub fn new(config: MockConfig) -> Result<Self> {
@@ -81,7 +80,7 @@ impl Mock {
         Ok(Self { neli, script })
     }
 
-    /// The member, for the program under test. The mock itself can be used as one.
+    /// Returns the member, for the program under test. The mock itself can be used as a member too.
     pub fn neli(&self) -> Neli {
         self.neli.clone()
     }
@@ -101,13 +100,13 @@ impl Mock {
         lock(&self.script.steps).target = Event::Fenced;
     }
 
-    /// Makes the next pulse return this error, once.
+    /// Makes the next pulse, and only that one, return this error.
     pub fn pulse_error(&self, error: Error) {
         self.neli.inner.shared.refuse(error);
     }
 
-    /// The election below, for what goNELI's mock cannot do: a lease that runs out, or a loss in the middle of a task,
-    /// without a pulse.
+    /// Returns the election below the mock, for what goNELI's mock cannot do: a lease that runs out, or a loss in the
+    /// middle of a task, without a pulse.
     pub fn election(&self) -> &ScriptedElection {
         &self.script.election
     }
@@ -144,7 +143,7 @@ impl Script {
         };
         let returned = async || {
             let mut leadership = shared.leadership.subscribe();
-            // The sender belongs to the same value as `shared`.
+            // The sender belongs to the same value as `shared`, so it still exists.
             let _ = leadership.wait_for(|leadership: &Leadership| leadership.calls > calls).await;
         };
         match event {
@@ -154,7 +153,7 @@ impl Script {
                 let mut leadership = shared.leadership.subscribe();
                 let _ = leadership.wait_for(|now| now.is_ready || now.term.is_none()).await;
             }
-            // Like goNELI's, a mock that does not lead still calls its barrier.
+            // As in goNELI's mock, the barrier is called even if the member does not lead.
             Event::Revoked | Event::Fenced if !leads => shared.call(event).await,
             Event::Revoked => {
                 self.election.drain(Reason::Revoked);
@@ -170,30 +169,31 @@ impl Script {
 }
 
 impl MockConfig {
-    /// goNELI's defaults, on the machine's clock.
+    /// Returns goNELI's defaults, on the machine's clock.
     pub fn new() -> Self {
         Self { pace: Pace::default(), clock: Clock::system(), barrier: Box::new(|_| async {}.boxed()) }
     }
 
-    /// The shortest time between two polls; 100 ms by default, 1 ms at least.
+    /// Sets the shortest time between two polls; 100 ms by default, 1 ms at least.
     pub fn min_poll_interval(mut self, interval: Duration) -> Self {
         self.pace.min_poll_interval = interval;
         self
     }
 
-    /// The longest time between two pulses; 5 min by default. A mock that leads and is silent for longer is revoked.
+    /// Sets the longest time between two pulses; 5 min by default. A mock that leads and is silent for longer is
+    /// revoked.
     pub fn max_poll_interval(mut self, interval: Duration) -> Self {
         self.pace.max_poll_interval = interval;
         self
     }
 
-    /// The clock of timeouts and deadlines, for tests of exact times: [`Clock::manual`].
+    /// Sets the clock of timeouts and deadlines. [`Clock::manual`] makes tests exact in time.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Called for each [`Event`], one call after another, on a separate task.
+    /// Sets the function that is called for each [`Event`], one call after another, on a separate task.
     pub fn barrier<F, Fut>(mut self, mut barrier: F) -> Self
     where
         F: FnMut(Event) -> Fut + Send + 'static,

@@ -24,7 +24,7 @@ use incumbent::{
 pub enum State {
     /// The `Neli` takes part in the election.
     Live,
-    /// The `Neli` is leaving: it was closed and the work is draining, or the clients are being closed.
+    /// The `Neli` is leaving: it has been closed and the work is draining, or the clients are being closed.
     Closing,
     /// The `Neli` is over.
     Closed,
@@ -33,14 +33,14 @@ pub enum State {
 /// The error of a [pulse](Neli::pulse), and of a [`Pulser`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PulseError {
-    /// The member is closing or closed; goNELI's `ErrNonLivePulse`.
-    #[error("cannot pulse: it is closing or closed; create another with `Neli::new`")]
+    /// The member is closing or closed, as in goNELI's `ErrNonLivePulse`.
+    #[error("cannot pulse: the member is closing or closed; create another with `Neli::new`")]
     NotLive,
-    /// Kafka refuses this member, and only a person can change that. Each refusal is returned once; the candidate
+    /// Kafka refuses this member, and only a person can change that. Each refusal is returned once, and the candidate
     /// continues.
     #[error("{0}")]
     Refused(Arc<Error>),
-    /// The background task panicked with this message, and its term was ended.
+    /// The background task panicked with this message, which ended its term.
     #[error("the task panicked: {0}")]
     Panicked(String),
 }
@@ -49,8 +49,8 @@ pub(super) type Poll = Box<dyn Fn(Arc<Shared>) -> BoxFuture<'static, ()> + Send 
 
 /// A member of the group that elects its leader, with goNELI's calls.
 ///
-/// Cheap to clone; all clones are the same member. Dropping the last one leaves the group as dropping a [`Candidate`]
-/// does; [`close`](Self::close) is the orderly way.
+/// It is cheap to clone, and all clones are the same member. Dropping the last clone leaves the group as dropping a
+/// [`Candidate`] does; [`close`](Self::close) is the orderly way.
 #[derive(Clone)]
 pub struct Neli {
     pub(super) inner: Arc<Inner>,
@@ -62,7 +62,7 @@ pub(super) struct Inner {
     store: Option<Store>,
     pub(super) shared: Arc<Shared>,
     pulses: Pulses,
-    /// What a poll of a mock does.
+    /// The poll of a mock.
     poll: Option<Poll>,
     closing: CancellationToken,
 }
@@ -77,7 +77,7 @@ pub(super) struct Parts {
     pub(super) poll: Option<Poll>,
 }
 
-/// Written by the barrier's task, read by pulses.
+/// The state that the barrier's task writes and pulses read.
 pub(super) struct Shared {
     pub(super) leadership: watch::Sender<Leadership>,
     /// The refusal that the next pulse returns.
@@ -89,9 +89,9 @@ pub(super) struct Shared {
 pub(super) struct Leadership {
     /// The term that was acquired and has not been revoked or fenced since.
     pub(super) term: Option<TermView>,
-    /// The barrier has returned for it.
+    /// True if the barrier has returned for that term.
     pub(super) is_ready: bool,
-    /// The calls of the barrier that have returned.
+    /// The number of calls of the barrier that have returned.
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "a mock waits for them"))]
     pub(super) calls: u64,
 }
@@ -137,25 +137,26 @@ impl Neli {
         Self { inner }
     }
 
-    /// The candidate: its term with the fencing token, its events, the present leader.
+    /// Returns the candidate, which has the term with the fencing token, the events and the present leader.
     pub fn candidate(&self) -> &Candidate {
         &self.inner.candidate
     }
 
-    /// Returns true if this process leads *now*, by the clock: not before [`Event::Acquired`], and not after
-    /// [`Event::Revoked`], though the lease is held until the barrier has returned.
+    /// Returns true if this process leads *now*, by the clock. It is false before [`Event::Acquired`], and also after
+    /// [`Event::Revoked`], although the lease is held until the barrier has returned.
     pub fn is_leader(&self) -> bool {
         self.inner.shared.leadership.borrow().term.as_ref().is_some_and(TermView::is_current)
     }
 
     /// Returns true as soon as this process leads and the barrier has returned for that term, and false if that does
-    /// not happen within `timeout`. While it leads, the call returns at once. The future may be dropped at any time.
+    /// not happen within `timeout`. While this process leads, the call returns at once. The future may be dropped at
+    /// any time.
     ///
     /// Call it repeatedly: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves
     /// the group.
     ///
     /// # Errors
-    /// `NotLive` once it was closed; `Refused`.
+    /// `NotLive` once the member has been closed; `Refused`.
     pub async fn pulse(&self, timeout: Duration) -> Result<bool, PulseError> {
         let clock = self.inner.pulses.clock();
         // A polling pulse waits as long as a poll would, even with a shorter timeout.
@@ -168,7 +169,7 @@ impl Neli {
         self.pulse_until(clock.sleep_until(until)).await
     }
 
-    /// Like [`pulse`](Self::pulse), until `cancelled` completes: goNELI's `PulseCtx`.
+    /// Like [`pulse`](Self::pulse), but waits until `cancelled` completes, as goNELI's `PulseCtx` does.
     ///
     /// # Errors
     /// Those of [`pulse`](Self::pulse).
@@ -194,7 +195,7 @@ impl Neli {
             }
             tokio::select! {
                 biased;
-                // The sender belongs to the same value as `self`.
+                // The sender belongs to the same value as `self`, so it still exists.
                 _ = leadership.changed() => {}
                 () = inner.closing.cancelled() => {}
                 () = inner.candidate.closed() => {}
@@ -207,8 +208,9 @@ impl Neli {
     /// Calls `task` repeatedly on a separate task while this process leads, after a [pulse](Self::pulse) each time,
     /// until the member or the returned pulser is closed.
     ///
-    /// `task` does a small piece of work and returns; if it returns at once, it is called again at once. It is dropped
-    /// the moment its term ends, and not called in a term that is being revoked. Its term has the fencing token.
+    /// `task` does a small piece of work and returns. If it returns at once, it is called again at once. It is dropped
+    /// the moment its term ends, and not called in a term that is being revoked. The fencing token is in the term that
+    /// it gets.
     ///
     /// # Panics
     /// When called outside of a tokio runtime.
@@ -257,12 +259,13 @@ impl Neli {
         }
     }
 
-    /// The minimum interval between polls, as a deadline: when a pulse last polled, and when a pulse will poll again.
+    /// The minimum interval between polls, as a deadline: the time of the last poll, and the time at which a pulse will
+    /// poll again.
     pub fn deadline(&self) -> &Deadline {
         self.inner.pulses.deadline()
     }
 
-    /// The state of its life; also `Closed` if the candidate was closed by other means.
+    /// The stage in the life of this member. It is `Closed` also if the candidate was closed by other means.
     pub fn state(&self) -> State {
         if self.inner.candidate.state() == CampaignState::Closed {
             State::Closed
@@ -274,8 +277,8 @@ impl Neli {
     }
 
     /// Leaves the group and closes the clients. A leader is revoked first: the barrier and a running task finish, until
-    /// the drain limit is over. Does not hang if Kafka does not answer: a client that has not closed after 10 s is
-    /// abandoned, with a warning. Further calls wait for the same close.
+    /// the drain limit is over. The call does not hang if Kafka does not answer: a client that has not closed after 10
+    /// s is abandoned, with a warning. Further calls wait for the same close.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -288,7 +291,7 @@ impl Neli {
         }
     }
 
-    /// Returns once it is closed; goNELI's `Await`.
+    /// Waits until the member is closed, like goNELI's `Await`.
     pub async fn closed(&self) {
         self.inner.candidate.closed().await;
     }
@@ -311,7 +314,7 @@ impl fmt::Debug for Neli {
 }
 
 impl Shared {
-    /// Handlers are called one at a time, so none waits for the barrier's lock.
+    /// Returns the handlers that call the barrier. They are called one at a time, so none waits for the barrier's lock.
     fn handlers(self: &Arc<Self>) -> Handlers {
         let (of_won, of_draining, of_lost, of_warning) =
             (Arc::clone(self), Arc::clone(self), Arc::clone(self), Arc::clone(self));
@@ -324,7 +327,7 @@ impl Shared {
                     shared.acquired(view).await;
                 }
             })
-            // The term is held until this handler has returned.
+            // A drain has a handler, so the term is held until it has returned.
             .on_draining(move |_, _| {
                 let shared = Arc::clone(&of_draining);
                 async move {
@@ -348,7 +351,7 @@ impl Shared {
     }
 
     async fn acquired(&self, term: TermView) {
-        // A term that was lost in the meantime was never acquired, so it is not fenced.
+        // The barrier was never called for a term that was lost in the meantime, so it is not called for its end.
         if !term.is_current() {
             return;
         }
@@ -365,7 +368,7 @@ impl Shared {
     }
 
     pub(super) async fn call(&self, event: Event) {
-        /// Counts the call as returned, even if it panicked.
+        /// Counts a call of the barrier as returned, even if the call panicked.
         struct Returned<'a>(&'a watch::Sender<Leadership>);
         impl Drop for Returned<'_> {
             fn drop(&mut self) {
@@ -377,8 +380,8 @@ impl Shared {
         barrier(event).await;
     }
 
-    /// Keeps a refusal for the next pulse. As in goNELI, the member waits for a store that does not answer or cannot
-    /// serve.
+    /// Keeps a refusal for the next pulse. As in goNELI, a store that does not answer or cannot serve is no refusal,
+    /// and the member waits for it.
     fn warned(&self, warning: &Warning) {
         if let Warning::Store(fault) = warning
             && fault.kind == FaultKind::Denied
@@ -402,20 +405,20 @@ pub struct Pulser {
 }
 
 impl Pulser {
-    /// Ends the pulses: a running task returns first, and is not called again. The member continues, and may lead.
+    /// Ends the pulses. A running task returns first, and is not called again. The member continues, and may lead.
     pub fn close(&self) {
         self.stop.cancel();
     }
 
-    /// The error that ended it; `None` while it runs, and if it was closed.
+    /// The error that ended the pulser; `None` while it runs, and if it was closed.
     pub fn error(&self) -> Option<PulseError> {
         self.ended.borrow().as_ref().and_then(|ended| ended.as_ref().err().cloned())
     }
 
-    /// Returns when it has ended; goNELI's `Await`.
+    /// Waits until the pulser has ended, like goNELI's `Await`.
     ///
     /// # Errors
-    /// The error that ended it. Closing the member is not an error.
+    /// The error that ended the pulser. Closing the member is not an error.
     pub async fn ended(&self) -> Result<(), PulseError> {
         let mut ended = self.ended.clone();
         // A runtime that shuts down drops the sender before there is a result.

@@ -1,4 +1,4 @@
-//! The pace of pulses: the deadline between polls, and the membership that lasts as long as the program pulses.
+//! The pace of pulses: the deadline between polls, and the membership, which lasts only as long as the program pulses.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use incumbent::Clock;
 pub(super) const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// goNELI's poll duration (`config.go`).
 pub(super) const POLL_DURATION: Duration = Duration::from_millis(1);
-/// librdkafka's default of `max.poll.interval.ms`, which goNELI keeps.
+/// librdkafka's default of `max.poll.interval.ms`, which is also goNELI's.
 pub(super) const MAX_POLL_INTERVAL: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +35,10 @@ impl Default for Pace {
     }
 }
 
-/// When a pulse last polled, and when a pulse will poll again: at least the minimum poll interval later.
+/// The time of the last poll, and the time at which a pulse will poll again: at least the minimum poll interval later.
 ///
-/// The store follows the group on a separate thread. So polls do not keep the membership or the lease, and a waiting
-/// pulse returns as soon as this process leads, even before the deadline.
+/// The store keeps up with the group on a separate thread. So the membership and the lease do not depend on polls, and
+/// a waiting pulse returns as soon as this process leads, even before the deadline.
 pub struct Deadline {
     clock: Clock,
     interval: Duration,
@@ -115,24 +115,24 @@ pub(super) struct Pulses {
     _watched: DropGuard,
 }
 
-/// The pulses, as the watching task sees them.
+/// The data about pulses that the watching task reads.
 struct Seen {
     clock: Clock,
-    /// The pulses that have begun but not returned.
+    /// The number of pulses that have begun but not returned.
     running: AtomicUsize,
     /// The end of the last pulse, in nanoseconds.
     last: AtomicU64,
-    /// Whether the program has not pulsed for too long. Locked while a change is passed on, so that the latest value is
-    /// passed on last.
+    /// Whether the program has not pulsed for too long. The lock is held while a change is passed on, so that the
+    /// latest value is passed on last.
     is_late: Mutex<bool>,
     returned: Notify,
 }
 
-/// A pulse, until it is dropped.
+/// A pulse, which ends when this is dropped.
 pub(super) struct Pulsing<'a>(&'a Seen);
 
 impl Pulses {
-    /// Begins to watch; `late` is called if the program has not pulsed for too long.
+    /// Begins to watch pulses. `late` is called when the program has not pulsed for too long.
     pub(super) fn start(clock: Clock, pace: Pace, late: impl Fn() + Send + 'static) -> Self {
         let seen = Arc::new(Seen {
             clock: clock.clone(),
@@ -160,7 +160,7 @@ impl Pulses {
         &self.deadline
     }
 
-    /// Begins a pulse; `back` is called if it ends too long a silence.
+    /// Begins a pulse. `back` is called if the pulse ends a silence that was too long.
     pub(super) fn begin(&self, back: impl FnOnce()) -> Pulsing<'_> {
         self.seen.running.fetch_add(1, Ordering::AcqRel);
         let mut is_late = self.seen.is_late();

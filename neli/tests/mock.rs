@@ -1,5 +1,5 @@
-//! The mock: goNELI's unit tests as scenarios, with time that the test advances, and the
-//! differences from goNELI.
+//! The mock: goNELI's unit tests as scenarios, with time that the test advances, and tests of the differences from
+//! goNELI.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests panic as tests do")]
 
@@ -46,10 +46,10 @@ impl Fixture {
         self.events.lock().unwrap().clone()
     }
 
-    /// Runs a future to its end, and lets time pass while nothing else happens.
+    /// Runs a future to its end, and advances the clock whenever nothing else can happen.
     async fn passing<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
-        // More than any of these tests waits for, in milliseconds.
+        // The number of milliseconds is more than any of these tests waits for.
         for _ in 0..50_000 {
             tokio::select! {
                 biased;
@@ -64,7 +64,7 @@ impl Fixture {
         self.passing(self.mock.pulse(timeout)).await
     }
 
-    /// A polling pulse, as after the minimum poll interval.
+    /// Pulses after the minimum poll interval, so that the pulse polls.
     async fn poll(&self) -> bool {
         self.mock.deadline().expire();
         self.pulse(SHORT).await.unwrap()
@@ -89,7 +89,7 @@ async fn settled() {
     }
 }
 
-/// Counts the calls of a task that takes 10 ms.
+/// A task that takes 10 ms, and counts its calls.
 fn counting(clock: &Clock, count: &Arc<AtomicUsize>) -> impl FnMut(incumbent::Term) -> CountedCall + use<> {
     let (clock, count) = (clock.clone(), Arc::clone(count));
     move |_| {
@@ -149,7 +149,7 @@ async fn a_pulse_that_acquires_nothing_returns_false_at_its_timeout() {
     let began = test.clock.now();
     assert!(!test.pulse(Duration::from_millis(10)).await.unwrap());
     assert_eq!(test.clock.now().since(began), Duration::from_millis(10));
-    // A polling pulse waits as long as a poll does; otherwise a pulse waits no longer than its timeout.
+    // A pulse that polls waits at least as long as a poll. Any other pulse waits no longer than its timeout.
     test.mock.deadline().expire();
     let began = test.clock.now();
     assert!(!test.pulse(Duration::ZERO).await.unwrap());
@@ -207,7 +207,7 @@ async fn a_pulse_after_a_close_is_an_error_of_its_own() {
     test.mock.close().await.unwrap();
     test.mock.closed().await;
     assert!(is_not_live(test.pulse(SHORT).await));
-    // A second close waits for the first.
+    // A second close waits for the first to finish.
     test.mock.close().await.unwrap();
 }
 
@@ -234,7 +234,7 @@ async fn a_pulse_that_is_cancelled_returns_false_or_is_dropped_without_harm() {
     let stop = Notify::new();
     let (leads, ()) = tokio::join!(test.mock.pulse_until(stop.notified()), async { stop.notify_one() });
     assert!(!leads.unwrap());
-    // Dropped in the middle of a transition: the next pulse continues from there.
+    // The pulse is dropped in the middle of a transition, and the next pulse continues from there.
     test.mock.acquire();
     test.mock.deadline().expire();
     {
@@ -283,7 +283,7 @@ async fn a_fenced_term_that_is_resumed_is_acquired_again_with_a_larger_token() {
         let clock = clock.clone();
         async move { clock.sleep_until(clock.now() + INTERVAL).await }
     });
-    // The lease is proven for a while, and then no longer.
+    // The lease is proven for a while, and then no more.
     test.mock.election().acquire_for(Duration::from_secs(5));
     test.until("the acquisition", || test.events() == [Event::Acquired]).await;
     test.until("the first call", || !tokens.lock().unwrap().is_empty()).await;

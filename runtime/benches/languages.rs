@@ -1,5 +1,5 @@
-//! How long a Rust program waits, for comparison with the programs of other languages that `cargo xtask bench
-//! languages` measures: the same calls, and the same events of the same scripted election.
+//! The time that a Rust program waits, for comparison with the programs of other languages that `cargo xtask bench
+//! languages` measures. All make the same calls, and read the same events of the same scripted election.
 //!
 //! Progress goes to standard error; standard output is one JSON array of figures.
 
@@ -15,10 +15,11 @@ use incumbent::testing::ScriptedElection;
 use incumbent::{Candidate, Clock, Event, Leader};
 use incumbent_testkit::figure::{self, Figure, Sample};
 
-/// The number of calls in a run, and the number of runs. The quickest run counts.
+/// The number of calls in a run, and the number of runs. Only the quickest run counts.
 const CALLS: u32 = 10_000;
 const RUNS: usize = 100;
-/// The number of events, and how many of the first are not counted because code is loaded and compiled meanwhile.
+/// The number of events, and the number of first events that are not counted because code is loaded and compiled
+/// meanwhile.
 const EVENTS: usize = 2_000;
 const WARM: usize = 500;
 /// The time after which a reader is idle, as a program's reader usually is.

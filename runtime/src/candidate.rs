@@ -82,7 +82,7 @@ impl Candidate {
 
     /// The present term; `None` while this candidate does not lead.
     ///
-    /// Like every [`Term`], it holds up a drain until it is dropped.
+    /// As every [`Term`] does, it holds up a drain until it is dropped.
     pub fn term(&self) -> Option<Term> {
         self.inner.shared.term()
     }
@@ -109,9 +109,9 @@ impl Candidate {
         self.inner.shared.subscribe(Subscriber::User)
     }
 
-    /// Like [`events`](Self::events), but the term of a `Won` is held from the moment it is emitted, read or not: a
-    /// drain waits until the event was read and its term dropped. For code that finishes a term's work when the term
-    /// drains. With `events`, the leader could leave before the win was read.
+    /// Like [`events`](Self::events), but the term of a `Won` is held from the moment the event is emitted, whether it
+    /// has been read or not. A drain waits until the event has been read and its term dropped. This is for code that
+    /// finishes a term's work when the term drains. With `events`, the leader could leave before the win was read.
     pub fn holding_events(&self) -> Events {
         self.inner.shared.subscribe(Subscriber::Holding)
     }
@@ -128,9 +128,9 @@ impl Candidate {
 
     /// Gives up the leadership, if this candidate has it, and stays in the election behind the other candidates.
     ///
-    /// Returns once the work has drained and the record is released; in a handler or the work of [`lead`](Self::lead),
-    /// as soon as the term is draining. A drain also waits for a [`Term`] that the caller keeps: drop it first. Nothing
-    /// is requested before the first poll; see [`request_resign`](Self::request_resign).
+    /// Returns once the work has drained and the record is released. In a handler or the work of [`lead`](Self::lead),
+    /// it returns as soon as the term is draining. A drain also waits for a [`Term`] that the caller keeps, so drop
+    /// that term first. Nothing is requested before the first poll; see [`request_resign`](Self::request_resign).
     ///
     /// # Errors
     /// `Closed` when the campaign is over, `Forked` in a forked child.
@@ -138,9 +138,9 @@ impl Candidate {
         self.request_resign().await
     }
 
-    /// Hands the leadership over to the candidate named `to`, and stays in the election behind it; otherwise as
-    /// [`resign`](Self::resign). The other candidates hold back for a moment; if the successor does not acquire the
-    /// lease, one of them does.
+    /// Hands the leadership over to the candidate named `to`, and stays in the election behind it. In all other
+    /// respects it is like [`resign`](Self::resign). The other candidates hold back for a moment. If the successor does
+    /// not acquire the lease, one of them does.
     ///
     /// On etcd, candidates of this library ahead of the successor go to the end of the queue, and the leader leads
     /// until the successor is next. If that takes longer than the drain time, the term continues.
@@ -175,7 +175,7 @@ impl Candidate {
         })
     }
 
-    /// Sets whether this candidate is healthy. It starts healthy, [unless its options say
+    /// Sets whether this candidate is healthy. A candidate is healthy at first, [unless its options say
     /// otherwise](crate::CampaignOptions::healthy). An unhealthy candidate does not campaign; an unhealthy leader
     /// drains and leaves.
     pub fn set_healthy(&self, is_well: bool) {
@@ -190,9 +190,9 @@ impl Candidate {
         self.send(Command::AcceptReset);
     }
 
-    /// Leaves the election permanently: drains, releases the lease, waits for the handlers to return (2 s at most). It
-    /// waits 2 s longer for work that has not ended within the drain time; then the lease is left to run out. Further
-    /// calls wait for the same close.
+    /// Leaves the election permanently: drains, releases the lease, and waits for the handlers to return (2 s at most).
+    /// If work has not ended within the drain time, the call waits 2 s longer for it, and then leaves the lease to run
+    /// out. Further calls wait for the same close.
     ///
     /// # Errors
     /// `Forked` in a forked child.
@@ -200,8 +200,8 @@ impl Candidate {
         self.request_close().await
     }
 
-    /// Returns when the campaign is over, for whatever reason; at once in a forked child. The future does not keep the
-    /// candidate alive.
+    /// Waits until the campaign is over, for whatever reason; returns at once in a forked child. The future does not
+    /// keep the candidate alive.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
         let shared = &self.inner.shared;
         let over = (!shared.fork_guard.is_forked()).then(|| shared.over());

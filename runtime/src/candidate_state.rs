@@ -18,7 +18,7 @@ use crate::term::{Term, TermView, leads};
 use incumbent_store::clock::Clock;
 use incumbent_store::fork::ForkGuard;
 
-/// The number of warnings kept for the first subscriber.
+/// The number of warnings that are kept for the first subscriber.
 const EARLY_WARNINGS: usize = 16;
 
 /// The state of a candidate, written by the driver and shared by every handle.
@@ -41,7 +41,7 @@ pub(crate) struct CandidateState {
 struct Inner {
     state: State,
     leader: Option<Leader>,
-    /// The current term; briefly also the term before it, while its `Lost` is not emitted yet.
+    /// The current term. For a moment also the term before it, while the `Lost` of that term has not been emitted yet.
     held: Vec<Held>,
     /// The terms of a dropped candidate whose work may not have ended.
     left: Vec<TermView>,
@@ -59,12 +59,12 @@ struct Reader {
 /// The kind of reader, which decides when it holds terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subscriber {
-    /// Holds a term after it has read its `Won`.
+    /// A user's reader, which holds a term after it has read its `Won`.
     User,
-    /// Holds a term from the moment it is won.
+    /// A user's reader that holds a term from the moment the term is won.
     Holding,
-    /// For the library itself: like `User`, but a warning that only library readers have read is kept for the user's
-    /// first reader.
+    /// A reader of the library itself. It is like `User`, but a warning that only library readers have read is kept for
+    /// the user's first reader.
     Library,
 }
 
@@ -110,7 +110,7 @@ impl CandidateState {
         if self.fork_guard.is_forked() { None } else { self.inner().leader.clone() }
     }
 
-    /// The present term; `None` once its deadline has passed, whether or not the loss was reported.
+    /// The present term; `None` once its deadline has passed, whether or not the loss has been reported.
     pub(crate) fn term(&self) -> Option<Term> {
         if !self.is_leader() {
             return None;
@@ -129,12 +129,12 @@ impl CandidateState {
         self.lease_time.store(nanos, Ordering::Relaxed);
     }
 
-    /// Cancelled when the campaign is over.
+    /// A token that is cancelled when the campaign is over.
     pub(crate) fn over(&self) -> CancellationToken {
         self.over.get().clone()
     }
 
-    /// Runs a handler or a health check; [`close`](crate::Candidate::close) waits for its end.
+    /// Runs a handler or a health check. [`close`](crate::Candidate::close) waits for its end.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let inner = self.inner();
         let tasks = self.tasks.get_or_init(TaskTracker::new);
@@ -145,7 +145,7 @@ impl CandidateState {
         tasks.spawn(task);
     }
 
-    /// The handlers and health checks still running; `None` if there was none.
+    /// The handlers and health checks that are still running; `None` if there never was one.
     pub(crate) fn tasks(&self) -> Option<&TaskTracker> {
         self.tasks.get()
     }
@@ -158,7 +158,7 @@ impl CandidateState {
             return Events(subscription);
         }
         let mut inner = self.inner();
-        // A new queue has no waker.
+        // No task waits for a new queue, so there is no waker.
         let push = |event| drop(queue.push(event));
         for held in &inner.held {
             push(Event::Won(match subscriber {
@@ -179,7 +179,7 @@ impl CandidateState {
         if inner.over {
             drop(queue.end());
         } else {
-            // A caller that repeatedly waits for a term while no event comes leaves no readers behind.
+            // If a caller repeatedly waits for a term while no event comes, its earlier readers are removed here.
             inner.forget_gone_readers();
             // Usually the only one.
             inner.readers.reserve_exact(1);
@@ -268,7 +268,7 @@ impl CandidateState {
         self.deadline.store(deadline, Ordering::Release);
     }
 
-    /// Ends the campaign for its handles: a term is lost now and reported once, and no event follows.
+    /// Ends the campaign for its handles. A present term is lost now and reported once, and no event follows.
     pub(crate) fn end(&self, reason: Reason) {
         if self.fork_guard.is_forked() {
             return;
@@ -315,7 +315,7 @@ impl CandidateState {
             inner.held.push(Held { term, draining: None });
             inner.held.len() - 1
         });
-        // It was found there, or pushed last.
+        // The term was found at this place, or has just been pushed there.
         &mut inner.held[place]
     }
 
@@ -325,7 +325,7 @@ impl CandidateState {
 }
 
 impl Inner {
-    /// Puts an event into every reader's queue, and returns the tasks to wake once the lock is released.
+    /// Puts an event into every reader's queue, and returns the tasks to wake once the lock has been released.
     fn emit(&mut self, event: &Event) -> Vec<Waker> {
         if let Event::Warning(warning) = event
             && self.readers.iter().all(|reader| reader.subscriber == Subscriber::Library)

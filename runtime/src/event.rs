@@ -10,7 +10,7 @@ use incumbent_core::campaign;
 use crate::queue::{QueueItem, Subscription};
 use crate::term::Term;
 
-/// An event of a candidate: that of its campaign, with a handle of the term.
+/// An event of a candidate: the event of its campaign, with a handle of the term.
 pub type Event<T = Term> = campaign::Event<T>;
 
 /// The events of a candidate, starting when [`Candidate::events`](crate::Candidate::events) is called.
@@ -44,7 +44,7 @@ impl Stream for Events {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         self.0.poll_next_unpin(cx).map(|event| {
             event.map(|event| match event {
-                // An event does not hold its term while it is in the queue; from now on the reader does.
+                // An event in the queue does not hold its term. From now on the reader holds it.
                 Event::Won(term) => Event::Won(term.held()),
                 Event::Draining { term, until, reason } => {
                     Event::Draining { term: term.held(), until, reason }
@@ -68,7 +68,7 @@ impl QueueItem for Event {
             waiting.remove(oldest);
             return 1;
         }
-        // Only alternating `Won` and `Lost` are left: if a `Lost` comes first, the reader has read its `Won`.
+        // Only alternating `Won` and `Lost` are left. If a `Lost` comes first, the reader has already read its `Won`.
         let oldest = usize::from(matches!(waiting.front(), Some(Self::Lost { .. })));
         waiting.drain(oldest..oldest + 2).count() as u64
     }

@@ -51,7 +51,7 @@ impl Handlers {
         Self::default()
     }
 
-    /// Called when the candidate becomes the leader.
+    /// Sets the function to call when the candidate becomes the leader.
     pub fn on_won<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Term) -> Fut + Send + 'static,
@@ -61,9 +61,9 @@ impl Handlers {
         self
     }
 
-    /// Called when the leader begins to leave voluntarily, with the latest instant at which the term ends. The term is
-    /// held from the moment it is won until this handler has returned, even if the leader leaves before any handler was
-    /// called for the win.
+    /// Sets the function to call when the leader begins to leave voluntarily, with the latest instant at which the term
+    /// ends. The term is held from the moment it is won until this handler has returned, even if the leader leaves
+    /// before any handler has been called for the win.
     pub fn on_draining<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Term, Instant) -> Fut + Send + 'static,
@@ -73,7 +73,7 @@ impl Handlers {
         self
     }
 
-    /// Called when a term is over, with the reason.
+    /// Sets the function to call when a term is over, with the reason.
     pub fn on_lost<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Term, Reason) -> Fut + Send + 'static,
@@ -83,7 +83,7 @@ impl Handlers {
         self
     }
 
-    /// Called when the campaign enters another state.
+    /// Sets the function to call when the campaign enters another state.
     pub fn on_state_changed<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(State) -> Fut + Send + 'static,
@@ -93,7 +93,7 @@ impl Handlers {
         self
     }
 
-    /// Called for a condition that needs a person's attention.
+    /// Sets the function to call for a condition that needs a person's attention.
     pub fn on_warning<F, Fut>(mut self, mut handler: F) -> Self
     where
         F: FnMut(Warning) -> Fut + Send + 'static,
@@ -109,7 +109,7 @@ impl Handlers {
         self
     }
 
-    /// Returns true if a drain waits for a handler.
+    /// Returns true if there is a handler that a drain waits for.
     pub(crate) fn has_drain(&self) -> bool {
         self.draining.is_some()
     }
@@ -122,7 +122,8 @@ impl Handlers {
 
     async fn run(mut self, mut events: Events, shared: Arc<CandidateState>) {
         let ends = self.panic_ends_term;
-        // If the event has a handler, a drain waits until that handler has returned.
+        // While an event's handler runs, the term of that event is held, so that a drain waits until the handler has
+        // returned.
         let mut held: Option<Term> = None;
         while let Some(event) = events.next().await {
             match event {

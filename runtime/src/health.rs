@@ -1,12 +1,12 @@
 //! The health of a candidate: its health check, and whether its program's event loop responds.
 //!
 //! Leases are renewed on a separate thread, whatever the program does. A program that hangs would therefore lead until
-//! it is killed; a watched program must show within a lease that its event loop responds.
+//! it is killed. So a watched program must show within a lease that its event loop responds.
 //!
-//! The loop is probed from outside; it needs no timer of its own. It is probed only while one of its candidates leads,
-//! four times per limit, once for all its candidates. A loop hangs if it has not answered after four quarters of the
-//! limit on *this* side. A quarter counts as one however long it took, so the loop loses no time when the process is
-//! stopped, or the machine sleeps or is too busy to run anything.
+//! The loop is probed from outside, so it needs no timer of its own. It is probed only while one of its candidates
+//! leads: four times per limit, and once for all its candidates. A loop hangs if it has not answered after four
+//! quarters of the limit on *this* side. A quarter counts as one however long it took. So the loop loses no time when
+//! the process is stopped, or when the machine sleeps or is too busy to run anything.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -23,7 +23,7 @@ use crate::driver::command::{Command, CommandSink};
 use crate::event::Event;
 use crate::term::TermView;
 
-/// The number of probes per limit: a hang is noticed at most a quarter of the limit too late.
+/// The number of probes per limit. A hang is noticed at most a quarter of the limit too late.
 const QUARTERS: u32 = 4;
 
 /// Detects whether an event loop responds; see [`CampaignOptions::watch_loop`](crate::CampaignOptions::watch_loop).
@@ -47,13 +47,13 @@ struct State {
     /// The time of the last probe, and whether it is still unanswered.
     asked: Option<Instant>,
     is_unanswered: bool,
-    /// The loop has ended: it can neither respond nor hang.
+    /// True if the loop has ended, so that it can neither respond nor hang.
     is_over: bool,
 }
 
 impl LoopProbe {
-    /// Creates a probe. `ask` makes the event loop call [`answered`](Self::answered) at its next turn, and returns
-    /// whether the loop still exists. `ask` is called on the runtime that campaigns, and must return at once.
+    /// Creates a probe. `ask` makes the event loop call [`answered`](Self::answered) at its next turn, and returns true
+    /// if the loop still exists. `ask` is called on the runtime that campaigns, and must return at once.
     pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         let state = State { answers: 0, asked: None, is_unanswered: false, is_over: false };
         Self {
@@ -61,7 +61,7 @@ impl LoopProbe {
         }
     }
 
-    /// Reports that the event loop responds. Call it on the loop; it takes a few dozen nanoseconds.
+    /// Reports that the event loop responds. Call this on the loop itself; it takes a few dozen nanoseconds.
     pub fn answered(&self) {
         let mut state = self.inner.lock();
         state.answers = state.answers.wrapping_add(1);
@@ -70,14 +70,14 @@ impl LoopProbe {
         self.inner.changed.notify_waiters();
     }
 
-    /// Reports that the program has ended the event loop: the watch ends.
+    /// Reports that the program has ended the event loop, which is no longer watched.
     pub fn stop(&self) {
         self.inner.lock().is_over = true;
         self.inner.changed.notify_waiters();
     }
 
-    /// Returns once the loop has not answered for `limit`, with the number of its answers so far; never after the loop
-    /// has ended.
+    /// Waits until the loop has not answered for `limit`, and returns the number of its answers so far. Never returns
+    /// once the loop has ended.
     async fn hangs(&self, limit: Duration) -> u64 {
         let quarter = limit / QUARTERS;
         loop {
@@ -106,13 +106,13 @@ impl LoopProbe {
         }
     }
 
-    /// Returns true if the loop exists and has not answered since.
+    /// Returns true if the loop exists and has given no further answer.
     fn is_silent_since(&self, answers: u64) -> bool {
         let state = self.inner.lock();
         state.answers == answers && !state.is_over
     }
 
-    /// Probes the loop, unless a probe is unanswered. Returns whether the loop exists.
+    /// Probes the loop, unless a probe is unanswered. Returns true if the loop exists.
     fn ask(&self) -> bool {
         let mut state = self.inner.lock();
         if state.is_over {
@@ -131,12 +131,12 @@ impl LoopProbe {
         is_there
     }
 
-    /// Returns once a loop that hung after this many answers responds again or has ended. Any answer since the hang
-    /// counts, even before this call: it may be the answer to the last probe.
+    /// Waits until a loop that hung after this many answers responds again or has ended. Any answer since the hang
+    /// counts, even one from before this call, because it may be the answer to the last probe.
     async fn responds(&self, hung_at: u64) {
         loop {
             let mut changed = std::pin::pin!(self.inner.changed.notified());
-            // Enabled before the state is read, so that an answer in between is not missed.
+            // The future is enabled before the state is read, so that an answer in between is not missed.
             changed.as_mut().enable();
             if !self.is_silent_since(hung_at) {
                 return;
@@ -162,7 +162,7 @@ impl fmt::Debug for LoopProbe {
     }
 }
 
-/// The watch of an event loop for a candidate.
+/// Watches an event loop on behalf of a candidate.
 #[derive(Clone)]
 pub(crate) struct LoopWatch {
     probe: LoopProbe,
@@ -189,7 +189,7 @@ impl LoopWatch {
         let mut events = shared.subscribe(Subscriber::Library);
         while let Some(event) = events.next().await {
             let Event::Won(term) = event else { continue };
-            // A view, because holding a term here would hold up its drain.
+            // This is only a view, because holding a term here would hold up its drain.
             let view = term.view();
             drop(term);
             let limit = self.limit.unwrap_or_else(|| shared.lease_time());
@@ -211,7 +211,7 @@ impl LoopWatch {
         }
     }
 
-    /// Returns when the loop hangs, as [`LoopProbe::hangs`] does; `None` if the term ends first.
+    /// Waits until the loop hangs, as [`LoopProbe::hangs`] does; `None` if the term ends first.
     async fn hangs_in(&self, view: &TermView, limit: Duration) -> Option<u64> {
         tokio::select! {
             _ = view.ended() => None,
@@ -243,7 +243,7 @@ impl HealthCheck {
         let over = shared.over();
         let keep = self.keep_asking(Arc::clone(shared), driver);
         shared.spawn(async move {
-            // The check may never return, but the campaign ends.
+            // The check may never return, but this task ends with the campaign.
             over.run_until_cancelled(keep).await;
         });
     }
@@ -264,7 +264,7 @@ impl HealthCheck {
 
     async fn ask(&self, shared: &CandidateState) -> bool {
         let (election, candidate) = (&*shared.election, &*shared.candidate);
-        // The closure itself may panic, as well as its future.
+        // Both the call of the closure and the future that it returns may panic.
         let asked = AssertUnwindSafe(async { (self.check)().await }).catch_unwind();
         match tokio::time::timeout(self.interval, asked).await {
             Ok(Ok(is_well)) => is_well,
@@ -288,7 +288,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(8);
 
-    /// A loop that answers when the test tells it to.
+    /// A loop that answers whenever the test lets it.
     struct Loop {
         probe: LoopProbe,
         asked: Arc<AtomicU32>,
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// The time until the hang is noticed; `None` if not within a minute.
+    /// The time until the hang is noticed; `None` if it is not noticed within a minute.
     async fn noticed(probe: &LoopProbe) -> Option<Duration> {
         let began = Instant::now();
         let hangs = tokio::time::timeout(Duration::from_secs(60), probe.hangs(LIMIT)).await;
@@ -331,7 +331,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_never_answers_hangs_when_the_limit_is_over() {
         let event_loop = event_loop();
-        // Within the rounding of tokio's timers.
+        // The time is exact to within the rounding of tokio's timers.
         let noticed = noticed(&event_loop.probe).await.unwrap();
         assert!((LIMIT..LIMIT + Duration::from_millis(10)).contains(&noticed), "{noticed:?}");
         assert_eq!(event_loop.asked(), 1);
@@ -427,7 +427,7 @@ mod tests {
         let event_loop = event_loop();
         let hung_at = event_loop.probe.hangs(LIMIT).await;
         event_loop.probe.answered();
-        // The last probe is answered, and no further one comes.
+        // The last probe is answered, and no further probe comes.
         assert_eq!(event_loop.probe.responds(hung_at).now_or_never(), Some(()));
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use tokio_util::sync::CancellationToken;
 
-/// The token of an event that few callers wait for, although there may be very many terms and candidates: a token takes
-/// 112 bytes.
+/// The token of an event that few callers wait for. A token takes 112 bytes, and there may be very many terms and
+/// candidates, so it is created only when needed.
 #[derive(Default)]
 pub(crate) struct LazyToken {
     is_cancelled: AtomicBool,
@@ -14,7 +14,7 @@ pub(crate) struct LazyToken {
 }
 
 impl LazyToken {
-    /// The token, cancelled if [`cancel`](Self::cancel) was called.
+    /// Returns the token, which is cancelled if [`cancel`](Self::cancel) has been called.
     pub(crate) fn get(&self) -> &CancellationToken {
         let token = self.token.get_or_init(CancellationToken::new);
         // This function and `cancel` each write one value before reading the value that the other function writes, so
@@ -26,7 +26,7 @@ impl LazyToken {
         token
     }
 
-    /// Called with no lock held, because it wakes tasks.
+    /// Cancels the token. The caller must hold no lock, because this wakes tasks.
     pub(crate) fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);

@@ -99,7 +99,7 @@ impl<E: fmt::Display> WorkResult for std::result::Result<(), E> {
     }
 }
 
-/// Resigns if the work is dropped while its term still runs.
+/// Resigns when the work is dropped while its term still runs.
 struct ResignOnDrop<'a> {
     candidate: &'a Candidate,
     ended: CancellationToken,

@@ -12,7 +12,7 @@ use incumbent_store::fork::ForkGuard;
 use incumbent_store::{Error, ErrorKind, Result};
 
 tokio::task_local! {
-    /// Set while user code runs for which a draining term waits.
+    /// Set while user code runs that a draining term waits for.
     static INSIDE: ();
 }
 
@@ -29,7 +29,7 @@ fn is_inside() -> bool {
 /// cannot end before that code does.
 pub struct LeaveRequest {
     waiting: Waiting,
-    /// Whether it is awaited inside the work that the leave waits for.
+    /// Whether the request is awaited inside the work that the leave waits for.
     is_inside: bool,
 }
 
@@ -40,13 +40,13 @@ enum Waiting {
 
 impl LeaveRequest {
     /// Runs a handler, or the work of a term, so that a request that it awaits does not wait for it.
-    /// [`lead`](crate::Candidate::lead) does; this is for code that runs the work by other means.
+    /// [`lead`](crate::Candidate::lead) does the same. This function is for code that runs the work by other means.
     pub async fn awaited_in<T>(work: impl Future<Output = T>) -> T {
         INSIDE.scope((), work).await
     }
 
-    /// Sends a request to leave to a driver by `send`, unless the process forked. If the driver ends before it answers,
-    /// it has closed the campaign, which fulfils a `closing` request.
+    /// Sends a request to leave to a driver by `send`, unless the process has forked. If the driver ends before it
+    /// answers, it has closed the campaign, which fulfils a `closing` request.
     pub(crate) fn ask(closing: bool, fork_guard: ForkGuard, send: impl FnOnce(LeaveReplies)) -> Self {
         if fork_guard.is_forked() {
             return Self { waiting: Waiting::Refused(Some(forked())), is_inside: false };
@@ -57,10 +57,10 @@ impl LeaveRequest {
         Self { waiting: Waiting::For { begun, done, closing }, is_inside: false }
     }
 
-    /// This request, known to be awaited inside the work that a drain waits for, as in
-    /// [`lead`](crate::Candidate::lead): it returns as soon as the term is draining. For code that runs the work by
-    /// other means, such as the bindings of other languages.
-    #[must_use = "the request is sent already; this only waits"]
+    /// Marks this request as awaited inside the work that a drain waits for, as in [`lead`](crate::Candidate::lead), so
+    /// that it returns as soon as the term is draining. This is for code that runs the work by other means, such as the
+    /// bindings of other languages.
+    #[must_use = "the request has already been sent; awaiting this only waits for its end"]
     pub fn inside(mut self) -> Self {
         self.is_inside = true;
         self

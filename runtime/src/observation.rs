@@ -10,8 +10,8 @@ use crate::queue::QueueItem;
 
 /// The leader of an election, as an observer sees it.
 ///
-/// It shows the content of the store. A leader that crashed is shown until its record expires, and a
-/// candidate that has won may still be waiting until it may lead.
+/// An observation shows the content of the store. A leader that crashed is shown until its record expires, and a
+/// candidate that is shown as the holder may still be waiting until it may lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// The election's key.
@@ -19,7 +19,7 @@ pub struct Observation {
     /// The holder, with the revision at which it was first observed and with its metadata; `None` while
     /// the election has no leader.
     pub leader: Option<Leader>,
-    /// When this state was first observed, on the store's clock.
+    /// The time at which this state was first observed, on the store's clock.
     pub since: Instant,
 }
 

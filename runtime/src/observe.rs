@@ -15,9 +15,9 @@ use incumbent_store::clock::Clock;
 
 /// The changes of an election's leader; returned by [`Store::observe`](crate::Store::observe).
 ///
-/// The stream begins with the present holder, and then emits every change of the holder or its metadata, and every
+/// The stream begins with the present holder. Then it emits every change of the holder or its metadata, and every
 /// vacancy as soon as the store shows it: a release or a deletion at once; an expiry at once if the store reports
-/// expiries, and otherwise when the lease is over. It ends when the store is closed.
+/// expiries, and otherwise when the lease is over. The stream ends when the store is closed.
 ///
 /// An observer that falls 1024 observations behind loses the oldest.
 pub struct Observer {
@@ -42,7 +42,8 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // The driver's thread may have held the locks of `seen` and of the store when the process forked.
+        // In a forked child nothing is sent, because the driver's thread may have held the locks of `seen` and of the
+        // store when the process forked.
         if !self.store.is_forked() {
             self.seen.unsubscribe();
             // A driver that has ended observes nothing.

@@ -29,12 +29,12 @@ use incumbent_store::{Error, ErrorKind, Result};
 
 /// A store that is open for elections.
 ///
-/// One connection, one watch and one thread, however many elections run on it. The thread is separate from the
-/// program's runtime, so no work there can delay a renewal; log subscribers and listeners are called on another
-/// thread, which is started for the first log line. The store stays open until it is [closed](Self::close), or until
-/// every handle to it, every [`Candidate`] and every [`Observer`] is dropped.
+/// It has one connection, one watch and one thread, however many elections run on it. The thread is separate from the
+/// program's runtime, so no work there can delay a renewal. Log subscribers and listeners are called on another thread,
+/// which is started for the first log line. The store stays open until it is [closed](Self::close), or until every
+/// handle to it, every [`Candidate`] and every [`Observer`] has been dropped.
 ///
-/// Cheap to clone; all clones are the same store.
+/// It is cheap to clone, and all clones are the same store.
 #[derive(Clone)]
 pub struct Store {
     driver: DriverHandle,
@@ -65,7 +65,7 @@ impl Store {
         Self::builder().open(url).await
     }
 
-    /// A builder, for openings where the defaults do not fit.
+    /// Returns a builder, for a store that needs other settings than the defaults.
     pub fn builder() -> StoreBuilder {
         StoreBuilder::default()
     }
@@ -93,7 +93,7 @@ impl Store {
         let id = self.shared.next_campaign.fetch_add(1, Ordering::Relaxed);
         let shared = CandidateState::new(election.into(), options.candidate(), self.shared.clock.clone());
         let commands: Arc<dyn CommandSink> = Arc::new(CampaignHandle { id, driver: self.driver.clone() });
-        // Created before the driver knows it, so that the candidate is abandoned if this future is dropped.
+        // The candidate is created before the driver knows of it, so that it is abandoned if this future is dropped.
         let candidate = Candidate::new(Arc::clone(&shared), Arc::clone(&commands));
         let (health, watched) = (options.health.clone(), options.watched.clone());
         let (reply, answer) = oneshot::channel();
@@ -143,8 +143,8 @@ impl Store {
     }
 
     /// The time since the live record of an election was written, by the store's own clocks, and the record's revision.
-    /// The remaining lease of the holder is its length minus that time. `None` if there is no live record, or the store
-    /// cannot know.
+    /// The holder's remaining lease is the length of its lease minus that time. `None` if there is no live record, or
+    /// if the store cannot know.
     ///
     /// # Errors
     /// Those of [`leader`](Self::leader).
@@ -219,8 +219,8 @@ impl Store {
         self.ask(|reply| Request::StoreInfo { reply }).await
     }
 
-    /// The requests of this store's candidates that are in flight, and those that wait for other answers. The call
-    /// sends nothing to the store.
+    /// The number of requests of this store's candidates that are in flight, and of those that wait for other answers.
+    /// The call sends nothing to the store.
     ///
     /// # Errors
     /// `Closed`, `Forked`.
@@ -233,7 +233,7 @@ impl Store {
         self.shared.capabilities
     }
 
-    /// The clock of the instants in this store's terms, events and observations.
+    /// The clock of all instants in this store's terms, events and observations.
     pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
@@ -300,22 +300,23 @@ impl StoreBuilder {
         self
     }
 
-    /// The clock for all deadlines; the machine's by default.
+    /// Sets the clock for all deadlines; the machine's by default.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// The shortest lease that will be used. The connection's settings are derived from it before any campaign begins:
-    /// the interval of its probes, and the time until it is given up. By default the store's suggestion.
+    /// Sets the shortest lease that will be used; by default the store's suggestion. Settings of the connection are
+    /// derived from it before any campaign begins: the interval of its probes, and the time until it is given up.
     pub fn expected_lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// Calls `listener` with the outcome of every write of every campaign, for metrics. It is called in the order of
-    /// the answers, on the thread that also writes the store's log lines: a listener that blocks delays those lines,
-    /// but no renewal. Beyond 4096 waiting calls and lines, further ones are dropped, and a warning gives their number.
+    /// Calls `listener` with the outcome of every write of every campaign, for metrics. The calls come in the order of
+    /// the answers, on the thread that also writes the store's log lines, so a listener that blocks delays those lines,
+    /// but no renewal. If more than 4096 calls and lines wait, further ones are dropped, and a warning gives their
+    /// number.
     pub fn on_write(mut self, listener: impl Fn(&WriteEvent<'_>) + Send + Sync + 'static) -> Self {
         self.write_listener = WriteListener::new(listener);
         self
@@ -331,7 +332,7 @@ impl StoreBuilder {
     }
 
     /// Opens the store that `settings` describe. Their own `fail_fast` and expected lease apply unless this builder
-    /// sets them.
+    /// sets other values.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

@@ -59,7 +59,7 @@ enum Wait {
 }
 
 impl CampaignOptions {
-    /// The defaults: named after the host and the process, the standard preset, the store's lease.
+    /// Returns the defaults: a name after the host and the process, the standard preset, and the store's lease.
     pub fn new() -> Self {
         Self {
             name: None,
@@ -210,7 +210,7 @@ impl CampaignOptions {
         self.name.clone().unwrap_or_else(default_name)
     }
 
-    /// The resulting settings of one campaign on a store, in numbers.
+    /// Returns the settings of one campaign on a store that result from these options, in numbers.
     ///
     /// # Errors
     /// `InvalidSetting` for settings that [`Store::campaign`](crate::Store::campaign) would refuse.
@@ -218,11 +218,11 @@ impl CampaignOptions {
         Ok(Forecast::new(self.settings(), store, info)?)
     }
 
-    /// The resulting settings of one campaign on a store whose elections are queues, given what is known of its
-    /// servers.
+    /// Returns the settings of one campaign that result from these options, on a store whose elections are queues.
+    /// `server` is what is known of its servers.
     ///
     /// # Errors
-    /// As [`forecast`](Self::forecast).
+    /// Those of [`forecast`](Self::forecast).
     #[cfg(feature = "etcd")]
     pub fn forecast_in_queue(&self, server: Server) -> incumbent_store::Result<Forecast> {
         Ok(server.forecast(self.settings())?)

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::Stream;
 
-/// The limit for a subscriber that does not read.
+/// The number of items that a queue keeps for a subscriber that does not read.
 pub(crate) const LIMIT: usize = 1024;
 
 /// An item of a queue.
@@ -37,7 +37,7 @@ impl<T: QueueItem> Queue<T> {
         (Arc::clone(&queue), Subscription(queue))
     }
 
-    /// Adds an item and returns the task to wake; items after [`end`](Self::end) are dropped.
+    /// Adds an item, and returns the task to wake. Items after [`end`](Self::end) are dropped.
     #[must_use = "the subscriber waits until it is woken"]
     pub(crate) fn push(&self, item: T) -> Option<Waker> {
         let mut inner = self.lock();
@@ -51,7 +51,7 @@ impl<T: QueueItem> Queue<T> {
         inner.waker.take()
     }
 
-    /// Ends the queue; waiting items can still be read.
+    /// Ends the queue. Waiting items can still be read.
     #[must_use = "the subscriber waits until it is woken"]
     pub(crate) fn end(&self) -> Option<Waker> {
         let mut inner = self.lock();
@@ -83,7 +83,7 @@ impl<T: QueueItem> Subscription<T> {
         let mut inner = self.0.lock();
         inner.unsubscribed = true;
         let unread = (std::mem::take(&mut inner.waiting), inner.waker.take());
-        // Unread items and the waker may own values whose destructors take locks.
+        // The lock is released first, because unread items and the waker may own values whose destructors take locks.
         drop(inner);
         drop(unread);
     }

@@ -44,11 +44,11 @@ use incumbent_store::fork::ForkGuard;
 /// ```
 pub struct Term {
     view: TermView,
-    /// Whether the release waits for this handle.
+    /// True if the release waits for this handle.
     holds: bool,
 }
 
-/// A term ended before the work that was run in it.
+/// The term ended before the work that was run in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TermEnded {
     /// The reason.
@@ -56,15 +56,17 @@ pub struct TermEnded {
 }
 
 impl Term {
-    /// A token that is cancelled when the term ends. Cancelling it yourself affects only its own listeners.
+    /// Returns a token that is cancelled when the term ends. If the caller cancels it, only its own listeners are
+    /// affected.
     pub fn cancellation(&self) -> CancellationToken {
         self.view.0.ended.get().child_token()
     }
 
-    /// Runs `work` until it is done or the term ends, whichever comes first; the work is then dropped.
+    /// Runs `work` until it is done or the term ends, whichever comes first. If the term ends first, the work is
+    /// dropped.
     ///
-    /// The clock is read before every poll, so work is not resumed after the deadline even if the
-    /// process was stopped or its timers are late.
+    /// The clock is read before every poll, so work is not resumed after the deadline even if the process was stopped
+    /// or its timers are late.
     ///
     /// # Errors
     /// [`TermEnded`] if the term ended first.
@@ -80,7 +82,7 @@ impl Term {
         .await
     }
 
-    /// A view of the term, which does not hold up a drain.
+    /// Returns a view of the term, which does not hold up a drain.
     pub fn view(&self) -> TermView {
         self.view.clone()
     }
@@ -110,8 +112,8 @@ impl Drop for Term {
         if !self.holds {
             return;
         }
-        // This and the driver's check of a leaving term each write one of two values before reading the other, with
-        // sequential consistency. So at least one of them sees that no holder is left.
+        // This drop and the driver's check of a leaving term each write one of two values before reading the other,
+        // with sequential consistency. So at least one of them sees that no holder is left.
         let state = &self.view.0;
         let last = state.holders.fetch_sub(1, Ordering::SeqCst) == 1;
         if last && state.is_leaving.load(Ordering::SeqCst) {
@@ -162,14 +164,14 @@ impl std::error::Error for TermEnded {}
 pub struct TermView(Arc<TermState>);
 
 impl TermView {
-    /// A handle of the term for code that works for it: a drain waits for this handle.
+    /// Returns a handle of the term for code that works for it. A drain waits for this handle.
     pub fn hold(&self) -> Term {
         self.0.holders.fetch_add(1, Ordering::SeqCst);
         Term { view: self.clone(), holds: true }
     }
 
-    /// The fencing token: constant for the term, larger for every later one. Send it with every
-    /// request, and let the resource refuse a smaller one than it has seen.
+    /// The fencing token: constant for the term, and larger for every later one. Send it with every request, and let
+    /// the resource refuse a token that is smaller than one it has seen.
     pub fn token(&self) -> Token {
         self.0.token
     }
@@ -179,18 +181,18 @@ impl TermView {
         &self.0.election
     }
 
-    /// The instant of the `Won`, on the store's clock.
+    /// The instant at which `Won` was emitted, on the store's clock.
     pub fn started(&self) -> Instant {
         self.0.started
     }
 
-    /// The time since the `Won`, whether or not the term has ended.
+    /// The time since `Won` was emitted, whether or not the term has ended.
     pub fn age(&self) -> Duration {
         self.0.clock.now().since(self.0.started)
     }
 
-    /// The end of the lease as proven so far, on the store's clock; renewals extend it. The clock's origin once the
-    /// term has ended.
+    /// The end of the lease as proven so far, on the store's clock. Renewals extend it. Once the term has ended, it is
+    /// the origin of the clock.
     pub fn deadline(&self) -> Instant {
         Instant::from_nanos(self.0.deadline.load(Ordering::Acquire))
     }
@@ -201,39 +203,39 @@ impl TermView {
         if self.is_forked() { Duration::ZERO } else { deadline.since(self.0.clock.now()) }
     }
 
-    /// Returns true if the term lasts *now*, by the clock and not by a timer. Takes no lock. Never true in a forked
-    /// child.
+    /// Returns true if the term lasts *now*, by the clock and not by a timer. The call takes no lock. It is never true
+    /// in a forked child.
     pub fn is_current(&self) -> bool {
         leads(&self.0.deadline, &self.0.clock, self.0.fork_guard)
     }
 
-    /// The reason for the end of the term; `None` while it lasts.
+    /// The reason for the end of the term; `None` while the term lasts.
     ///
-    /// It can be `None` for a moment after [`is_current`](Self::is_current) turned false because the clock passed the
-    /// deadline.
+    /// It can be `None` for a moment after [`is_current`](Self::is_current) has turned false because the clock passed
+    /// the deadline.
     pub fn reason(&self) -> Option<Reason> {
         self.0.reason.get().copied()
     }
 
-    /// The time by which a draining leader must finish its work; `None` while it is not draining.
+    /// The time by which a draining leader must finish its work; `None` while the leader is not draining.
     pub fn drains_until(&self) -> Option<Instant> {
         self.0.drains_until.get().copied()
     }
 
-    /// The time left for a draining leader to finish its work; `None` while it is not draining.
+    /// The time left for a draining leader to finish its work; `None` while the leader is not draining.
     pub fn drain_remaining(&self) -> Option<Duration> {
         self.drains_until().map(|until| until.since(self.0.clock.now()))
     }
 
-    /// Returns when the leader begins to leave voluntarily, or the term is over: time to stop taking on new work.
-    /// At once in a forked child.
+    /// Waits until the leader begins to leave voluntarily, or the term is over: from then on, take on no new work.
+    /// Returns at once in a forked child.
     pub async fn draining(&self) {
         if !self.is_forked() {
             self.0.draining.get().cancelled().await;
         }
     }
 
-    /// Returns when the term is over, with the reason; at once in a forked child.
+    /// Waits until the term is over, and returns the reason. Returns at once in a forked child.
     pub async fn ended(&self) -> Reason {
         if !self.is_forked() {
             self.0.ended.get().cancelled().await;
@@ -241,14 +243,14 @@ impl TermView {
         self.reason_or_expired()
     }
 
-    /// Reports that the work of the term has ended, even if clones are kept: a draining term ends now, and a term that
-    /// was lost because its drain time ran out is released. Otherwise does nothing.
+    /// Reports that the work of the term has ended, even if clones are kept. A draining term ends now, and a term that
+    /// was lost because its drain time ran out is released. In any other case the call does nothing.
     pub fn drained(&self) {
         self.send(Command::Drained(self.token()));
     }
 
-    /// Ends the term because its work failed, with [`Reason::HandlerFailed`]; nothing is drained. The lease is
-    /// released when the last clone is dropped.
+    /// Ends the term because its work failed, with [`Reason::HandlerFailed`] and without a drain. The lease is released
+    /// when the last clone is dropped.
     pub fn fail(&self) {
         self.send(Command::HandlerFailed(self.token()));
     }
@@ -314,7 +316,7 @@ impl TermView {
         }))
     }
 
-    /// A handle for an event that is not read yet: unlike other handles, it does not count as a holder.
+    /// Returns a handle for an event that has not been read yet. Unlike other handles, it does not count as a holder.
     pub(crate) fn watch(&self) -> Term {
         Term { view: self.clone(), holds: false }
     }
@@ -324,7 +326,7 @@ impl TermView {
         self.0.reason.get_or_init(|| reason);
     }
 
-    /// Moves the deadline; zero ends the right to lead.
+    /// Moves the deadline. Zero ends the right to lead.
     pub(crate) fn set_deadline(&self, deadline: Instant) {
         self.0.deadline.store(deadline.as_nanos(), Ordering::Release);
     }
@@ -342,14 +344,14 @@ impl TermView {
         self.work_ended()
     }
 
-    /// Returns true if the work of a leaving term has ended, because no handle holds it. Otherwise the drop of the
-    /// last handle reports it.
+    /// Returns true if the work of a leaving term has ended, because no handle holds it. Otherwise the drop of the last
+    /// handle reports its end.
     pub(crate) fn work_ended(&self) -> bool {
         self.0.is_leaving.store(true, Ordering::SeqCst);
         self.0.holders.load(Ordering::SeqCst) == 0
     }
 
-    /// Wakes the tasks that wait for [`drain`](Self::drain) or [`end`](Self::end). Called with no lock held,
+    /// Wakes the tasks that wait for [`drain`](Self::drain) or [`end`](Self::end). The caller must hold no lock,
     /// because a waker may run any code.
     pub(crate) fn wake(&self) {
         if self.0.reason.get().is_some() {
@@ -381,7 +383,7 @@ struct TermState {
     clock: Clock,
     fork_guard: ForkGuard,
     driver: Weak<dyn CommandSink>,
-    /// Written once, before the first handle is given out.
+    /// The start of the term, which is written once, before the first handle is given out.
     started: Instant,
     /// The deadline in nanoseconds; zero once the term is over.
     deadline: AtomicU64,
@@ -397,7 +399,7 @@ struct TermState {
 /// Returns true if a deadline is still ahead, in the process that acquired it.
 ///
 /// The deadline is loaded *before* the clock is read, so the answer is true of the moment of the load, however long the
-/// thread is stopped in between.
+/// thread is stopped between the two.
 pub(crate) fn leads(deadline: &AtomicU64, clock: &Clock, fork_guard: ForkGuard) -> bool {
     let deadline = deadline.load(Ordering::Acquire);
     clock.now().as_nanos() < deadline && !fork_guard.is_forked()

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use incumbent::{CampaignOptions, Candidate, ErrorKind, Preset, State, Store, Term};
 
-/// Long enough not to end just because the machine is busy.
+/// A lease that does not end just because the machine is busy.
 const LEASE: Duration = Duration::from_secs(10);
 
 async fn soon<F: IntoFuture>(work: F) -> F::Output {
@@ -24,8 +24,8 @@ fn now<F: Future>(work: F) -> Option<F::Output> {
     work.now_or_never()
 }
 
-/// Asks everything that a child may ask. Each answer comes at once, because no thread could answer later. Returns the
-/// number of the first wrong answer, or 0.
+/// Makes every call that a child may make. Each answer comes at once, because the child has no thread that could answer
+/// later. Returns the number of the first wrong answer, or 0.
 fn wrong_answer(store: &Store, candidate: &Candidate, term: &Term) -> i32 {
     let is_forked = |error: &incumbent::Error| error.kind() == ErrorKind::Forked;
     let mut events = candidate.events();
@@ -60,11 +60,11 @@ fn in_a_child(child: impl FnOnce() -> i32) -> i32 {
     assert!(pid >= 0, "cannot fork");
     if pid == 0 {
         let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).unwrap_or(255);
-        // SAFETY: ends the child without running any of the parent's code.
+        // SAFETY: `_exit` ends the child without running any of the parent's code.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
-    // SAFETY: waits for a child of ours, and writes to one integer.
+    // SAFETY: `pid` is a child of this process, and the status is written to a local integer.
     let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
     assert_eq!(waited, pid);
     assert!(libc::WIFEXITED(status), "the child was killed: {status}");
@@ -81,7 +81,7 @@ async fn a_forked_child_is_not_the_leader_and_its_parent_still_is() {
     let goal = term.deadline() + LEASE / 2;
     assert_eq!(in_a_child(|| wrong_answer(&store, &candidate, &term)), 0);
     let dropped = in_a_child(|| {
-        // SAFETY: each is dropped only once in this process, which leaves by `_exit`.
+        // SAFETY: each value is dropped only once in this process, which leaves by `_exit`.
         unsafe {
             drop(std::ptr::read(&raw const term));
             drop(std::ptr::read(&raw const candidate));

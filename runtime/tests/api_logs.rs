@@ -17,7 +17,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 
-/// Long enough not to end just because the machine is busy.
+/// A lease that does not end just because the machine is busy.
 const LEASE: Duration = Duration::from_secs(10);
 
 type Fields = BTreeMap<&'static str, String>;
@@ -100,7 +100,7 @@ async fn a_term_is_logged_when_it_begins_and_when_it_ends() {
     let store = Store::open("memory:").await.unwrap();
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
     let token = soon(candidate.next_term()).await.unwrap().token().to_string();
-    // Once the store is closed, the subscriber has all lines.
+    // Once the store is closed, the subscriber has received all lines.
     soon(store.close()).await.unwrap();
     let reported = |message: &str| -> Fields {
         let fields = [("message", message), ("election", "jobs"), ("candidate", "a"), ("term", &*token)];

@@ -1,4 +1,4 @@
-//! The store with faults: unchanged without them, and each fault exactly as described.
+//! The store with faults: it behaves like the inner store without them, and each fault is exactly as described.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ use incumbent::testing::{Faults, Faulty};
 
 const LEASE: Duration = Duration::from_secs(10);
 
-/// A memory store whose every connection is wrapped, and has no faults.
+/// A memory store in which every connection is wrapped, and has no faults.
 struct Wrapped(Memory, Clock);
 
 impl Fixture for Wrapped {

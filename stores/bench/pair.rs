@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use incumbent::{CampaignOptions, Candidate, Events, Store};
 
-/// One leads and one waits, each with its own connection.
+/// A leader and a waiting candidate, each on its own connection.
 pub(crate) struct Pair {
     stores: Vec<Store>,
     leader: Side,
@@ -39,7 +39,7 @@ impl Pair {
         pair
     }
 
-    /// Hands over once: from the call of `resign` to the other's event.
+    /// Hands over once. Returns the time from the call of `resign` to the win of the waiting candidate.
     pub(crate) async fn hand_over(&mut self) -> Duration {
         let began = Instant::now();
         let leaving = self.leader.candidate.request_resign();
@@ -52,7 +52,7 @@ impl Pair {
         took
     }
 
-    /// Waits until the waiter has seen who leads, and then for the settling time.
+    /// Waits until the waiting candidate has seen the leader, and then for the settling time.
     async fn settle(&mut self) {
         while self.waiter.candidate.leader().map(|leader| leader.name).as_deref()
             != Some(self.leader.candidate.name())

@@ -1,4 +1,4 @@
-//! What every store owes, whatever the rule of its elections, as tests for any store.
+//! Tests of what every store must do, whatever the rule of its elections.
 //!
 //! A store's own test file implements [`Fixture`] and calls `every_store::tests!(ItsFixture);`. Every behaviour is then a
 //! separate test, on a separate store or under a name of its own.
@@ -18,16 +18,17 @@ const JOBS: &str = "jobs";
 
 /// A store under test, in which no other test has elections.
 pub(crate) trait Fixture: Sized + Send + Sync + 'static {
-    /// Makes the store. On a server it is prepared, and the first leader need not wait for an earlier one.
+    /// Makes the store. A store on a server is also prepared, so that its first leader need not wait for an earlier
+    /// one.
     fn start() -> impl Future<Output = Self> + Send;
 
     /// Its URL.
     fn url(&self) -> String;
 
-    /// What prepares it; `None` if it needs no preparation and refuses it.
+    /// The options that prepare the store; `None` for a store that needs no preparation and refuses it.
     fn preparation(&self) -> Option<InitOptions>;
 
-    /// Closes every connection to its server. New connections are accepted.
+    /// Closes every connection to the store's server, which continues to accept new ones.
     fn interrupt(&self) {}
 
     /// The options of a candidate that leads soon, and outlasts a stall of a busy machine.
@@ -78,7 +79,7 @@ async fn leader(store: &Store, fixture: &impl Fixture, name: &str) -> Candidate 
     candidate
 }
 
-/// Waits until the answer is as it should be.
+/// Asks again until the answer satisfies `is_so`.
 async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
     let asking = async {
         loop {
@@ -92,7 +93,7 @@ async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> T, is_so: impl Fn(&T
     soon(what, asking).await
 }
 
-/// Waits until the observer is shown this leader, or none.
+/// Waits until the observer sees this leader, or no leader for `None`.
 async fn shown(observer: &mut Observer, name: Option<&str>) {
     let shown = async {
         loop {
@@ -146,7 +147,7 @@ pub(crate) async fn an_examination_finds_nothing_broken(fixture: &impl Fixture) 
 
 pub(crate) async fn every_connection_is_shown_the_same_incarnation_and_capabilities(fixture: &impl Fixture) {
     let (one, other) = (open(fixture).await, open(fixture).await);
-    // On etcd and Kafka the first candidate states the incarnation.
+    // On etcd and Kafka, the first candidate determines the incarnation.
     let _leader = leader(&one, fixture, "ada").await;
     let (shown, to_other) = (one.store_info().await.unwrap(), other.store_info().await.unwrap());
     assert_eq!(shown.incarnation, to_other.incarnation);
@@ -215,6 +216,6 @@ pub(crate) async fn a_closed_store_has_no_candidates_and_refuses_calls(fixture: 
     assert_eq!(one.leader(JOBS).await.unwrap_err().kind(), ErrorKind::Closed);
     let refused = one.campaign(JOBS, fixture.options("bob")).await.map(drop).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Closed);
-    // The release was sent: another does not wait for the lease.
+    // The release was sent, so another candidate need not wait for the lease.
     let _second = leader(&other, fixture, "cy").await;
 }

@@ -8,7 +8,7 @@ use incumbent_testkit::wait;
 
 use crate::bench::margin;
 
-/// Far longer than any step takes, even on a busy machine.
+/// A time limit far longer than any step takes, even on a busy machine.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(90);
 
 /// An event of a candidate. Unlike an `Event` it holds no term, so it delays no drain.
@@ -81,23 +81,23 @@ impl Actor {
         &self.log
     }
 
-    /// Waits for its n-th win, counted from 1.
+    /// Waits for this candidate's n-th win, counted from 1.
     pub(crate) async fn won(&self, n: usize) -> Won {
         self.nth(n, "win", |reported| if let Reported::Won(won) = reported { Some(*won) } else { None }).await
     }
 
-    /// Waits for its n-th loss, counted from 1.
+    /// Waits for this candidate's n-th loss, counted from 1.
     pub(crate) async fn lost(&self, n: usize) -> Lost {
         self.nth(n, "loss", |reported| if let Reported::Lost(lost) = reported { Some(*lost) } else { None })
             .await
     }
 
-    /// Waits for a warning that `fits`.
+    /// Waits for a warning for which `fits` is true.
     pub(crate) async fn warning(&self, what: &str, fits: impl Fn(&Warning) -> bool) -> Warning {
         self.warnings(1, what, fits).await
     }
 
-    /// Waits for the n-th warning that `fits`.
+    /// Waits for the n-th warning for which `fits` is true.
     pub(crate) async fn warnings(&self, n: usize, what: &str, fits: impl Fn(&Warning) -> bool) -> Warning {
         let pick = |reported: &Reported| match reported {
             Reported::Warning(warning) if fits(warning) => Some(warning.clone()),
@@ -112,13 +112,13 @@ impl Actor {
         self.nth(1, &format!("{name} to be seen"), fits).await;
     }
 
-    /// Waits until it is in that state.
+    /// Waits until the candidate is in that state.
     pub(crate) async fn is(&self, state: State) {
         let what = format!("{} to be {state:?}", self.candidate.name());
         wait::until_async(&what, TIME_LIMIT, || async { self.candidate.state() == state }).await;
     }
 
-    /// Waits until a renewal that was sent after `since` has extended its term.
+    /// Waits until a renewal that was sent after `since` has extended the candidate's term.
     pub(crate) async fn renewed_after(&self, since: Instant, lease: Duration) {
         let what = format!("{} to renew: {:?}", self.candidate.name(), self.log.so_far());
         let deadline = || self.candidate.term().map_or(Instant::ZERO, |term| term.deadline());
@@ -153,7 +153,7 @@ impl Actor {
     }
 }
 
-/// Waits until one of them wins with a token above `above`; returns its index, and the win.
+/// Waits until one of the actors wins with a token above `above`. Returns its index and the win.
 pub(crate) async fn next_leader(actors: &[&Actor], above: Token) -> (usize, Won) {
     let next = |actor: &Actor| actor.wins().into_iter().find(|won| won.token > above);
     let search = async {
@@ -184,7 +184,7 @@ pub(crate) fn is_before_a_renewal(actor: &Actor, lease: Duration) -> bool {
     actor.candidate.term().expect("it leads").remaining() < due + lease / 20
 }
 
-/// Wins and losses alternate for each candidate, and a later term has a larger token.
+/// Fails unless wins and losses alternate for each candidate, and each later term has a larger token.
 pub(crate) fn check_terms(logs: &[Log]) {
     let mut terms = Vec::new();
     for log in logs {

@@ -1,4 +1,4 @@
-//! Checks by their answers whether two candidates ever led at once.
+//! Checks, by the answers of candidates, whether two of them ever led at once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Probe {
         }
     }
 
-    /// Ends the checks: fails the test if two ever led at once, by their answers or by their events.
+    /// Ends the questions. Fails the test if two candidates ever led at once, by their answers or by their events.
     /// Returns the terms that the answers prove, in the order of the actors.
     pub(crate) fn verdict(self) -> Vec<Vec<Proven>> {
         drop(self.asking);

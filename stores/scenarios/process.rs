@@ -1,8 +1,8 @@
 //! Candidates that are separate processes, so that they can be killed and stopped.
 //!
-//! A candidate is this test binary, started again with an environment variable that makes [`the_candidate`] run one. It
-//! constantly asks itself whether it leads, and prints a line of JSON for every event and answer; its commands come on
-//! its standard input.
+//! A candidate is this test binary, started again with an environment variable that makes [`the_candidate`] run a
+//! candidate. The process constantly asks itself whether it leads, and prints a line of JSON for every event and
+//! answer. Its commands come on its standard input.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -23,9 +23,10 @@ use crate::actor::TIME_LIMIT;
 use crate::bench::{KEY, store_url};
 use crate::probe::{never_two, proven};
 
-/// Makes [`the_candidate`] run a candidate; without this variable it does nothing.
+/// The variable that makes [`the_candidate`] run a candidate. Without it, that function does nothing.
 const ROLE: &str = "INCUMBENT_SCENARIO_CANDIDATE";
-/// An answer this long after the last one comes from a process that was stopped, and is always printed.
+/// The time since the last answer from which the next one must come from a process that was stopped. Such an answer is
+/// always printed.
 const STOPPED: Duration = Duration::from_millis(100);
 
 /// A line that a candidate prints.
@@ -90,26 +91,26 @@ impl Process {
         self.lines.lock().unwrap().clone()
     }
 
-    /// Kills it, and reads its remaining output.
+    /// Kills the process, and reads its remaining output.
     pub(crate) fn kill(&mut self) {
         self.child.kill();
         self.reader.take().unwrap().join().unwrap();
     }
 
-    /// Waits until it has printed a line that fits.
+    /// Waits until the candidate has printed a line that `fits`.
     #[track_caller]
     pub(crate) fn wait_for<T>(&self, what: &str, fits: impl Fn(&Line) -> Option<T>) -> T {
         let what = format!("{} of {}", what, self.name);
         incumbent_testkit::wait::until_some(&what, TIME_LIMIT, || self.lines().iter().find_map(&fits))
     }
 
-    /// Waits until it leads with a token above `above`; returns the token, and the time of the win.
+    /// Waits until the candidate leads with a token above `above`. Returns the token, and the time of the win.
     #[track_caller]
     pub(crate) fn won(&self, above: Option<Token>) -> (Token, Instant) {
         self.wait_for("the win", |line| won(line).filter(|(token, _)| Some(*token) > above))
     }
 
-    /// Waits until it has lost a term; returns the reason, and the time of the report.
+    /// Waits until the candidate has lost a term. Returns the reason, and the time of the report.
     #[track_caller]
     pub(crate) fn lost(&self) -> (String, Instant) {
         self.wait_for("the loss", |line| match line {
@@ -132,7 +133,7 @@ impl Process {
         matches!(line.what(), Some(ReportKind::Left)).then_some(())
     }
 
-    /// Waits for its first answer to a question asked at `since` or later.
+    /// Waits for the candidate's first answer to a question that was asked at `since` or later.
     #[track_caller]
     pub(crate) fn first_answer(&self, since: Instant) -> bool {
         self.wait_for("an answer", |line| match line {
@@ -141,7 +142,7 @@ impl Process {
         })
     }
 
-    /// The terms that its answers prove.
+    /// The terms that the candidate's answers prove.
     pub(crate) fn terms(&self) -> Vec<Proven> {
         let mut terms = Terms::default();
         for line in self.lines() {
@@ -161,7 +162,8 @@ pub(crate) fn won(line: &Line) -> Option<(Token, Instant)> {
     }
 }
 
-/// Waits until one of them leads with a token above `above`; returns its index, its token, and the time of the win.
+/// Waits until one of the processes leads with a token above `above`. Returns its index, its token, and the time of the
+/// win.
 #[track_caller]
 pub(crate) fn next_leader(processes: &[&Process], above: Token) -> (usize, Token, Instant) {
     incumbent_testkit::wait::until_some("another leader", TIME_LIMIT, || {
@@ -173,25 +175,25 @@ pub(crate) fn next_leader(processes: &[&Process], above: Token) -> (usize, Token
     })
 }
 
-/// Fails the test if two of them ever led at once.
+/// Fails the test if two of the processes ever led at once.
 pub(crate) fn never_two_processes(processes: &[&Process]) {
     never_two(processes.iter().flat_map(|process| process.terms()).collect());
 }
 
-/// Not a test: a candidate, if [`Process`] started this binary.
+/// Not a test, but the candidate of a [`Process`] that started this binary.
 #[test]
 fn the_candidate() {
     if std::env::var_os(ROLE).is_none() {
         return;
     }
-    // The harness has begun a line.
+    // Ends the line that the test harness has begun.
     println!();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(candidate::serve(|_| Ok(Printed::default()))).unwrap();
     std::process::exit(0);
 }
 
-/// Prints reports, a leader's answers, and the answers after them.
+/// Prints reports, the answers of a leader, and each answer that follows one.
 #[derive(Clone, Default)]
 struct Printed(Arc<Mutex<Option<Reading>>>);
 

@@ -251,7 +251,7 @@ impl Task {
             Command::Resign => candidate.call_resign(store, resource).await,
             Command::HandOver(successor, reply) => {
                 let answer = candidate.call_hand_over(store, resource, &successor).await?;
-                // A caller that no longer waits needs no answer.
+                // A caller that no longer waits has dropped its receiver.
                 let _ = reply.send(answer.map_err(campaigner::error));
                 Ok(())
             }

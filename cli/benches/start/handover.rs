@@ -14,9 +14,10 @@ use incumbent_testkit::wait;
 
 /// The number of hand-overs on each store. The stores take turns, so that both see the same machine.
 const ROUNDS: usize = 20;
-/// The first ones are not counted, because they still read files from the disk.
+/// The number of first hand-overs that are not counted, because they still read files from the disk.
 const WARM: usize = 3;
-/// How long a candidate waits before its leader is asked to end (300 ms): by then it takes part, and is idle.
+/// The time for which a candidate waits before its leader is asked to end (300 ms). After that it takes part, and is
+/// idle.
 const SETTLED: Duration = Duration::from_millis(300);
 /// The command, which prints that it runs and keeps running.
 const COMMAND: [&str; 3] = ["sh", "-c", "echo runs; exec sleep 600"];
@@ -33,7 +34,7 @@ struct Side {
 /// A running candidate.
 struct Candidate {
     process: ChildGuard,
-    /// The time at which a line of its command's output was read.
+    /// The times at which lines of the command's output were read.
     lines: Receiver<Instant>,
     reports: Receiver<String>,
 }
@@ -114,12 +115,12 @@ impl Candidate {
         Self { process, lines, reports }
     }
 
-    /// The time at which its command began.
+    /// Waits until the candidate's command begins, and returns the time of that.
     fn runs(&self) -> Instant {
         self.lines.recv_timeout(wait::GENEROUS).expect("the command runs")
     }
 
-    /// Returns once the candidate knows the leader.
+    /// Waits until the candidate knows the leader.
     fn follows(&self) {
         let until = Instant::now() + wait::GENEROUS;
         loop {

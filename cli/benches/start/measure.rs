@@ -13,7 +13,7 @@ use procfs::process::Process;
 
 /// The number of starts of each program. The programs take turns, so that all see the same machine.
 const ROUNDS: usize = 20;
-/// The first ones are not counted, because they still read files from the disk.
+/// The number of first starts that are not counted, because they still read files from the disk.
 const WARM: usize = 3;
 /// The goal for the start of our own commands.
 const GOAL: f64 = 10.0;
@@ -108,7 +108,7 @@ fn first_byte(mut connection: TcpStream, began: Instant) -> Duration {
     began.elapsed()
 }
 
-/// The memory of `incumbent run`, of its guard and of its child, while it leads, and of the process that waits to become the
+/// The memory of `incumbent run`, its guard and its child while it leads, and of the process that waits to become the
 /// child of another candidate.
 fn memory(program: &str) -> Vec<Figure> {
     let server = NatsServer::start(Options::new());

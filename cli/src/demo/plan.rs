@@ -23,14 +23,14 @@ const STANDARD: Duration = Duration::from_secs(5);
 /// The demo's duration if no terminal shows it and no option sets it.
 const UNATTENDED: Duration = Duration::from_secs(30);
 
-/// Everything decided before the first candidate starts.
+/// Everything that is decided before the first candidate starts.
 pub(super) struct Demo {
     pub(super) trial: Plan,
     /// The store's URL, safe to show.
     pub(super) store: String,
     /// Notes for the viewer before the start.
     pub(super) notes: Vec<String>,
-    /// Holds the probes' files, and the store unless the user named one.
+    /// The folder of the probes' files, and of the store unless the user named one.
     pub(super) folder: TempDir,
     /// Keeps a store in memory open while no candidate runs. Other stores are closed, because their
     /// connection messages would overwrite the table.
@@ -63,8 +63,8 @@ impl Demo {
             None => format!("incumbent-demo-{:06x}", fastrand::u32(..0x0100_0000)),
         };
         let names = names(args.workers.into());
-        // Reports now whatever every candidate would be refused for. This candidate closes during its splay, so it
-        // never writes.
+        // Enters an election, so that a refusal that every candidate would get is reported now. This candidate closes
+        // during its splay, so it never writes.
         let options = CampaignOptions::new().name(&names[0]).preset(preset).lease(lease);
         store.campaign(&key, options.splay(Duration::from_secs(3600))).await?.close().await?;
         let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?.into();
@@ -96,8 +96,8 @@ fn command() -> std::io::Result<Command> {
     Ok(command)
 }
 
-/// Makes a folder that is removed at the end. It is in memory if the system offers that and `$TMPDIR` is not set: each
-/// write to an SQLite store waits for the disk, and a busy disk would end terms.
+/// Makes a folder that is removed at the end. It is in memory if the system offers that and `$TMPDIR` is not set,
+/// because each write to an SQLite store waits for the disk, and a busy disk would end terms.
 fn folder() -> std::io::Result<TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("incumbent-");
@@ -147,7 +147,7 @@ async fn open(
     }
 }
 
-/// Makes the server report expiry to watchers if it can, for a fail-over without a poll.
+/// Makes a bucket whose server reports expiry to watchers, if the server can. Then a fail-over needs no poll.
 async fn make(bucket: &NatsSettings, lease: Duration) -> Result<(), Error> {
     let options = InitOptions::new().lease(lease).never_used(true);
     match init(bucket, &options.clone().markers(true)).await {

@@ -23,7 +23,7 @@ pub(super) struct Renderer {
     format: Format,
     /// The last events: time, tone, text.
     log: VecDeque<(Duration, Style, String)>,
-    /// Warnings shown once already: several candidates report the same one.
+    /// The warnings that have been shown. Several candidates report the same one.
     warnings: HashSet<String>,
     is_gone: bool,
 }
@@ -88,7 +88,7 @@ impl Renderer {
         Ok(())
     }
 
-    /// Reports an event, at this time after the start.
+    /// Reports an event that happened at this time after the start.
     pub(super) fn report(&mut self, at: Duration, event: &Event) -> Result<(), Failure> {
         let is_repeated = match event {
             Event::Warning { message, .. } => !self.warnings.insert(message.clone()),
@@ -151,7 +151,7 @@ impl Renderer {
     }
 }
 
-/// A plain sentence and its tone; none if the viewer already knows.
+/// A plain sentence about an event, and its tone; `None` if the viewer already knows of the event.
 fn sentence(event: &Event) -> Option<(Style, String)> {
     Some(match event {
         Event::Won { candidate, vacancy: None, .. } => {

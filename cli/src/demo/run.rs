@@ -27,7 +27,7 @@ pub(crate) struct CandidateArgs {
     parent: u32,
 }
 
-/// Takes part as the demo's child.
+/// Takes part as a candidate of the demo, in a child process.
 pub(crate) async fn candidate(args: &CandidateArgs) -> Result<(), Failure> {
     die_with_parent(args.parent)?;
     if let Err(failed) = serve(|setup| Recorded::create(&setup.record, print)).await {
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: Args, as_json: bool) -> Result<Exit, Failure> {
     Ok(summary.exit())
 }
 
-/// From the first candidate's start to the last one's end.
+/// Runs the demo, from the first candidate's start to the last one's end.
 async fn play(demo: Demo, renderer: &mut Renderer) -> Result<Summary, Failure> {
     let mut signals = Signals::new()?;
     renderer.introduce(&demo)?;

@@ -21,7 +21,7 @@ pub(super) struct Summary {
     /// Terms that were reported won.
     pub(super) terms: u64,
     pub(super) overlaps: usize,
-    /// The number of terms whose token did not exceed all earlier ones.
+    /// The number of terms whose token was not larger than all earlier ones.
     pub(super) token_regressions: usize,
     pub(super) faults: BTreeMap<Fault, u64>,
     /// Sorted.
@@ -127,7 +127,7 @@ pub(super) fn sorted_vacancies(history: &History) -> Vec<Duration> {
     vacancies
 }
 
-/// The smallest value such that at least this fraction of all values is not larger (nearest rank); none for an empty
+/// The smallest value such that at least this fraction of all values is not larger (nearest rank); `None` for an empty
 /// slice.
 pub(super) fn percentile(sorted: &[Duration], part: f64) -> Option<Duration> {
     let rank = (part * sorted.len() as f64).ceil() as usize;

@@ -40,17 +40,17 @@ pub(super) struct Row {
     pub(super) is_stopped: bool,
     /// The sequence of the current term's token.
     pub(super) token: Option<u64>,
-    /// The remaining lease; none if it does not lead.
+    /// The remaining lease; `None` if the candidate does not lead.
     pub(super) left: Option<Duration>,
     pub(super) terms: u32,
     pub(super) fault: Option<String>,
 }
 
-/// The cells of the bar that shows the remaining lease.
+/// The width of the bar that shows the remaining lease, in cells.
 const BAR: u16 = 12;
 /// The widths of all columns but the last. Some begin with an extra space.
 const COLUMNS: [u16; 6] = [11, 7, 11, 6, 1 + BAR + 9, 5];
-/// The number of lines besides the candidates and the log.
+/// The number of lines other than those of the candidates and of the log.
 const FRAME: usize = 7;
 /// The number of log lines that are shown even if some candidates must be left out.
 const SHORTEST_LOG: usize = 5;

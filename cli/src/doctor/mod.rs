@@ -62,7 +62,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
 struct Elections {
     total: u64,
     led: u64,
-    /// Elections led by candidates of other software.
+    /// The number of elections that candidates of other software lead.
     foreign: u64,
 }
 

@@ -16,12 +16,13 @@ pub(super) struct Report {
     examined: Examination,
     forecast: Option<Forecast>,
     elections: Option<Elections>,
-    /// What the candidates' own settings mean, and this machine's clock; shown before what the store's settings mean.
+    /// Findings about the candidates' own settings and this machine's clock, which are shown before those about the
+    /// store.
     findings: Vec<Finding>,
 }
 
 impl Report {
-    /// What was found in a store, and the guarantees that candidates with these options have there.
+    /// Makes a report of the findings in a store, and of the guarantees that candidates with these options have there.
     pub(super) fn new(store: String, examined: Examination, options: &CampaignOptions) -> Self {
         let basis = examined.basis.clone();
         let mut report = Self { store, examined, forecast: None, elections: None, findings: Vec::new() };
@@ -81,7 +82,7 @@ impl Report {
         }
     }
 
-    /// Checks what every store depends on: this machine's clock.
+    /// Checks this machine's clock, on which every store depends.
     fn judge_this_machine(&mut self) {
         let counts = Clock::system().counts_suspend();
         let text = if counts {

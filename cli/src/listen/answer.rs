@@ -28,7 +28,7 @@ pub(super) struct Subject {
     pub(super) store: Store,
     pub(super) candidate: Candidate,
     pub(super) metrics: Metrics,
-    /// True if nothing but these answers asks the candidate's work to end.
+    /// True if nothing other than these answers asks the candidate's work to end.
     pub(super) alone: bool,
 }
 
@@ -47,11 +47,11 @@ impl Subject {
         }
     }
 
-    /// 200 for the leader, with its token, and 503 for every other candidate.
+    /// Returns 200 with the token if this candidate leads, and 503 otherwise.
     fn leader(&self) -> Answer {
         let candidate = &self.candidate;
         let (election, name) = (candidate.election(), candidate.name());
-        // Reads the term before it checks that the term is current: an ended lease is never reported as leadership.
+        // The term is read before the check that it is current, so that an ended lease is never reported as leadership.
         let term = candidate.term().map(|term| term.view());
         let ends = |term: &TermView| self.alone && term.drains_until().is_some();
         let Some(term) = term.filter(|term| candidate.is_leader() && !ends(term)) else {

@@ -25,7 +25,7 @@ const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1
 type Of = [(&'static str, String); 1];
 type OfBoth = [(&'static str, &'static str); 2];
 
-/// The counts so far. Clones share the counts.
+/// The counts so far, which all clones share.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     terms: Counter,
@@ -37,7 +37,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// All counts at zero, so that rates are correct from the first event.
+    /// Returns metrics with all counts at zero, so that rates are correct from the first event.
     pub(super) fn new() -> Self {
         let metrics = Self {
             terms: Counter::default(),
@@ -67,7 +67,7 @@ impl Metrics {
             Event::Warning(_) => {
                 self.warnings.inc();
             }
-            // The election may not know the reason, so `lost` counts it.
+            // The election may not know the reason of a loss, so `lost` counts it.
             Event::Lost { .. } => {}
             Event::Draining { .. } | Event::LeaderChanged(_) | Event::StateChanged(_) => {}
         }
@@ -154,7 +154,7 @@ fn of_action(action: &str) -> Of {
     [("action", action.to_owned())]
 }
 
-/// Reads the term of a candidate at each scrape, because a deadline passes without an event.
+/// The leadership of a candidate, whose term is read at each scrape because a deadline passes without an event.
 struct Leadership(Candidate);
 
 impl fmt::Debug for Leadership {
@@ -231,7 +231,7 @@ mod process {
 
     use super::gauge;
 
-    /// This process, read at each scrape.
+    /// The metrics of this process, which are read at each scrape.
     #[derive(Debug)]
     pub(super) struct Process;
 

@@ -1,4 +1,4 @@
-//! The `--listen` server: who leads, whether this candidate is well, and metrics for Prometheus.
+//! The `--listen` server: who leads, whether this candidate is healthy, and metrics for Prometheus.
 //!
 //! ```text
 //! let mut listener = Listener::of(args.listen).await?;   // early: an address that cannot be is an error
@@ -29,7 +29,8 @@ use crate::stderr::report;
 use answer::Subject;
 pub(crate) use metrics::Metrics;
 
-/// The most connections served at a time. One more ends the oldest, most likely left idle by a slow client.
+/// The most connections that are served at a time. Another connection ends the oldest, which a slow client has most
+/// likely left idle.
 const AT_ONCE: usize = 64;
 /// The longest time that a client may take for the request and the answer.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -73,8 +74,8 @@ impl Listener {
         builder.on_write(move |wrote| metrics.wrote(wrote))
     }
 
-    /// Answers for that candidate until the listener is dropped. A candidate that is `alone` does not report that it
-    /// leads while it drains, because nothing else asks its work to end.
+    /// Answers requests about that candidate until the listener is dropped. A candidate that is `alone` does not report
+    /// that it leads while it drains, because nothing else asks its work to end.
     pub(crate) fn serve(&mut self, store: &Store, candidate: &Candidate, alone: bool) {
         let Some(socket) = self.socket.take() else { return };
         let (store, candidate, metrics) = (store.clone(), candidate.clone(), self.metrics.clone());
@@ -84,8 +85,8 @@ impl Listener {
             loop {
                 while served.try_join_next().is_some() {}
                 let Ok((stream, _)) = socket.accept().await else {
-                    // A connection that breaks before it is accepted concerns only its client. With too many open
-                    // files, another attempt at once would fail as well.
+                    // An accept fails if a connection breaks before it is accepted, which concerns only the client of
+                    // that connection. With too many open files, another attempt at once would fail as well.
                     tokio::time::sleep(BREATH).await;
                     continue;
                 };

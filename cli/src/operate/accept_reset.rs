@@ -121,7 +121,7 @@ fn question(key: &str, seen: Token, next: Token) -> String {
     )
 }
 
-/// The first leader that is seen.
+/// Waits for the first leader that the observer sees.
 async fn holder(observer: &mut Observer) -> Option<Leader> {
     loop {
         if let Some(leader) = observer.next().await?.leader {

@@ -74,7 +74,7 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     };
     let wait = Wait::after(&entry, bench.store.store_info().await?.max_age, bench.is_queue);
     bench.confirm(question(key, &leader, wait), args.yes).await?;
-    // Starts to observe before the eviction, so as not to miss a lease that is taken right after it.
+    // The observer starts before the eviction, so as not to miss a lease that is taken right after it.
     let observer = match args.duration {
         Some(_) => Some(bench.store.observe(key).await?),
         None => None,
@@ -83,7 +83,7 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     report(key, &leader, wait, as_json)?;
     let (Some(limit), Some(observer)) = (args.duration, observer) else { return Ok(()) };
     tokio::select! {
-        // Running out of time is not a failure.
+        // The end of the given time is not a failure.
         kept = timeout(limit, keep_out(bench, key, &leader, observer, as_json)) => kept.unwrap_or(Ok(())),
         ended = tokio::signal::ctrl_c() => Ok(ended?),
     }
@@ -100,7 +100,7 @@ async fn keep_out(
     while let Some(seen) = observer.next().await {
         let Some(holder) = seen.leader.filter(|holder| holder.name == evicted.name) else { continue };
         let entry = bench.store.entry(key).await?;
-        // The observed lease may have run out by now.
+        // The lease that the observer saw may have run out by now.
         if !entry.live().map(Leader::of).is_some_and(|now| is_same(&now, &holder)) {
             continue;
         }
@@ -112,7 +112,7 @@ async fn keep_out(
     Ok(())
 }
 
-/// Writes who was evicted, and the wait of the next leader.
+/// Prints who was evicted, and for how long the next leader waits.
 fn report(key: &str, leader: &Leader, wait: Wait, as_json: bool) -> Result<(), Failure> {
     if as_json {
         line(json!({ "election": key, "evicted": leader.name, "wait_ms": wait.longest().map(millis) }))?;
@@ -146,7 +146,7 @@ pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
     let consequence = match wait {
         Wait::Exactly(wait) => format!("The next leader waits {}.", span(wait)),
         Wait::AtMost(wait) => {
-            format!("The next leader waits until it has stopped, for {} at most.", span(wait))
+            format!("The next leader waits until {name} has stopped, for {} at most.", span(wait))
         }
         Wait::OwnLease => "The next leader waits as long as its own lease.".into(),
         Wait::Nothing => "It runs other software, and may keep working while the next leader does.".into(),
@@ -154,7 +154,8 @@ pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
     format!("Evict {name} from {key}? {consequence}")
 }
 
-/// The wait of the next leader after an eviction. A candidate whose own lease is longer waits for that.
+/// The time that the next leader waits after an eviction. A candidate with a longer lease of its own waits for that
+/// lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The next leader waits exactly this long: the holder's lease, or the longest lease possible in the store if that

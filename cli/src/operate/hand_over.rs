@@ -57,9 +57,9 @@ Examples:
       Candidates of incumbent ahead of it in the queue step behind it. Other
       software does not, and then the leader keeps leading.";
 
-/// The interval between two checks of the rest of the leader's lease: a live leader renews it every third.
+/// The interval between two checks of the rest of the leader's lease. A live leader renews its lease every third of it.
 const LOOK: Duration = Duration::from_millis(250);
-/// The longest wait for the withdrawal of a request whose time is up.
+/// The longest wait for the withdrawal of a request whose limit has passed.
 const WITHDRAWING: Duration = Duration::from_secs(2);
 
 /// `incumbent hand-over`.
@@ -188,18 +188,18 @@ async fn successor_of(bench: &Bench, args: &Args, leader: &Leader) -> Result<Str
 /// How a leader left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// The leader has not left, as far as is known.
+    /// As far as is known, the leader has not left.
     Not,
-    /// With time left on its lease, so it gave up the lease.
+    /// The leader left with time left on its lease, so it gave the lease up.
     InTime,
-    /// Only when its lease had run out: it was stopped, or cut off.
+    /// The leader left only when its lease had run out, because it was stopped or cut off.
     RanOut,
     /// The leader left, but it is unknown how much time its lease had left.
     Somehow,
 }
 
 impl Left {
-    /// The beginning of a sentence about what happened to it.
+    /// Returns the beginning of a sentence about what happened to the leader.
     fn of(self, leader: &Leader, key: &str) -> String {
         let name = &leader.name;
         match self {
@@ -210,7 +210,7 @@ impl Left {
     }
 }
 
-/// The term of the leader that was asked, and the rest of its lease at the last check.
+/// The term of the leader that was asked to hand over, and the rest of its lease at the last check.
 struct LastTerm<'a> {
     bench: &'a Bench,
     key: &'a str,
@@ -220,7 +220,8 @@ struct LastTerm<'a> {
 }
 
 impl LastTerm<'_> {
-    /// Checks the rest of the lease. Another leader's lease, or a store that does not answer, changes nothing.
+    /// Checks the rest of the leader's lease. If another candidate leads, or the store does not answer, nothing
+    /// changes.
     async fn look(&mut self) {
         let at = Instant::now();
         if let Ok(Some(left)) = self.bench.lease_left(self.key, self.leader).await {
@@ -263,7 +264,7 @@ impl LastTerm<'_> {
     }
 }
 
-/// Withdraws the request, and reports what happened.
+/// Withdraws the request after its limit has passed, and reports what happened.
 async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: &str, left: Left) -> Failure {
     let (key, waited) = (&args.key, span(args.timeout));
     let seen = timeout(WITHDRAWING, async {
@@ -298,7 +299,7 @@ async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: 
     })
 }
 
-/// The failure when it is not known whether the request was withdrawn.
+/// The failure to report if it is not known whether the request was withdrawn.
 fn unwithdrawn(limit: Limit, leader: &Leader, cause: &str) -> Failure {
     let cause = format!(
         "{} may still hand over, since the request may not have been withdrawn ({cause})",

@@ -19,24 +19,24 @@ use crate::store::{Answered, ConnectionReports, Limit, OnceArgs, StoreArgs, is_k
 /// The longest wait for a second connection to a store that answers on the first (10 s).
 const LOOKING: Duration = Duration::from_secs(10);
 
-/// How often to try to evict a leader that renews its lease between the read of its record and the deletion. A leader
-/// renews three times per lease.
+/// The number of attempts to evict a leader that renews its lease between the read of its record and the deletion. A
+/// leader renews three times per lease.
 const TRIES: usize = 5;
 
 /// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
     pub(crate) store: Store,
-    /// The store's elections are queues, which other software may share.
+    /// True if the store's elections are queues, which other software may share.
     pub(crate) is_queue: bool,
-    /// The store's elections are consumer groups, which choose the leader themselves.
+    /// True if the store's elections are consumer groups, which choose the leader themselves.
     is_group: bool,
-    /// The store did not answer when the operator asked.
+    /// True if the store did not answer when the operator gave the command.
     late: bool,
     operator: Box<dyn StoreAdmin>,
 }
 
 impl Bench {
-    /// Opens the store within that limit, and within the time for which a command waits for a store.
+    /// Opens the store within that limit, and within the time for which every command waits for a store.
     async fn open(args: &OnceArgs, settings: StoreSettings, limit: Limit) -> Result<Self, Failure> {
         let Answered { store, late } = args.open(settings.clone(), limit).await?;
         Self::of(settings, store, late, limit).await
@@ -66,7 +66,7 @@ impl Bench {
     /// Evicts that leader, and no other.
     ///
     /// # Errors
-    /// Another candidate leads now, or none.
+    /// Another candidate leads now, or none does.
     pub(crate) async fn evict(&self, key: &str, leader: &Leader) -> Result<(), Failure> {
         if self.is_group {
             return Err(no_orders());
@@ -74,7 +74,7 @@ impl Bench {
         self.remove(key, leader).await?
     }
 
-    /// Deletes the record of that leader; the inner error reports who leads instead.
+    /// Deletes the record of that leader. The inner error reports who leads instead.
     async fn remove(&self, key: &str, leader: &Leader) -> Result<Result<(), Failure>, Failure> {
         for _ in 0..TRIES {
             let entry = self.store.entry(key).await?;
@@ -93,19 +93,19 @@ impl Bench {
         Ok(Err(Failure::failed(why)))
     }
 
-    /// The leader; none during a vacancy.
+    /// The leader; `None` during a vacancy.
     async fn leader(&self, key: &str) -> Result<Option<Leader>, Failure> {
         Ok(self.store.leader(key).await?)
     }
 
-    /// The rest of that leader's lease; none if it is unknown, or if another candidate leads.
+    /// The rest of that leader's lease; `None` if it is unknown, or if another candidate leads.
     async fn lease_left(&self, key: &str, leader: &Leader) -> Result<Option<Duration>, Failure> {
         let left = match self.is_queue {
             true => self.operator.lease_left(key).await?,
             false => None,
         };
         let written = self.store.written(key).await?;
-        // Queried last, so the candidate that holds it now also held it before.
+        // The entry is read last, so the candidate that holds the lease now also held it during the earlier reads.
         let entry = self.store.entry(key).await?;
         let Some(record) = entry.live().filter(|record| is_same(&Leader::of(record), leader)) else {
             return Ok(None);
@@ -114,7 +114,7 @@ impl Bench {
         Ok(left.or_else(|| Some(lease?.saturating_sub(written?.ago))))
     }
 
-    /// Checks that the leader that the operator was asked about still leads.
+    /// Checks that the leader that was named in the question to the operator still leads.
     async fn still(&self, key: &str, asked: &Leader) -> Result<(), Failure> {
         match self.leader(key).await? {
             Some(leader) if is_same(&leader, asked) => Ok(()),
@@ -122,11 +122,11 @@ impl Bench {
         }
     }
 
-    /// Asks the person at the terminal, unless `yes` is set. A `yes` refers to what the operator saw, which is nothing
-    /// if the store did not answer.
+    /// Asks the person at the terminal, unless `yes` is set. A `yes` refers to what the operator saw when giving the
+    /// command. If the store did not answer then, the operator saw nothing, so `yes` is refused.
     ///
     /// # Errors
-    /// There is neither a terminal nor `--yes`; the answer is no; or `yes` came too early.
+    /// There is neither a terminal nor `--yes`, the answer is no, or `yes` came too early.
     async fn confirm(&self, question: String, yes: bool) -> Result<(), Failure> {
         if self.late && yes {
             let why = format!(
@@ -138,7 +138,7 @@ impl Bench {
         confirm(question, yes).await
     }
 
-    /// Asks the person, for a command with a limit. The limit excludes the time that the person takes.
+    /// Asks the person, for a command with a limit. The time that the person takes does not count towards the limit.
     async fn confirm_within(&self, limit: Limit, question: String, yes: bool) -> Result<Limit, Failure> {
         let asked = Instant::now();
         self.confirm(question, yes).await?;
@@ -153,14 +153,15 @@ impl Bench {
 
 /// The settings of the store, for a request to that election's leader.
 ///
-/// # Errors The key or the store allows no such request; reported without waiting for the store.
+/// # Errors
+/// The key or the store allows no such request. This is reported without waiting for the store.
 fn settings_for_order(args: &OnceArgs, key: &str) -> Result<StoreSettings, Failure> {
     let settings = args.store.settings_of(key)?;
     check_company(&settings)?;
     if is_kafka(&settings) { Err(no_orders()) } else { Ok(settings) }
 }
 
-/// Refuses a store without other processes.
+/// Refuses a store that other processes cannot share.
 fn check_company(settings: &StoreSettings) -> Result<(), Failure> {
     match settings {
         StoreSettings::Memory(_) => Err(Failure::usage(
@@ -209,7 +210,7 @@ async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
     let (typed, answered) = oneshot::channel();
     let read = || {
         let mut answer = String::new();
-        // The waiting caller may be gone.
+        // The caller may no longer wait for the answer.
         let _ = typed.send(io::stdin().lock().read_line(&mut answer).map(|_| answer));
     };
     std::thread::Builder::new().name("answer".into()).spawn(read).map_err(no_thread)?;

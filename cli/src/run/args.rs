@@ -60,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) wait: Option<Duration>,
     /// End with exit code 8 as soon as another candidate leads, and with code 3 if the store does not answer within 10
-    /// s. While the store answers and no candidate leads, it waits as long as it takes
+    /// s. While the store answers and no candidate leads, this one waits without a limit
     #[arg(long, conflicts_with = "wait")]
     pub(super) no_wait: bool,
     /// A value that the leader publishes in its record, such as address=10.0.0.7:8080; for several, give the option
@@ -70,8 +70,9 @@ pub(crate) struct Args {
     /// Do not report that this candidate waits, leads, and stops leading; warnings are still reported
     #[arg(short, long)]
     pub(super) quiet: bool,
-    /// A command whose exit code tells whether this candidate is healthy. The candidate does not campaign before its
-    /// first success, and while it fails or takes longer than its interval; a leader drains and resigns
+    /// A command whose exit code tells whether this candidate is healthy. The candidate does not campaign before the
+    /// command has succeeded once, or while the command fails or takes longer than its interval; a leader drains and
+    /// resigns
     #[arg(long, value_name = "CMD", help_heading = "Health")]
     pub(super) health: Option<String>,
     /// The interval between two health checks
@@ -193,7 +194,7 @@ impl Args {
         if let Some(name) = &self.name {
             options = options.name(name);
         }
-        // A process that only checks who leads has no reason to wait first.
+        // A process that only checks who leads has no reason for a random wait.
         if let Some(splay) = self.splay.or(self.no_wait.then_some(Duration::ZERO)) {
             options = options.splay(splay);
         }
@@ -338,8 +339,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Elector's options, under their names there. Only elector's library, not its command line, had options for the lease
-/// and the files of TLS.
+/// Elector's options, under the names that they have there. For the lease and the files of TLS only elector's library
+/// had options, not its command line.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Named as in elector")]
 pub(super) struct ElectorArgs {
@@ -370,14 +371,14 @@ pub(super) struct ElectorArgs {
     /// As tls_key in the URL
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) key_file: Option<String>,
-    /// Accepted but not used: a lease is renewed every third of its duration, --ttl
+    /// Accepted but not used: a lease is renewed every third of its duration, which is --ttl
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub(super) refresh_interval: Option<String>,
 }
 
 impl ElectorArgs {
-    /// The first given option, and its name here. None of them is allowed with a command, because elector ran no
-    /// command.
+    /// The first of elector's options that was given, and its name in this program. None of them is allowed with a
+    /// command, because elector ran no command.
     pub(super) fn first(&self) -> Option<(&'static str, &'static str)> {
         let given = [
             (&self.backend, "--backend", "--store URL"),

@@ -15,11 +15,11 @@ use super::stale::{self, Lock};
 /// The longest wait for the kernel to remove killed processes.
 const DYING: Duration = Duration::from_secs(2);
 
-/// A control group of our own, removed when this is dropped.
+/// A control group of our own, which is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,
-    /// Whether a thread is killing the processes in it.
+    /// Whether a thread is killing the processes in the group.
     killing: Arc<AtomicBool>,
     /// Marks it as in use.
     _lock: Lock,
@@ -30,7 +30,7 @@ impl Cgroup {
     pub(super) fn new() -> io::Result<Self> {
         let path = own_path()?.join(format!("{}{}", stale::GROUPS, std::process::id()));
         let make = || match fs::create_dir(&path) {
-            // The control group was left behind by a process with the same number.
+            // A process with the same number left the control group behind.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(path.clone()),
             made => made.map(|()| path.clone()),
         };
@@ -39,8 +39,9 @@ impl Cgroup {
         if !cgroup.path.join("cgroup.kill").exists() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel has no cgroup.kill"));
         }
-        // Only an attempt shows whether a process may enter the group. A sleeping child could try, but opening the file
-        // for writing fails in the same cases, except in a group of another type.
+        // Only an attempt shows whether a process may enter the group. Instead of letting a sleeping child try, this
+        // opens the group's file for writing. That fails in the same cases, except in a group of another type, which is
+        // checked here.
         let kind = fs::read_to_string(cgroup.path.join("cgroup.type"))?;
         if kind.trim() != "domain" {
             let what = format!("the control group would be of the type {:?}", kind.trim());
@@ -59,12 +60,13 @@ impl Cgroup {
         is_populated(&self.path)
     }
 
-    /// Returns true while its processes are being killed: a process that enters it now would be killed too.
+    /// Returns true while the processes of the group are being killed. A process that entered the group now would be
+    /// killed too.
     pub(super) fn is_being_killed(&self) -> bool {
         self.killing.load(Ordering::SeqCst)
     }
 
-    /// Kills all processes in it, from a thread, because the write may take long on a busy machine.
+    /// Kills all processes in the group, from a thread, because the write may take long on a busy machine.
     pub(super) fn kill(&self) {
         if self.killing.swap(true, Ordering::SeqCst) {
             return;
@@ -100,7 +102,7 @@ pub(super) fn own_path() -> io::Result<PathBuf> {
 pub(super) fn is_populated(path: &Path) -> bool {
     match fs::read_to_string(path.join("cgroup.events")) {
         Ok(said) => said.contains("populated 1"),
-        // A group that is gone has no processes; an unreadable group may have some.
+        // A group that is gone has no processes, but an unreadable group may have some.
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
@@ -116,7 +118,7 @@ pub(super) fn kill(path: &Path) {
     let _ = fs::write(path.join("cgroup.kill"), "1");
 }
 
-/// Kills all processes in a control group, and removes it.
+/// Kills all processes in a control group, and removes the group.
 pub(super) fn remove(path: &Path) {
     kill(path);
     let begun = Instant::now();

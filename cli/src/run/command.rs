@@ -25,14 +25,14 @@ use crate::stderr::{is_json, no_process};
 /// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
 
-/// How long killed processes usually take to disappear (100 ms).
+/// The time that killed processes usually take to disappear (100 ms).
 const LEAVING: Duration = Duration::from_millis(100);
 
 /// The environment variables of a command or a handler.
 pub(super) struct Environment<'a> {
     pub(super) key: &'a str,
     pub(super) name: &'a str,
-    /// The term's token; none if there was no term.
+    /// The term's token; `None` if there was no term.
     pub(super) token: Option<Token>,
     pub(super) deadline_file: PathBuf,
 }
@@ -54,29 +54,30 @@ pub(super) fn set_term(command: &mut Command, token: Token) {
     command.env("INCUMBENT_TOKEN", token.to_string()).env("INCUMBENT_SEQUENCE", token.sequence.0.to_string());
 }
 
-/// The command's process, which leads its own process group: it waits for its term, or is the running command. It is
-/// killed when this is dropped.
+/// The command's process, which leads its own process group. At first it waits for its term, and then it is the running
+/// command. It is killed when this is dropped.
 pub(super) struct Group {
     child: Child,
     pid: Pid,
-    /// Readable once the process has ended; none if the system has no such descriptor, and only a signal reports the
-    /// end.
+    /// A descriptor that is readable once the process has ended; `None` if the system has no such descriptor, so that
+    /// only a signal reports the end.
     end: Option<AsyncFd<OwnedFd>>,
-    /// The socket through which the process receives the message that lets it begin; none once that was sent.
+    /// The socket through which the process receives the message that lets it begin; `None` once that message has been
+    /// sent.
     begin: Option<UnixStream>,
     started: Instant,
-    /// The process's exit status, and when it was reaped.
+    /// The process's exit status, and the time at which it was reaped.
     ended: Option<(ExitStatus, Instant)>,
-    /// When it was last checked whether only dead processes of the group are left.
+    /// The time of the last check whether only dead processes of the group are left.
     looked: Option<Instant>,
 }
 
 impl Group {
-    /// Makes the command's process. It begins as this program, asks the kernel to be killed with its parent, enters the
-    /// control group if there is one, and waits. [`begin`](Self::begin) makes it the command.
+    /// Makes the command's process. The process begins as this program, asks the kernel to be killed with its parent,
+    /// enters the control group if there is one, and waits. [`begin`](Self::begin) turns it into the command.
     ///
-    /// Must be called by a thread that lives as long as this process, because the kernel takes the thread's end for the
-    /// parent's.
+    /// The calling thread must live as long as this process, because the kernel takes the end of that thread for the
+    /// end of the parent.
     pub(super) fn prepare(
         command: &[OsString],
         environment: &Environment<'_>,
@@ -101,16 +102,18 @@ impl Group {
     /// Lets the command begin.
     ///
     /// # Errors
-    /// The command cannot begin. If its process has ended meanwhile, [`reap`](Self::reap) reports that.
+    /// The command cannot begin. If its process has ended meanwhile, that is no error here, but [`reap`](Self::reap)
+    /// reports it.
     pub(super) fn begin(&mut self, token: Token) -> io::Result<()> {
         let Some(begin) = self.begin.take() else { return Ok(()) };
-        // Continues a process that was stopped while it waited. Sent before the message, because the command may act on
-        // this signal.
+        // Continues the process if it was stopped while it waited. The signal precedes the message, because the command
+        // itself may react to that signal.
         self.signal(Signal::CONT);
         self.started = Instant::now();
         let stdin = io::stdin();
         let sent = match stdin.is_terminal() {
-            // Otherwise a process outside the terminal's foreground group would be stopped at its first read.
+            // With the terminal as its input, a process outside the foreground group would be stopped at its first
+            // read.
             true => waiting::send(&begin, token, File::open("/dev/null")?.as_fd()),
             false => waiting::send(&begin, token, stdin.as_fd()),
         };
@@ -120,17 +123,17 @@ impl Group {
         })
     }
 
-    /// Returns true if its process has not ended.
+    /// Returns true if the command's process has not ended.
     pub(super) fn is_alive(&self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         matches!(waitid(WaitId::Pid(self.pid), look), Ok(None) | Err(rustix::io::Errno::INTR))
     }
 
-    /// Returns once its process has ended, and [`reap`](Self::reap) or [`is_alive`](Self::is_alive) should check; never
-    /// if it was reaped. Cancel-safe.
+    /// Waits until the command's process has ended, so that [`reap`](Self::reap) or [`is_alive`](Self::is_alive) should
+    /// check. Never returns if the process has already been reaped. Cancel-safe.
     pub(super) async fn end(&self) {
         match self.end.as_ref().filter(|_| self.ended.is_none()) {
-            // An error of the wait will show again at the check.
+            // The check that follows will find an error of this wait again.
             Some(end) => drop(end.readable().await),
             None => std::future::pending().await,
         }
@@ -146,7 +149,7 @@ impl Group {
         self.pid
     }
 
-    /// The time for which it has run.
+    /// The time for which the command has run.
     pub(super) fn ran(&self) -> Duration {
         self.started.elapsed()
     }
@@ -159,7 +162,7 @@ impl Group {
         }
     }
 
-    /// Kills the whole group, and everything that it started `within`.
+    /// Kills the whole group, and everything that the group has started `within` the control group.
     pub(super) fn kill(&self, within: Option<&Cgroup>) {
         self.signal(Signal::KILL);
         if let Some(within) = within {
@@ -167,8 +170,8 @@ impl Group {
         }
     }
 
-    /// Returns the command's exit status once no process is left in its group or among those started `within`. Kills
-    /// the processes that it left behind.
+    /// Kills the processes that the command left behind when it ended. Returns the command's exit status once no
+    /// process is left in its group or `within` the control group.
     pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
         let status = match self.ended {
             Some((status, _)) => status,
@@ -183,7 +186,7 @@ impl Group {
                 self.ended.insert((self.child.wait()?, Instant::now())).0
             }
         };
-        // Without a limit: a remaining process may still work.
+        // The wait has no limit, because a remaining process may still work.
         let is_populated = within.is_some_and(Cgroup::is_populated);
         if let Some(within) = within.filter(|_| is_populated) {
             within.kill();
@@ -201,7 +204,7 @@ impl Group {
             Err(_) if !cfg!(target_os = "linux") => return false,
             _ => {}
         }
-        // A parent that does not reap leaves dead processes in the group; they do nothing.
+        // Dead processes that their parent does not reap stay in the group, but do nothing.
         if self.looked.is_some_and(|at| at.elapsed() < LOOKING) {
             return true;
         }

@@ -1,11 +1,11 @@
 //! A file that holds the proven deadline of the lease.
 //!
-//! One line: the deadline in nanoseconds of the machine's clock (`CLOCK_BOOTTIME` on Linux, so the first number of
-//! /proc/uptime is the same clock in seconds), the same instant in seconds since 1970 by the wall clock at the time of
-//! writing, and the token. Each renewal replaces the file as a whole. A line that cannot be written is reported, and
-//! the file with the old line is removed.
+//! The file has one line: the deadline in nanoseconds of the machine's clock (`CLOCK_BOOTTIME` on Linux, so the first
+//! number of /proc/uptime is the same clock in seconds), the same instant in seconds since 1970 by the wall clock at
+//! the time of writing, and the token. Each renewal replaces the file as a whole. If a line cannot be written, that is
+//! reported, and the file with the old line is removed.
 //!
-//! A separate thread writes it, so that a disk or a folder that hangs does not delay the end of a command.
+//! A separate thread writes the file, so that a disk or a folder that hangs does not delay the end of a command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::stderr::{no_thread, notice, warn};
 /// The longest time that a command waits for the file before it begins.
 const WRITING: Duration = Duration::from_secs(2);
 
-/// The file, removed when this is dropped.
+/// The file, which is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct DeadlineFile {
     path: PathBuf,
@@ -33,14 +33,14 @@ pub(super) struct DeadlineFile {
     lines: Sender<Line>,
 }
 
-/// A line to write, and the caller that waits for that.
+/// A line to write, and the caller that waits until it has been written.
 struct Line {
     text: String,
     written: Option<oneshot::Sender<()>>,
 }
 
 impl DeadlineFile {
-    /// Finds a place for the file, which is still empty.
+    /// Finds a place for the file, whose content is still empty.
     pub(super) fn new() -> io::Result<Self> {
         let (place, folder) = Place::find()?;
         let path = place.path();
@@ -61,14 +61,14 @@ impl DeadlineFile {
         &self.path
     }
 
-    /// Orders a deadline to be written if it differs from the last one. Until then the file holds an earlier deadline,
-    /// which does no harm.
+    /// Orders a deadline to be written if it differs from the last one. Until it has been written, the file holds an
+    /// earlier deadline, which does no harm.
     pub(super) fn say(&mut self, deadline: Instant, token: Token, clock: &Clock) {
         self.send(deadline, token, clock, None);
     }
 
-    /// Does the same, and waits until the deadline is written or the write has failed; the term's work begins in either
-    /// case. Reports a writer that takes too long.
+    /// Orders a deadline to be written, and waits until it has been written or the write has failed. The term's work
+    /// begins in either case. A writer that takes too long is reported.
     pub(super) async fn write(&mut self, deadline: Instant, token: Token, clock: &Clock) {
         let (written, is_written) = oneshot::channel();
         self.said = None;
@@ -96,7 +96,7 @@ pub(super) fn line(deadline: Instant, token: Token, clock: &Clock) -> String {
     format!("{} {}.{:03} {token}\n", deadline.as_nanos(), unix.as_secs(), unix.subsec_millis())
 }
 
-/// Writes lines until the sender is gone; only the last of several waiting lines.
+/// Writes lines until the sender is gone. Of several waiting lines, only the last is written.
 fn write_all(mut place: Place, lines: &Receiver<Line>) {
     let mut is_failing = false;
     while let Ok(first) = lines.recv() {
@@ -118,7 +118,7 @@ fn write_all(mut place: Place, lines: &Receiver<Line>) {
             Ok(()) => {}
         }
         for written in waiting.into_iter().filter_map(|line| line.written) {
-            // The waiting caller may have given up.
+            // The caller may no longer wait.
             let _ = written.send(());
         }
     }

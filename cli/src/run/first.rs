@@ -1,8 +1,8 @@
 //! `run` as process 1 of a container.
 //!
-//! A process that loses its parent in a container becomes a child of process 1, and stays as a dead entry until process
-//! 1 reaps it. So process 1 does nothing else: it starts the supervisor as a child, passes signals on to it, reaps
-//! every child that ends, and ends when the supervisor does.
+//! If a process loses its parent in a container, it becomes a child of process 1, and stays as a dead entry until
+//! process 1 reaps it. So process 1 does nothing else: it starts the supervisor as a child, passes signals on to it,
+//! reaps every child that ends, and ends when the supervisor does.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -16,7 +16,7 @@ use crate::stderr::no_process;
 
 /// Runs this command line in a child. Returns its exit code, or a shell's code for the signal that ended it.
 pub(crate) async fn supervise() -> io::Result<u8> {
-    // Before the child exists, so that no child's end is missed.
+    // The signals are caught before the child exists, so that no child's end is missed.
     let mut signals = Signals::new()?;
     let mut supervisor = Command::new(this_program()?);
     let child = supervisor.arg0("incumbent").args(std::env::args_os().skip(1)).spawn();
@@ -30,7 +30,7 @@ pub(crate) async fn supervise() -> io::Result<u8> {
             }
         }
         match signals.any().await {
-            // A child that has just ended is reaped next.
+            // The loop then reaps a child that has just ended.
             Some(Asked::End(signal) | Asked::PassOn(signal)) => drop(kill_process(child, signal)),
             None => {}
         }

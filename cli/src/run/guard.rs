@@ -1,8 +1,8 @@
 //! The guard: a process that ends the command's process group, or removes the leader's file, when the lease runs out.
 //!
-//! The supervisor does that too, unless it is stopped or killed. It sends the guard every deadline. The guard sends a
-//! SIGTERM in good time before the last deadline that it received, and a SIGKILL just before that deadline. When its
-//! standard input ends, the supervisor is gone, and the guard sends a SIGKILL at once.
+//! The supervisor does that too, unless it is stopped or killed. It sends the guard every deadline. The guard sends the
+//! group a SIGTERM in good time before the last deadline that it received, and a SIGKILL just before that deadline.
+//! When the guard's standard input ends, the supervisor is gone, and the guard sends a SIGKILL at once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use super::leader_file::TermFile;
 use super::reach::has_live_members;
 use crate::stderr::warn;
 
-/// The longest sleep between two readings of the clock: while the machine is suspended timers stop, but the lease does
-/// not.
+/// The longest sleep between two readings of the clock. While the machine is suspended timers stop, but the lease runs
+/// on.
 const NAP: Duration = Duration::from_millis(50);
 
 /// The guard's priority, if permitted; the usual one is 0.
 const PRIORITY: i32 = -10;
 
-/// How long killed processes take to disappear, even on a busy machine.
+/// The time that killed processes take to disappear, even on a busy machine.
 const DYING: Duration = Duration::from_secs(1);
 
 /// A message to the guard.
@@ -35,7 +35,7 @@ const DYING: Duration = Duration::from_secs(1);
 pub(super) enum Order {
     /// From now on, also kill all processes in this control group.
     Within(PathBuf),
-    /// From now on, remove this file when a group would be killed.
+    /// From now on, remove this file whenever a group would be killed.
     Remove(TermFile),
     /// End this process group in time.
     Watch(Watch),
@@ -45,7 +45,8 @@ pub(super) enum Order {
     Rest,
 }
 
-/// The process group to end, if there is one, and when. Instants are nanoseconds of the machine's clock.
+/// The process group to end, if there is one, and the times at which to end it. Instants are nanoseconds of the
+/// machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Watch {
     /// Zero for none.
@@ -56,7 +57,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// `longest` is the longest time to a deadline that the term has had: in effect the lease.
+    /// Returns the watch of a process group. `longest` is the longest time to a deadline that the term has had, which
+    /// is in effect the lease.
     pub(super) fn new(group: Pid, deadline: Instant, longest: Duration, grace: Duration) -> Self {
         let (terminate_at, kill_at) = times(deadline, longest, grace);
         Self {
@@ -67,7 +69,7 @@ impl Watch {
         }
     }
 
-    /// The watch of a candidate without a command: only the leader's file is removed in time.
+    /// Returns the watch of a candidate without a command, in which only the leader's file is removed in time.
     pub(super) fn of_file(deadline: Instant, longest: Duration) -> Self {
         let (_, kill_at) = times(deadline, longest, Duration::ZERO);
         let kill_at = kill_at.as_nanos();
@@ -79,7 +81,7 @@ impl Watch {
         Instant::from_nanos(self.kill_at)
     }
 
-    /// This watch for a command that was asked to end for another reason, and has until `kill_at`.
+    /// Returns this watch for a command that was asked to end for another reason, and has time until `kill_at`.
     pub(super) fn ending(self, kill_at: Instant) -> Self {
         Self { terminate_at: u64::MAX, kill_at: self.kill_at.min(kill_at.as_nanos()), ..self }
     }
@@ -94,11 +96,11 @@ impl Watch {
         now.as_nanos() >= self.kill_at
     }
 
-    /// Reports a process of the killed group that lives longer than killed processes do.
+    /// Reports if a process of the killed group lives longer than killed processes usually do.
     async fn report_survivors(self) {
         let Some(group) = Pid::from_raw(self.group).filter(|_| cfg!(target_os = "linux")) else { return };
         let begun = tokio::time::Instant::now();
-        // If this cannot be determined, nothing is reported.
+        // If it is unknown whether a process lives, nothing is reported.
         while has_live_members(group).unwrap_or(false) {
             if begun.elapsed() > DYING {
                 warn(
@@ -124,10 +126,10 @@ impl Watch {
 
 /// The times of the SIGTERM and the SIGKILL for work that must be dead by `deadline`.
 pub(super) fn times(deadline: Instant, longest: Duration, grace: Duration) -> (Instant, Instant) {
-    // Long enough for the kernel to kill and remove a process on a busy machine.
+    // The kernel has this time to kill and remove a process on a busy machine.
     let kill_at =
         deadline.before((longest / 20).clamp(Duration::from_millis(50), Duration::from_millis(500)));
-    // By then, renewals have failed for two thirds of a lease, with a retry or two.
+    // By the time of the SIGTERM, renewals have failed for two thirds of a lease, with a retry or two.
     (kill_at.before(grace.min(longest / 4)), kill_at)
 }
 
@@ -153,7 +155,7 @@ impl Duty {
         }
     }
 
-    /// The signal that is due. Returns each signal once.
+    /// The signal that is due. Each signal is returned only once.
     fn due(&mut self, now: Instant) -> Option<(Watch, Signal)> {
         let watch = self.watch?;
         if watch.is_over(now) {
@@ -176,14 +178,14 @@ impl Duty {
     }
 }
 
-/// The hidden command of the guard's process. It ends when its standard input does.
+/// Runs the hidden command of the guard's process. The process ends when its standard input does.
 ///
 /// # Errors
 /// The signals that the guard must ignore cannot be caught.
 pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     // This comes first, because it catches signals, and the guard is the last process that keeps the promise.
     let mut orders = Orders::new(c"run-guard")?;
-    // If permitted, it gets processor time before the work that it must end in time.
+    // With permission, the guard gets processor time before the work that it must end in time.
     let _ = setpriority_process(None, PRIORITY);
     let clock = Clock::system();
     let mut duty = Duty::default();
@@ -226,7 +228,7 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     if let Some(file) = file {
         file.remove();
     }
-    // A supervisor that ended normally has already removed it.
+    // A supervisor that ended normally has already removed the control group.
     if let Some(within) = within.filter(|within| within.exists()) {
         cgroup::remove(&within);
     }
@@ -244,7 +246,7 @@ fn take(order: Order, within: &mut Option<PathBuf>, file: &mut Option<TermFile>,
     }
 }
 
-/// Starts a guard with these orders: a supervisor that is killed at this moment can send no others.
+/// Starts a guard with these first orders. If the supervisor is killed at this moment, it can send no others.
 pub(super) fn start(folder: Option<&Path>, orders: &[Order]) -> io::Result<Helper<Order>> {
     let orders = orders.iter().flat_map(|order| ["--order".to_owned(), helper::line(order)]);
     Helper::start("run-guard", folder, orders)
@@ -271,7 +273,8 @@ mod tests {
     fn the_command_is_terminated_in_good_time_and_killed_before_the_deadline() {
         let mut duty = Duty::default();
         duty.take(Order::Watch(watch(10_000)));
-        // An eight-second lease: a twentieth before the deadline, and a quarter before that.
+        // With an eight-second lease, the SIGKILL is due a twentieth of the lease before the deadline, and the SIGTERM
+        // a quarter of the lease before the SIGKILL.
         assert_eq!(signals(&mut duty, 7_599), None);
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
         assert_eq!(signals(&mut duty, 9_599), None);
@@ -305,7 +308,7 @@ mod tests {
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
         duty.take(Order::Terminate);
         assert_eq!(signals(&mut duty, 7_601), None);
-        // Another command: a renewal at that moment does not save it.
+        // For another command, a renewal at that moment does not undo the SIGTERM either.
         duty.take(Order::Rest);
         duty.take(Order::Watch(watch(20_000)));
         duty.take(Order::Terminate);

@@ -17,10 +17,10 @@ use crate::stderr::{notice, warn};
 /// The most bytes of a failed check's standard error that are kept.
 const SAID: usize = 4096;
 
-/// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
+/// Whether the candidate may take part: its check succeeds, and nothing else keeps the candidate out.
 pub(super) struct Health {
     checked: watch::Receiver<bool>,
-    /// Keeps the candidate out of the election, whatever the check's result.
+    /// True to keep the candidate out of the election, whatever the check's result.
     pub(super) stays_out: bool,
     applied: bool,
 }
@@ -52,7 +52,7 @@ impl Health {
         Self { checked, stays_out: false, applied: is_well }
     }
 
-    /// Returns when the check's result changes. Cancel-safe.
+    /// Waits until the check's result changes. Cancel-safe.
     pub(super) async fn changed(&mut self) {
         if self.checked.changed().await.is_err() {
             std::future::pending().await
@@ -69,7 +69,8 @@ impl Health {
     }
 }
 
-/// Runs the command; the error says why it counts as failed. The processes in its group end with it.
+/// Runs the command. The error is the reason for which it counts as failed. The processes in the command's group are
+/// killed at its end.
 async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).process_group(0);
@@ -82,7 +83,7 @@ async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     let mut over = pin!(tokio::time::sleep(limit));
     let ended = loop {
         tokio::select! {
-            // First reads what the command wrote before its end.
+            // What the command wrote before its end is read first.
             biased;
             () = &mut over => break None,
             read = read(&mut stderr, &mut part), if stderr.is_some() => {
@@ -117,7 +118,7 @@ async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     })
 }
 
-/// Reads some of the command's standard error; nothing if that is closed.
+/// Reads some of the command's standard error, or nothing if that is closed.
 async fn read(stderr: &mut Option<ChildStderr>, part: &mut [u8]) -> usize {
     match stderr {
         Some(stderr) => stderr.read(part).await.unwrap_or_default(),

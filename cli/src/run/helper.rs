@@ -1,8 +1,8 @@
-//! A second process of this program, which acts when this process is gone: the guard of a command, or the cleanup of
-//! handlers.
+//! A second process of this program, which acts when this process is gone: the guard of a command, or the cleanup
+//! process of handlers.
 //!
-//! It reads orders from its standard input, a line each. That input ends when this process does, for whatever reason;
-//! then the helper does its duty and ends.
+//! The helper reads orders from its standard input, one in a line. That input ends when this process does, for whatever
+//! reason. Then the helper does its duty and ends.
 
 use std::ffi::CStr;
 use std::fs;
@@ -31,7 +31,8 @@ const CONFIRMING: Duration = Duration::from_secs(2);
 /// A message on its way to the helper.
 enum Message<T> {
     Order(T),
-    /// Confirms that all earlier orders are in the helper's pipe: it will read them even if this process dies.
+    /// Confirms that all earlier orders are in the helper's pipe, so that the helper will read them even if this
+    /// process dies.
     Confirm(oneshot::Sender<()>),
 }
 
@@ -42,14 +43,14 @@ pub(super) struct Helper<T> {
 }
 
 impl<T: Serialize + Send + 'static> Helper<T> {
-    /// Starts the hidden command `name`. It removes the folder, if there is one, when this process is gone.
+    /// Starts the hidden command `name`. When this process is gone, the helper removes the folder, if there is one.
     pub(super) fn start(
         name: &str,
         folder: Option<&Path>,
         arguments: impl IntoIterator<Item = String>,
     ) -> io::Result<Self> {
         let mut command = Command::new(this_program()?);
-        // The helper does not get our own process name, so that killing by name does not kill both.
+        // The helper gets another process name than this process, so that killing by name does not kill both.
         command.arg0(name).arg(name).args(arguments);
         if let Some(folder) = folder {
             command.arg("--folder").arg(folder);
@@ -66,7 +67,7 @@ impl<T: Serialize + Send + 'static> Helper<T> {
                     let order = match message {
                         Message::Order(order) => order,
                         Message::Confirm(confirmed) => {
-                            // The waiting caller may have given up.
+                            // The caller may no longer wait.
                             let _ = confirmed.send(());
                             continue;
                         }
@@ -85,11 +86,11 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         let _ = self.messages.send(Message::Order(order));
     }
 
-    /// Returns true if the helper has received every order. A helper that takes too long is killed, and so
-    /// [gone](Self::gone).
+    /// Waits until the helper has received every order, and returns true if it has. A helper that takes too long is
+    /// killed, and so [gone](Self::gone).
     pub(super) async fn has_received(&mut self) -> bool {
         let (confirmed, confirmation) = oneshot::channel();
-        // If the order cannot be sent, no answer comes either.
+        // If the order cannot be sent, there will be no answer either, and the wait below ends.
         let _ = self.messages.send(Message::Confirm(confirmed));
         if timeout(CONFIRMING, confirmation).await.is_ok_and(|confirmed| confirmed.is_ok()) {
             return true;
@@ -99,7 +100,7 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         false
     }
 
-    /// Returns when the helper has ended, which should not happen. Cancel-safe.
+    /// Waits until the helper has ended, which should not happen. Cancel-safe.
     pub(super) async fn gone(&mut self) {
         let _ = self.process.wait().await;
     }
@@ -113,10 +114,10 @@ impl<T: Serialize + Send + 'static> Helper<T> {
     }
 }
 
-/// The running program, from which another process is started: its file may have been replaced by another version, or
-/// removed.
+/// The path of the running program, from which another process is started. The program's file may have been replaced by
+/// another version, or removed.
 pub(super) fn this_program() -> io::Result<PathBuf> {
-    // This is the kernel's link to the running program, which a child of ours resolves to the same file.
+    // This is the kernel's link to the running program. A child of this process resolves it to the same file.
     let running = PathBuf::from("/proc/self/exe");
     match cfg!(target_os = "linux") && fs::metadata(&running).is_ok() {
         true => Ok(running),
@@ -124,7 +125,8 @@ pub(super) fn this_program() -> io::Result<PathBuf> {
     }
 }
 
-/// An order as a line; empty if it cannot be written as text, for instance a path that is not UTF-8.
+/// Writes an order as a line, which is empty if the order cannot be text, for instance because of a path that is not
+/// UTF-8.
 pub(super) fn line(order: &impl Serialize) -> String {
     serde_json::to_string(order).unwrap_or_default()
 }
@@ -137,7 +139,7 @@ pub(super) struct Orders {
 
 /// The standard input.
 enum Input {
-    /// A pipe needs no thread, which the system might refuse.
+    /// A pipe, which can be read without a thread. The system might refuse a thread.
     Pipe(pipe::Receiver),
     Other(Stdin),
 }
@@ -170,8 +172,8 @@ impl Orders {
     /// The signals cannot be caught.
     pub(super) fn new(name: &CStr) -> io::Result<Self> {
         let signals = Signals::new()?;
-        // The name that `ps`, `pkill` and `killall` use. On systems other than Linux the first word of the command line
-        // has to suffice.
+        // This name is the one that `ps`, `pkill` and `killall` use. On systems other than Linux, they use the first
+        // word of the command line.
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_name(name);
         #[cfg(not(target_os = "linux"))]
@@ -179,12 +181,12 @@ impl Orders {
         Ok(Self { lines: BufReader::new(Input::standard()).lines(), signals })
     }
 
-    /// The next order; none when the supervisor is gone, perhaps while it wrote an order. Cancel-safe.
+    /// The next order; `None` when the supervisor is gone, perhaps while it wrote an order. Cancel-safe.
     pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
         loop {
             tokio::select! {
                 line = self.lines.next_line() => match line.ok().flatten()? {
-                    // An order that could not be written as text.
+                    // The line is an order that could not be written as text.
                     line if line.is_empty() => {}
                     line => return serde_json::from_str(&line).ok(),
                 },
@@ -202,7 +204,7 @@ impl Orders {
     }
 }
 
-/// Removes the folder of the process that is gone. A process that ended normally has removed it already.
+/// Removes the folder of the process that is gone. A process that ended normally has already removed its folder.
 pub(super) fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }

@@ -1,9 +1,9 @@
 //! `--file`: a file that exists while this candidate leads, for work that checks it before it begins.
 //!
-//! It holds the same line as the [deadline file](super::deadline): until when the lease is proven, by the machine's
-//! clock and by the wall clock, and the token. A separate thread writes and removes it; the [guard](super::guard)
-//! removes it if this process is stopped or gone. If both are gone, as after a crash of the machine, the line itself
-//! shows that its lease is over, and the next candidate with this file removes it.
+//! The file holds the same line as the [deadline file](super::deadline): the deadline of the proven lease, by the
+//! machine's clock and by the wall clock, and the token. A separate thread writes and removes the file; the
+//! [guard](super::guard) removes it if this process is stopped or gone. If both are gone, as after a crash of the
+//! machine, the line itself shows that its lease is over, and the next candidate with this file removes it.
 
 use std::fs;
 use std::io;
@@ -20,9 +20,9 @@ use super::deadline;
 use crate::failure::Failure;
 use crate::stderr::{no_thread, warn};
 
-/// The longest line that is read from a file, in bytes: two numbers and a token take less.
+/// The longest line that is read from a file, in bytes. Two numbers and a token take less.
 const LONGEST: u64 = 256;
-/// The longest wait for the disk at the end (2 s).
+/// The longest wait for the disk when the file is closed (2 s).
 const CLOSING: Duration = Duration::from_secs(2);
 
 /// The file of one term, as its guard sees it.
@@ -66,8 +66,8 @@ impl Line {
         words.next().is_none().then_some(Self { deadline, unix, token })
     }
 
-    /// Returns true if its lease is over. After a restart of the machine its clock begins again, so the wall clock
-    /// decides.
+    /// Returns true if the lease of the line is over. After a restart of the machine its clock begins again, so the
+    /// wall clock decides.
     fn is_over(&self, now: Instant, unix: Duration) -> bool {
         now >= self.deadline || unix.as_secs_f64() >= self.unix
     }
@@ -80,7 +80,7 @@ pub(super) struct LeaderFile {
     orders: Sender<Order>,
     /// The file's thread has ended.
     ended: oneshot::Receiver<()>,
-    /// A file that another candidate left there, perhaps one that still leads.
+    /// The line of a file that another candidate left there. That candidate may still lead.
     found: Option<Line>,
 }
 
@@ -94,7 +94,8 @@ enum Order {
 }
 
 impl LeaderFile {
-    /// # Errors Something else exists at the path, or the path cannot be written.
+    /// # Errors
+    /// Something else exists at the path, or the path cannot be written.
     pub(super) fn new(path: &str, clock: &Clock) -> Result<Self, Failure> {
         let refused = |why: String| Failure::usage(format!("--file {path} {why}; name another place"));
         let place = std::path::absolute(path).map_err(|error| refused(format!("is not a path: {error}")))?;
@@ -125,10 +126,10 @@ impl LeaderFile {
         TermFile { path: self.path.clone(), token: token.to_string() }
     }
 
-    /// Has the file written, or removed if the write comes too late.
+    /// Orders the file to be written, or to be removed if the write comes too late.
     pub(super) fn write(&mut self, deadline: Instant, until: Instant, token: Token, clock: &Clock) {
         self.found = None;
-        // Without the thread there is no file, which is always safe.
+        // If the thread is gone, there is no file, which is always safe.
         let _ = self.orders.send(Order::Write { text: deadline::line(deadline, token, clock), until });
     }
 
@@ -137,7 +138,7 @@ impl LeaderFile {
         let _ = self.orders.send(Order::Remove(self.of(token)));
     }
 
-    /// Waits until every order is carried out, or for [`CLOSING`] if the disk hangs.
+    /// Waits until every order has been carried out, or for [`CLOSING`] if the disk hangs.
     pub(super) async fn close(self) {
         drop(self.orders);
         let _ = timeout(CLOSING, self.ended).await;
@@ -152,7 +153,7 @@ impl LeaderFile {
     pub(super) fn sweep(&mut self, now: Instant) {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if self.found.is_some_and(|line| line.is_over(now, unix)) {
-            // A living candidate has written the file again since then.
+            // A living candidate may have written the file again since the last read.
             self.found = Line::read(Path::new(&self.path)).ok();
             if let Some(over) = self.found.take_if(|line| line.is_over(now, unix)) {
                 self.remove(over.token);
@@ -188,7 +189,7 @@ fn work(path: &Path, orders: &Receiver<Order>, clock: &Clock) {
     }
 }
 
-/// The path to which the next line is written before it replaces the last file as a whole.
+/// The path to which the next line is written before it replaces the file as a whole.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.next"))
@@ -206,7 +207,7 @@ mod tests {
         let over = |nanos, unix| line.is_over(Instant::from_nanos(nanos), Duration::from_millis(unix));
         assert!(!over(4_999_999_999, 1_000_499));
         assert!(over(5_000_000_000, 1_000_499));
-        // The machine was started again since.
+        // The machine has been started again since the line was written.
         assert!(over(1, 1_000_500));
     }
 

@@ -51,9 +51,9 @@ pub(crate) use waiting::exec;
 
 use crate::failure::Failure;
 
-/// Runs `incumbent run`, in the form that the command line gives. Returns the exit code.
+/// Runs `incumbent run`, in the form that the command line selects. Returns the exit code.
 pub(crate) async fn run(mut args: Args) -> Result<u8, Failure> {
-    // Corrects what `ps` shows of a child of process 1, which was started through the kernel's link.
+    // Corrects the name that `ps` shows for a child of process 1, which was started through the kernel's link.
     #[cfg(target_os = "linux")]
     if rustix::thread::name().is_ok_and(|name| name.as_c_str() == c"exe") {
         let _ = rustix::thread::set_name(c"incumbent");

@@ -1,4 +1,4 @@
-//! One line for each thing a person cannot see: the wait for a leader, leading, and its end.
+//! One line for each change that a person cannot see: the wait for a leader, leading, and its end.
 //!
 //! A program reads the events of `--json` instead, so with `--json` no notices are written.
 
@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use crate::stderr::notice;
 
-/// A wait that no other line explains is reported after this time. An acquire and the random wait before it take less.
+/// The time after which a wait that no other line explains is reported. An acquire and the random wait before it take
+/// less.
 const UNEXPLAINED: Duration = Duration::from_secs(3);
 
 /// The lines of one candidate.
@@ -19,12 +20,12 @@ pub(super) struct Notices {
     leader: Option<String>,
     /// The time at which an unexplained wait is reported.
     due: Option<Instant>,
-    /// A line has explained every wait until then.
+    /// The time until which another line has explained every wait.
     explained: Option<Instant>,
 }
 
 impl Notices {
-    /// Notices of a candidate; none to write nothing.
+    /// Returns the notices of a candidate, or none without one.
     pub(super) fn new(candidate: Option<Candidate>) -> Self {
         let due = candidate.is_some().then(|| Instant::now() + UNEXPLAINED);
         Self { candidate, leader: None, due, explained: None }
@@ -57,14 +58,15 @@ impl Notices {
         self.due = (candidate.state() != State::Closed).then(|| Instant::now() + UNEXPLAINED);
     }
 
-    /// Another line has just explained the wait.
+    /// Records that another line has just explained the wait.
     pub(super) fn explained(&mut self) {
         self.due = None;
     }
 
-    /// Another line has just explained a wait of that length.
+    /// Records that another line has just explained a wait of that length.
     pub(super) fn explained_for(&mut self, wait: Duration) {
-        // A wait is a difference of the machines' instants, 584 years at most, which is less than this clock counts.
+        // The addition cannot overflow. A wait is a difference of the machines' instants, 584 years at most, which is
+        // less than this clock can count.
         self.explained = Some(Instant::now() + wait + UNEXPLAINED);
     }
 
@@ -87,7 +89,7 @@ impl Notices {
                 "waiting for {election}: no candidate leads until the previous lease is certainly over and the store \
                  answers"
             )),
-            // It stays out, which the health check reports; or it has just begun, or is leaving.
+            // The candidate stays out, which the health check reports, or it has just begun or is leaving.
             State::Idle
             | State::Splaying
             | State::Leading

@@ -1,8 +1,8 @@
 //! A place for a small file that another process reads: in its own folder, or in memory if no folder can be made.
 //!
 //! A folder for temporary files may be read-only, full, or cleaned while a candidate waits for weeks. So a missing
-//! folder is made again under its name, unless something else has that name by now. Its files are reached through an
-//! open descriptor, so no other file can be put in their place.
+//! folder is made again under its name, unless something else has that name by now. The files in it are reached through
+//! an open descriptor of the folder, so no other file can be put in their place.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
@@ -15,11 +15,12 @@ use tempfile::TempDir;
 
 use super::stale::{self, Lock};
 
-/// Everyone may read the folder: the command may run as another user, and the file holds no secret.
+/// The permissions with which everyone may read the folder. The command may run as another user, and the file holds no
+/// secret.
 const OPEN_TO_READ: u32 = 0o755;
 /// The file.
 const NAME: &str = "deadline";
-/// The next file, which replaces the first as a whole.
+/// The name of the next file, which replaces the present one as a whole.
 const NEXT: &str = "next";
 
 /// Where the file is.
@@ -35,7 +36,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The first usable place, and its folder, which is removed when dropped.
+    /// Finds the first usable place. Returns it with its folder, which is removed when dropped.
     pub(super) fn find() -> io::Result<(Self, Option<TempDir>)> {
         let mut why = None;
         for within in folders() {
@@ -59,7 +60,7 @@ impl Place {
         builder.prefix(stale::FOLDERS).permissions(Permissions::from_mode(OPEN_TO_READ));
         let (made, lock) = stale::locked(|| builder.tempdir_in(folder), TempDir::path)?;
         let mut place = Self::Folder { path: made.path().to_owned(), lock };
-        // A folder can be made even on a full file system.
+        // The write is a test, because a folder can be made even on a full file system.
         place.write("\n")?;
         place.remove();
         Ok((place, made))
@@ -77,13 +78,13 @@ impl Place {
     /// Replaces the file as a whole.
     ///
     /// # Errors
-    /// It cannot be written, and is removed.
+    /// The text cannot be written. The file is then removed.
     pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
         let first = match self.replace(text) {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        // A remaining file may be taking up the space.
+        // The old file may be taking up the space, so it is removed.
         self.remove();
         let again = match (first.kind(), &*self) {
             (io::ErrorKind::NotFound, Self::Folder { path, .. }) => make_again(path).map(|made| *self = made),
@@ -127,7 +128,7 @@ fn make_again(path: &Path) -> io::Result<Place> {
     Ok(Place::Folder { path, lock })
 }
 
-/// The folders in which a temporary one may be made, the usual one first.
+/// The folders in which a temporary folder may be made, the usual one first.
 pub(super) fn folders() -> Vec<PathBuf> {
     let mut folders = vec![std::env::temp_dir()];
     if cfg!(target_os = "linux") {
@@ -149,7 +150,7 @@ mod memory {
     use rustix::fs::{MemfdFlags, memfd_create};
     use rustix::io::{DupFlags, dup3};
 
-    /// A file in memory, which other processes of this user reach by this process's descriptor. Each text has its own
+    /// A file in memory, which other processes of this user reach by this process's descriptor. Each text gets a new
     /// file, so that no text is read half-written.
     #[derive(Debug)]
     pub(crate) struct Memory(OwnedFd);
@@ -207,7 +208,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_removed() {
         let (_within, mut place, folder) = place();
         place.write("one\n").unwrap();
-        // Nothing can replace such a file.
+        // A folder of that name cannot be replaced by a file.
         fs::create_dir(folder.path().join("next")).unwrap();
         assert_eq!(place.write("two\n").unwrap_err().kind(), io::ErrorKind::IsADirectory);
         assert!(!folder.path().join("deadline").exists());

@@ -1,4 +1,5 @@
-//! Finds processes of the command that our signals do not reach because they run as another user, as with sudo or su.
+//! Finds processes of the command that signals of this process do not reach because they run as another user, as with
+//! sudo or su.
 
 use std::fs;
 use std::io;
@@ -7,8 +8,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-/// When, counted from the command's beginning, all of its processes are checked. There is more than one check, because
-/// a script may do something else first.
+/// The times, counted from the command's beginning, at which all of its processes are checked. There is more than one
+/// check, because a script may do something else first.
 const LOOKS: [Duration; 3] = [Duration::from_millis(100), Duration::from_secs(1), Duration::from_secs(10)];
 
 /// The checks of a command.
@@ -19,7 +20,8 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// The user of a process that signals do not reach, at the first check that finds one; later checks return none.
+    /// The user of a process that signals do not reach, at the first check that finds such a process. Later checks
+    /// return `None`.
     pub(super) fn lost(&mut self, group: Pid, ran: Duration) -> Option<String> {
         if self.is_lost {
             return None;
@@ -66,7 +68,7 @@ struct Process {
 }
 
 impl Process {
-    /// The process with that text in /proc/PID/stat, if it is alive.
+    /// Parses the text of /proc/PID/stat; `None` if the process is dead.
     fn of(stat: &str) -> Option<Self> {
         // PID (NAME) STATE PARENT GROUP ..., where NAME may hold any character.
         let ((before, _), (_, after)) = (stat.split_once(' ')?, stat.rsplit_once(')')?);
@@ -80,7 +82,7 @@ impl Process {
 
 /// All processes that are alive.
 fn processes() -> io::Result<impl Iterator<Item = Process>> {
-    // A process may end meanwhile, and some entries are not processes.
+    // A process may end before its file is read, and some entries are not processes.
     let stat = |entry: io::Result<fs::DirEntry>| fs::read_to_string(entry.ok()?.path().join("stat")).ok();
     Ok(fs::read_dir("/proc")?.filter_map(stat).filter_map(|stat| Process::of(&stat)))
 }

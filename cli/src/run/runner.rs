@@ -1,7 +1,7 @@
 //! The part that all forms of `incumbent run` share: opening the store, campaigning, and the loop that waits.
 //!
-//! A [`Form`] decides what happens to the work. The loop reads the clock after every wait, before anything else: this
-//! process may have been stopped, and work whose lease is over must end first.
+//! A [`Form`] decides what happens to the work. The loop reads the clock after every wait, before anything else,
+//! because this process may have been stopped, and work whose lease is over must end first.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -33,12 +33,12 @@ use crate::store::{ConnectionReports, Limit};
 
 /// One form of `incumbent run`, and what it does with the work of a term.
 pub(super) trait Form {
-    /// The reason why [`wait`](Self::wait) has returned.
+    /// The reason for which [`wait`](Self::wait) has returned.
     type Wake;
 
     fn runner(&mut self) -> &mut Runner;
 
-    /// Returns true if the loop is to end.
+    /// Returns true if the loop should end.
     fn is_done(&self) -> bool;
 
     /// Returns true if this process was asked to end, or ends for another reason.
@@ -52,12 +52,12 @@ pub(super) trait Form {
     /// Waits for the form's own processes and timers. Cancel-safe.
     async fn wait(&mut self) -> Self::Wake;
 
-    /// Reads the clock, and ends whatever must have ended by now.
+    /// Reads the clock, and ends everything that must have ended by now.
     fn look(&mut self) -> Result<(), Failure>;
 
     async fn take(&mut self, event: Event) -> Result<(), Failure>;
 
-    /// Handles a message that was typed.
+    /// Handles a message that a person typed.
     fn typed(&mut self, _: Message) -> Result<(), Failure> {
         Ok(())
     }
@@ -69,10 +69,10 @@ pub(super) trait Form {
 
     fn woken(&mut self, wake: Self::Wake) -> Result<(), Failure>;
 
-    /// This candidate was not elected in time, or may not take part, and leaves with this exit code.
+    /// Leaves with this exit code, because this candidate was not elected in time or may not take part.
     fn give_up(&mut self, exit: Exit) -> Result<(), Failure>;
 
-    /// Called after each of the above.
+    /// Called after each of the calls above.
     async fn settle(&mut self, _: &Source) -> Result<(), Failure> {
         Ok(())
     }
@@ -88,7 +88,7 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
         let is_ready = !is_over && form.is_ready(source);
         let is_timed = timeout.is_set() && !form.runner().has_led && !form.is_leaving();
         let (due, silence) = (form.runner().notices.due(), form.runner().silence());
-        // A wait that is not asked for is over at once, and disabled.
+        // Without a time, the wait would be over at once, but its branch is disabled.
         let due_at = due.unwrap_or_else(Instant::now);
         let next = tokio::select! {
             incoming = source.next(), if is_ready => Next::Incoming(incoming),
@@ -145,16 +145,16 @@ enum Next<W> {
     Signal(Asked),
     Wake(W),
     TimedOut,
-    /// No line has yet explained a continuing wait.
+    /// A wait that no line has explained yet continues.
     Unexplained,
-    /// The store may not have answered for this time.
+    /// The store may have been silent for as long as this candidate waits.
     Silent(Limit),
 }
 
-/// How long the store has for an answer before a candidate that does not wait gives it up.
+/// The time that the store has for a last answer before a candidate that does not wait gives it up.
 const LAST_QUESTION: Duration = Duration::from_secs(1);
 
-/// A form's candidate, or the console, before its work begins.
+/// The candidate of a form, or the console, before its work begins.
 pub(super) struct Opened {
     pub(super) source: Source,
     signals: Signals,
@@ -164,8 +164,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens the store and campaigns, or opens the console. If a signal or `--wait` came first, returns the exit code
-    /// instead.
+    /// Opens the store and campaigns, or opens the console. If a signal comes first, or the limit of `--wait`, returns
+    /// the exit code instead.
     ///
     /// # Errors
     /// With `--no-wait`, `StoreUnavailable` if the store does not answer within the time of a command that asks once.
@@ -183,9 +183,9 @@ impl Opened {
                 check_name(name).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
             }
         }
-        // Done before any wait, so that a signal during one ends this process.
+        // The signals are caught before any wait, so that a signal during a wait ends this process.
         let mut signals = Signals::new()?;
-        // Removes the leftovers of an earlier supervisor first.
+        // The leftovers of an earlier supervisor are removed first.
         sweep().await;
         let mut listener = Listener::of(args.listen).await?;
         let reports = ConnectionReports::default();
@@ -213,13 +213,13 @@ impl Opened {
     }
 }
 
-/// Removes the leftovers, on a separate thread if one can be started.
+/// Removes the leftovers of dead supervisors, on a separate thread if one can be started.
 async fn sweep() {
     let (done, is_done) = oneshot::channel();
     let thread = std::thread::Builder::new().name("sweep".into());
     let started = thread.spawn(move || {
         stale::sweep();
-        // The waiting caller may be gone.
+        // The caller may no longer wait.
         let _ = done.send(());
     });
     match started {
@@ -241,7 +241,7 @@ async fn campaign(
     };
     let store = args.store.open_reporting(listener.meter(builder), args.store.settings()?, reports).await?;
     let candidate = store.campaign(key, args.options(drain)).await?;
-    // The first reader receives the warnings that came before it, so nothing else may read first.
+    // The first reader of events receives the warnings from before it, so nothing else may read first.
     let events = candidate.events();
     listener.serve(&store, &candidate, args.is_sidecar());
     Ok(Source::Store { store, candidate, events })
@@ -256,15 +256,15 @@ pub(super) struct Runner {
     pub(super) health: Health,
     pub(super) file: DeadlineFile,
     pub(super) has_led: bool,
-    /// A term's beginning was reported, but not yet its end.
+    /// True if the beginning of a term has been reported, but not yet its end.
     is_leading: bool,
     metrics: Metrics,
     notices: Notices,
     /// A permission is missing.
     is_denied: bool,
-    /// When each missing permission was last reported.
+    /// The time at which each missing permission was last reported.
     denials: HashMap<String, Instant>,
-    /// The store does not answer: how long a candidate that does not wait bears it, and why.
+    /// Set while the store does not answer: how long a candidate that does not wait tolerates that, and the cause.
     silence: Option<(Limit, String)>,
 }
 
@@ -282,8 +282,8 @@ impl Overdue {
 }
 
 impl Runner {
-    /// Resigns from a term whose work was ended because of its lease, if the lease was renewed after all, so that a
-    /// healthy candidate may lead. A term that is not renewed runs out.
+    /// Resigns from a term whose work was ended because of its lease, if the lease has been renewed after all, so that
+    /// a healthy candidate may lead. A lease that is not renewed runs out.
     pub(super) fn resign_if_renewed(&self, overdue: &mut Option<Overdue>) {
         let Some(Overdue { term, deadline }) = overdue else { return };
         let is_led = term.is_current() && term.drains_until().is_none();
@@ -328,7 +328,7 @@ impl Runner {
         (self.has_led, self.is_leading) = (true, true);
     }
 
-    /// Returns true if a term's beginning was reported, but not yet its end.
+    /// Returns true if the beginning of a term has been reported, but not yet its end.
     pub(super) fn is_leading(&self) -> bool {
         self.is_leading
     }
@@ -367,13 +367,13 @@ impl Runner {
         warn_of(warning);
     }
 
-    /// With `--no-wait`, the time within which the store must answer again before this candidate has led.
+    /// The time by which the store must answer again, with `--no-wait` and before this candidate has led.
     fn silence(&self) -> Limit {
         let limit = self.silence.as_ref().filter(|_| self.args.no_wait && !self.has_led);
         limit.map_or(Limit::NONE, |(limit, _)| *limit)
     }
 
-    /// Returns true if a permission is missing that this candidate does not wait for, with `--fail-fast`.
+    /// Returns true if a permission is missing and this candidate does not wait for it, because of `--fail-fast`.
     fn is_refused(&self) -> bool {
         self.is_denied && self.args.store.fail_fast && !self.has_led
     }
@@ -386,7 +386,7 @@ impl Runner {
         tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
     }
 
-    /// Resigns and stays a candidate. Not awaited, because events report the outcome.
+    /// Resigns and stays a candidate. The outcome is not awaited, because events report it.
     pub(super) fn resign(&self) {
         if let Some(candidate) = &self.candidate {
             drop(candidate.request_resign());
@@ -405,7 +405,7 @@ impl Runner {
         Some(self.candidate.as_ref()?.leader()?.name)
     }
 
-    /// The leader that this candidate does not wait for, with `--no-wait`.
+    /// With `--no-wait`, the leader for which this candidate does not wait.
     fn beaten_by(&self) -> Option<String> {
         let is_asked = self.args.no_wait && !self.has_led;
         let name = self.candidate.as_ref().filter(|_| is_asked)?.name();
@@ -430,10 +430,10 @@ impl Runner {
         }
     }
 
-    /// Writes an event to the standard error, because the standard output is the command's. An event's `at` is the
-    /// machine's clock in nanoseconds, which all processes share, and its `unix_ms` the wall clock.
+    /// Writes an event to the standard error, because the standard output is the command's. The event's `at` is the
+    /// machine's clock in nanoseconds, which all processes share, and its `unix_ms` is the wall clock.
     pub(super) fn emit(&self, mut event: Value) {
-        // Each event is an object, so it takes these fields.
+        // These fields can be added because each event is an object.
         if let Some(candidate) = &self.candidate {
             event["election"] = candidate.election().into();
             event["candidate"] = candidate.name().into();
@@ -453,7 +453,7 @@ const RARELY: Duration = Duration::from_secs(600);
 /// A practically endless wait (100 years).
 const UNLIMITED: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// The time limit for an election (`--wait`), counted from the start of the program, whatever it waits for.
+/// The time limit of `--wait` for an election, counted from the start of the program, whatever the program waits for.
 #[derive(Clone, Copy, Debug)]
 struct ElectionTimeout {
     limit: Option<Duration>,
@@ -477,7 +477,7 @@ impl ElectionTimeout {
         sleep_until(self.until)
     }
 
-    /// The message at the limit, including the current state.
+    /// The message when the limit has passed, including the current state.
     fn message(self, state: &str) -> String {
         let limit = humantime::format_duration(self.limit.unwrap_or_default());
         format!("not elected within {limit}; {state}")

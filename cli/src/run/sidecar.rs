@@ -1,7 +1,7 @@
 //! A candidate without a command: other processes check whether it leads, by a [file](super::leader_file) or over HTTP.
 //!
-//! The candidate cannot end their work. So it first reports that it no longer leads, keeps the lease for the time of
-//! the drain, and then gives it up.
+//! The candidate cannot end the work of those processes. So it first reports that it no longer leads, keeps the lease
+//! for the time of the drain, and then gives the lease up.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::failure::Failure;
 
 /// The interval between two checks for a new deadline.
 const TICK: Duration = Duration::from_millis(50);
-/// How long before the end of a drain the term is given up, so that its release is sent in time.
+/// The time before the end of a drain at which the term is given up, so that its release is sent in time.
 const RELEASING: Duration = Duration::from_millis(200);
 
-/// `incumbent run --listen ADDRESS` or `--file PATH`. Returns the exit code.
+/// Runs `incumbent run --listen ADDRESS` or `--file PATH`. Returns the exit code.
 pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     if args.is_console() {
         return Err(Failure::usage(
@@ -78,7 +78,7 @@ struct Sidecar {
 struct Guarded {
     file: LeaderFile,
     guard: Helper<Order>,
-    /// The deadline in the file, and when the file must be gone.
+    /// The deadline in the file, and the watch with the time by which the file must be gone.
     shown: Option<(Instant, Watch)>,
 }
 
@@ -205,8 +205,8 @@ impl Sidecar {
             return;
         }
         if let Some(Guarded { file, guard, .. }) = &mut self.file {
-            // The guard comes first: from then on the file is removed in time, whatever happens to this process. A
-            // guard that takes too long is replaced.
+            // The guard gets its order before the file exists, so the file is removed in time whatever happens to this
+            // process. A guard that takes too long to confirm the order is replaced.
             guard.send(Order::Remove(file.of(term.token())));
             guard.has_received().await;
         }
@@ -216,7 +216,7 @@ impl Sidecar {
 
     /// Removes the file, so that it no longer shows that this candidate leads.
     fn withdraw(&mut self) {
-        // If that takes longer, the guard removes it in time.
+        // If the removal takes longer, the guard removes the file in time.
         if let (Some(Guarded { file, shown, .. }), Some(term)) = (&mut self.file, &self.term)
             && shown.take().is_some()
         {
@@ -225,7 +225,7 @@ impl Sidecar {
     }
 }
 
-/// Returns when the guard has ended, which should not happen; never if there is no guard. Cancel-safe.
+/// Waits until the guard has ended, which should not happen. Never returns if there is no guard. Cancel-safe.
 async fn gone(file: &mut Option<Guarded>) {
     match file {
         Some(guarded) => guarded.guard.gone().await,

@@ -10,7 +10,8 @@ use rustix_libc_wrappers::process::SignalExt as _;
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::time::Instant;
 
-/// The same signal again within this time is the same request: `timeout` sends it to its child and then to the group.
+/// The time within which the same signal again is the same request: `timeout` sends it to its child and then to the
+/// group.
 const ONE: Duration = Duration::from_secs(1);
 
 /// A received signal.
@@ -33,8 +34,8 @@ const ENDING: &[Signal] = &[
 #[cfg(target_os = "linux")]
 const ENDING_OF_SYSTEMD: usize = 3;
 
-/// The signals that are passed on, besides the real-time signals. Others concern this process itself, or cannot be
-/// caught.
+/// The signals that are passed on, in addition to the real-time signals. Others concern this process itself, or cannot
+/// be caught.
 const PASSED_ON: &[Signal] = &[
     Signal::HUP,
     Signal::USR1,
@@ -77,12 +78,12 @@ impl Signals {
         })
     }
 
-    /// Returns at a signal that should end a process which has no work yet.
+    /// Waits for a signal that should end a process which has no work yet.
     pub(super) async fn end(&mut self) {
         while !matches!(self.next().await, Some(Asked::End(_) | Asked::PassOn(Signal::HUP))) {}
     }
 
-    /// The next signal; none when a child process has ended. Cancel-safe.
+    /// The next signal; `None` when a child process has ended. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Asked> {
         loop {
             match self.any().await {
@@ -126,7 +127,8 @@ fn real_time() -> impl Iterator<Item = Asked> {
     std::iter::empty()
 }
 
-/// Whether a hangup was ignored when this process began, as under `nohup`. Then it stays ignored, here and in the command.
+/// Whether a hangup was ignored when this process began, as under `nohup`. Such a hangup remains ignored, here and in
+/// the command.
 #[cfg(target_os = "linux")]
 fn is_hangup_ignored() -> bool {
     let status = procfs::process::Process::myself().and_then(|process| process.status());

@@ -1,4 +1,4 @@
-//! The source of messages: an election, or a person.
+//! The source of messages: the events of an election, or a person who types.
 
 use std::io::{self, BufRead as _, IsTerminal, Write};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::stderr::{is_json, no_thread, warn};
 
-/// The store name that means that there is none.
+/// The name of the store that stands for no store at all.
 pub(super) const CONSOLE: &str = "console:";
 
 /// The source of messages.
@@ -20,7 +20,7 @@ pub(super) enum Source {
         candidate: Candidate,
         events: Events,
     },
-    /// None once the input has ended.
+    /// `None` once the input has ended.
     Console(Option<Console>),
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Incoming {
 }
 
 impl Source {
-    /// A person who types messages.
+    /// Opens a console for a person who types messages.
     ///
     /// # Errors
     /// No thread can be started.
@@ -54,7 +54,7 @@ impl Source {
         }
     }
 
-    /// Returns whether the store answers within this time. There is none at the console.
+    /// Returns true if the store answers within this time, or if the source is the console, which has no store.
     pub(super) async fn answers(&self, within: Duration) -> bool {
         match self {
             Self::Store { store, .. } => {
@@ -64,7 +64,7 @@ impl Source {
         }
     }
 
-    /// Whether it may produce an event. A typed message is read once the previous handler has returned.
+    /// Whether the source may produce an event. A typed message is read only once the previous handler has returned.
     pub(super) fn is_ready(&self, is_running: bool) -> bool {
         matches!(self, Self::Store { .. }) || !is_running
     }
@@ -86,7 +86,7 @@ impl Console {
         let (typed, lines) = mpsc::unbounded_channel();
         let read = move || {
             for line in io::stdin().lock().lines().map_while(Result::ok) {
-                // After the election has ended, nothing is read.
+                // Once the election has ended, no more lines are read.
                 if typed.send(line).is_err() {
                     break;
                 }
@@ -104,7 +104,7 @@ impl Console {
         }
     }
 
-    /// The next message; none at the end of the input. Cancel-safe.
+    /// The next message; `None` at the end of the input. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Message> {
         loop {
             let line = self.lines.recv().await?;

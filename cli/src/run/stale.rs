@@ -1,7 +1,7 @@
 //! Leftovers of a supervisor that was killed together with its guard. The next supervisor finds and removes them.
 //!
-//! A supervisor locks its folder and its control group while it lives, whatever its PID namespace; the kernel releases
-//! the lock when it dies. An unlocked folder or group is stale.
+//! A supervisor locks its folder and its control group while it lives, whatever its PID namespace, and the kernel
+//! releases the locks when the supervisor dies. A folder or a group without a lock is stale.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,10 +19,10 @@ pub(super) const FOLDERS: &str = "incumbent-run-";
 /// The prefix of our control groups' names, inside this process's group.
 pub(super) const GROUPS: &str = "incumbent-run-";
 
-/// How often to make a folder again if another supervisor took it for stale before it was locked.
+/// The number of attempts to make a folder, if other supervisors keep taking it for stale before it is locked.
 const TRIES: u32 = 8;
 
-/// A lock on a folder, held until this is dropped.
+/// A lock on a folder, which is held until this is dropped.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
@@ -33,7 +33,7 @@ impl AsFd for Lock {
 }
 
 impl Lock {
-    /// Locks a folder; none if another process holds the lock, or the folder is gone.
+    /// Locks a folder. Returns `None` if another process holds the lock, or if the folder is gone.
     fn take(folder: &Path) -> io::Result<Option<Self>> {
         let file = match File::open(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -67,7 +67,8 @@ pub(super) fn locked<T>(
 pub(super) fn sweep() {
     for within in place::folders() {
         each(&within, FOLDERS, |folder| {
-            // Removes only the files that we make, so that nothing else can be removed by its name.
+            // Only the files that a supervisor makes are removed, because another program may have given a folder such
+            // a name.
             for name in ["deadline", "next"] {
                 let _ = fs::remove_file(folder.join(name));
             }

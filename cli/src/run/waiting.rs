@@ -2,8 +2,8 @@
 //!
 //! A waiting candidate keeps this process ready, because starting it takes longer than everything else between the win
 //! and the command. The process reads its standard input, a socket, and acts on nothing else: a signal may end or stop
-//! it, but none lets it begin. A whole message is a token, a line end, and the descriptor of the command's standard
-//! input. If less arrives, or the supervisor is gone, nothing is run.
+//! it, but no signal lets it begin. A whole message is a token, a line end, and the descriptor of the command's
+//! standard input. If less arrives, or the supervisor is gone, no command is run.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -38,7 +38,7 @@ const WHOLE: usize = 34;
 /// Lets the process begin its term, as the command.
 ///
 /// # Errors
-/// The message could not be sent whole.
+/// The whole message could not be sent.
 pub(super) fn send(to: &UnixStream, token: Token, stdin: BorrowedFd<'_>) -> io::Result<()> {
     let text = format!("{token}\n");
     let (mut space, descriptors) = ([MaybeUninit::uninit(); ONE], [stdin]);
@@ -78,15 +78,15 @@ impl Received {
         Ok(received)
     }
 
-    /// The term and the standard input of the command; none if the message is not whole.
+    /// The term and the standard input of the command; `None` if the message is not whole.
     fn whole(self) -> Option<(Token, OwnedFd)> {
         let text = std::str::from_utf8(self.text.strip_suffix(b"\n")?).ok()?;
         Some((text.parse().ok()?, self.stdin?))
     }
 }
 
-/// The hidden command that waits, and becomes the user's. It returns only if that fails: 1 if no complete message came;
-/// as in shells, 127 if there is no such command and 126 if it cannot be run.
+/// Runs the hidden command that waits, and then becomes the user's. It returns only if that fails: 1 if no complete
+/// message came; as in shells, 127 if there is no such command and 126 if it cannot be run.
 pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     die_with_parent(args.parent)?;
     #[cfg(target_os = "linux")]
@@ -117,8 +117,8 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// The variables in which a service manager names a process by its number. If they name the supervisor, they are set to
-/// this process's number, because the sockets and the watchdog are the command's.
+/// The variables in which a service manager names a process by its number. If they name the supervisor, they are
+/// changed to name this process, because the sockets and the watchdog belong to the command.
 fn meant_for(
     supervisor: u32,
     value: impl Fn(&str) -> Option<String>,
@@ -130,7 +130,7 @@ fn meant_for(
         .map(|name| (name, std::process::id().to_string()))
 }
 
-/// Without its control group the command still has its process group, so it is run anyway.
+/// Without its control group the command still has its process group, so the command is run anyway.
 fn enter(within: &Path) {
     if let Err(error) = cgroup::enter(within) {
         tracing::warn!(%error, "the command could not be put into its own control group");

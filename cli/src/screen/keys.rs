@@ -26,7 +26,7 @@ pub(crate) enum Key {
     Resized,
 }
 
-/// The keys pressed from now on. Reading ends with the process.
+/// The keys that are pressed from now on. They are read until the process ends.
 pub(crate) struct Keys(mpsc::UnboundedReceiver<Key>);
 
 impl Keys {
@@ -35,7 +35,7 @@ impl Keys {
     pub(super) fn read() -> io::Result<Self> {
         let (give, take) = mpsc::unbounded_channel();
         let pass_on = move || {
-            // The loop ends when the terminal has gone.
+            // The loop ends when the terminal is gone.
             while let Ok(event) = read() {
                 if let Some(key) = key(&event)
                     && give.send(key).is_err()
@@ -48,7 +48,7 @@ impl Keys {
         Ok(Self(take))
     }
 
-    /// The next key; none if the terminal has gone. Cancel-safe.
+    /// The next key; `None` if the terminal is gone. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Key> {
         self.0.recv().await
     }

@@ -27,11 +27,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) use keys::{Key, Keys};
 pub(crate) use text::{bar, columns, fitting, title};
 
-/// A terminal while something is drawn on it. Its earlier content comes back when this is dropped, and if the program
+/// A terminal while something is drawn on it. Its earlier content comes back when this is dropped or the program
 /// panics.
 pub(crate) struct Screen {
-    /// Never dropped, because its drop would complain on standard error about a terminal that is gone, and panic if
-    /// standard error is gone too.
+    /// The terminal is never dropped, because its drop would complain on standard error about a terminal that is gone,
+    /// and panic if standard error is gone too.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     area: Rect,
     /// The time at which every cell was last written.
@@ -39,11 +39,11 @@ pub(crate) struct Screen {
     has_colours: bool,
 }
 
-/// The interval at which every cell is written, changed or not (1 s), because unread keys are echoed, and other
-/// programs write to the terminal.
+/// The interval at which every cell is written, changed or not (1 s). The terminal may echo keys that are not read, and
+/// other programs may write to it.
 const WHOLE: Duration = Duration::from_secs(1);
 
-/// True if we draw on the terminal now.
+/// True while this program draws on the terminal.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
 impl Screen {
@@ -71,7 +71,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Opens a screen that takes keys. Each is read as it is pressed, including Ctrl-C.
+    /// Opens a screen that takes keys. Each key is read as it is pressed, including Ctrl-C.
     pub(crate) fn open_with_keys() -> io::Result<(Self, Keys)> {
         let screen = Self::open()?;
         terminal::enable_raw_mode()?;
@@ -145,7 +145,7 @@ impl Signals {
         Ok(Self([interrupt?, terminate?, hangup?]))
     }
 
-    /// Returns when one has come. Cancel-safe.
+    /// Waits until one of the signals has come. Cancel-safe.
     pub(crate) async fn next(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.0;
         tokio::select! {

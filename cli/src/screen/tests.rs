@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
-/// Draws on a terminal of that size.
+/// Draws the picture on a terminal of this size.
 pub(crate) fn drawn(picture: impl Widget, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| frame.render_widget(picture, frame.area())).unwrap();

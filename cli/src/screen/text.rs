@@ -10,15 +10,15 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::tone;
 
-/// The first line of a screen: a name, as much of a place as fits, and a text at the right edge.
+/// The first line of a screen: a name, as much of the place's text as fits, and a text at the right edge.
 pub(crate) fn title<'a>(name: &'a str, place: &str, right: Span<'a>, width: u16) -> Line<'a> {
     let space = usize::from(width).saturating_sub(name.width() + right.width() + 2);
     let place = shortened(place, space).unicode_pad(space + 1, Alignment::Left, false).into_owned();
     Line::from(vec![Span::styled(name, tone::STRONG), Span::styled(place, tone::DIM), right])
 }
 
-/// The columns of a table with that space between them. Columns beyond the screen's width are cut off there; on its
-/// own, a table would narrow any of them.
+/// The columns of a table with that space between them. Columns beyond the screen's width are cut off. A table without
+/// this function would make all of them narrower instead.
 pub(crate) fn columns(widths: &[u16], spacing: u16, screen: u16) -> Vec<Constraint> {
     let mut left = screen;
     let column = |width: &u16| {
@@ -41,7 +41,7 @@ pub(crate) fn fitting(text: &str, width: u16) -> String {
     format!("{kept}…")
 }
 
-/// The text, or the longest suffix that fits, because the end of a path says more than its beginning.
+/// The text, or the longest end of it that fits. The end of a path says more than its beginning.
 fn shortened(text: &str, space: usize) -> String {
     if text.width() <= space {
         return text.to_owned();

@@ -1,4 +1,5 @@
-//! The settings file: TOML, one option a line. Options in a table named after a command apply only to that command.
+//! The settings file: TOML, with one option in each line. Options in a table with the name of a command apply only to
+//! that command.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,7 +22,7 @@ const VARIABLE: &str = "INCUMBENT_CONFIG";
 /// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Config {
-    /// By command and long name; without a command, for every command that has the option.
+    /// The settings by command and long name. A setting without a command is for every command that has the option.
     settings: BTreeMap<(Option<String>, String), Said>,
 }
 

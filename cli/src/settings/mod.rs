@@ -1,8 +1,8 @@
 //! Settings from the command line, else the environment, else a file.
 //!
 //! Every option of every command is a setting, by its long name: `--fail-fast` is `INCUMBENT_FAIL_FAST` and `fail-fast
-//! = true`. The environment and the file are passed to clap as an option's default, so that the same checks apply to
-//! every source. This module names the source of a refused value.
+//! = true`. A value from the environment or the file is passed to clap as an option's default, so that the same checks
+//! apply to every source. This module names the source of a refused value.
 
 mod file;
 mod source;
@@ -26,7 +26,7 @@ const ACTS: [&str; 9] =
 /// The names of the keys that a command takes by position.
 const KEYS: [&str; 3] = ["key", "keys", "election"];
 
-/// Parses the command line. The environment and a file supply options that it lacks.
+/// Parses the command line. Options that it lacks come from the environment and a file.
 ///
 /// # Errors
 /// A file that cannot be read, or an invalid value in the file or the environment, with its place. An error on the
@@ -85,14 +85,14 @@ fn not_utf8(arguments: &[OsString]) -> String {
     format!("{what} is not UTF-8")
 }
 
-/// An error on the command line, as JSON if that is requested. Otherwise ends the process, as clap does; also for help
-/// and the version, which are not errors.
+/// Returns an error on the command line, if JSON is requested. Otherwise prints it and ends the process, as clap does.
+/// Help and the version, which are not errors, always end the process.
 fn of_command_line(error: &clap::Error) -> Failure {
     if error.use_stderr() && is_json() { Failure::usage(one_line(error)) } else { error.exit() }
 }
 
-/// Returns true if the command line, the environment or the file asks for JSON, as far as can be known before they are
-/// validated.
+/// Returns true if the command line, the environment or the file asks for JSON, as far as that can be known before they
+/// have been validated.
 fn wants_json(arguments: &[OsString], config: Option<&Config>) -> bool {
     let mut words = arguments.iter().take_while(|argument| *argument != "--");
     let is_true = |value: &str| value == "true";
@@ -113,8 +113,9 @@ fn one_line(error: &clap::Error) -> String {
     what.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The arguments with `--key KEY` as `KEY`, for a command that takes its key by position. `run` takes its key as an
-/// option, because its positional arguments are the command to run, and users of `run` write the option here as well.
+/// The arguments with `--key KEY` replaced by `KEY`, for a command that takes its key by position. `run` takes its key
+/// as an option, because its positional arguments are the command to run, and users of `run` write the option here as
+/// well.
 fn with_positional_key(arguments: &[OsString], whole: &Command) -> Vec<OsString> {
     let command = |argument: &OsString| whole.get_subcommands().find(|one| argument == one.get_name());
     let found = arguments.iter().enumerate().skip(1).find_map(|(at, one)| Some((at, command(one)?)));
@@ -147,7 +148,7 @@ fn with_settings(command: Command, config: Option<&Config>) -> Command {
     })
 }
 
-/// An option with its default from the environment or the file.
+/// An option whose default comes from the environment or the file.
 fn settled(arg: Arg, command: Option<&str>, config: Option<&Config>) -> Arg {
     let Some(long) = arg.get_long().map(str::to_owned).filter(|_| is_setting(&arg)) else { return arg };
     let arg = arg.env(variable(&long)).hide_env(true);

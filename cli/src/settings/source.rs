@@ -21,7 +21,7 @@ pub(super) fn variable(long: &str) -> String {
 pub(crate) struct Sources {
     /// The places of settings that do not come from the command line.
     places: BTreeMap<String, String>,
-    /// The durations and the preset as they were given, from whatever source.
+    /// The durations and the preset in the form in which they were given, from whatever source.
     given: BTreeMap<String, String>,
 }
 
@@ -67,7 +67,7 @@ impl Sources {
     }
 }
 
-/// The source of the value that clap refuses; `None` for the command line.
+/// The source of the value that clap refuses; `None` if it is the command line.
 pub(super) fn of_error(
     error: &clap::Error,
     arguments: &[OsString],
@@ -83,7 +83,7 @@ pub(super) fn of_error(
     shown.filter_map(|shown| place_of(shown, arguments, config)).next()
 }
 
-/// The source of an option's value, by the option's name in clap; `None` for the command line.
+/// The source of an option's value, by the option's name in clap; `None` if it is the command line.
 fn place_of(shown: &str, arguments: &[OsString], config: Option<&Config>) -> Option<String> {
     let long = shown.strip_prefix("--")?.split([' ', '=']).next()?;
     let flag = format!("--{long}");

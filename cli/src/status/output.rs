@@ -25,7 +25,7 @@ pub(crate) fn state(entry: &Entry) -> &'static str {
     }
 }
 
-/// One election, one line for each known fact.
+/// One election as lines of text, one for each known fact.
 pub(super) fn text_of(seen: &Seen) -> Vec<String> {
     let mut lines = vec![format!("election    {}", seen.key)];
     let mut say = |what: &str, value: String| lines.push(format!("{what:<10}  {value}"));
@@ -45,10 +45,10 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
                 Some(Led::AtLeast(led)) => say("since", format!("{} ago, or a little more", span(led))),
                 Some(Led::SinceItsWin(Some(ago))) => say("since", format!("it won {} ago", span(ago))),
                 Some(Led::SinceItsWin(None)) => {
-                    say("since", "it won, but has not renewed its lease yet".into())
+                    say("since", "not known before the first renewal of its lease".into())
                 }
                 Some(Led::NotYet) => {
-                    say("since", "not yet: it waits until no other candidate can lead".into())
+                    say("since", "not yet: the holder waits until no other candidate can lead".into())
                 }
                 None if seen.is_queue && record.write_id.is_some() => {}
                 None => say("since", "(not known: other software does not report it)".into()),
@@ -63,7 +63,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
         say("lease", span(lease) + &left.unwrap_or_default());
     }
     if let Some(margin) = seen.margin() {
-        say("margin", format!("the leader stops by itself {} before that", span(margin)));
+        say("margin", format!("the leader stops by itself {} before the lease ends", span(margin)));
     }
     if let Some(ago) = seen.ago {
         say("renewed", format!("{} ago", span(ago)));
@@ -78,7 +78,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
     lines
 }
 
-/// The candidates of the election, a line each.
+/// The candidates of the election, one in a line.
 fn candidates(seen: &Seen) -> Vec<String> {
     let Some(all) = &seen.candidates else { return Vec::new() };
     let say = |what: &str, value: String| format!("{what:<10}  {value}");
@@ -128,11 +128,11 @@ pub(super) fn row(seen: &Seen) -> [String; 8] {
     ]
 }
 
-/// The columns that a table has in the narrowest terminal.
+/// The number of columns that a table has even in the narrowest terminal.
 const LEAST: usize = 3;
 
-/// The lines of a table. Columns that do not fit into a terminal of that width are left out, from the last, down to
-/// [`LEAST`] columns, whose cells are wrapped.
+/// The lines of a table for a terminal of this width. Columns that do not fit are left out, beginning with the last,
+/// down to [`LEAST`] columns, whose cells are wrapped.
 pub(super) fn table<const N: usize>(rows: &[[String; N]], width: Option<u16>) -> Vec<String> {
     let fits = |columns: &usize| {
         let widest = draw(rows, *columns, None).iter().map(|line| line.width()).max();

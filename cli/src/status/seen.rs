@@ -11,7 +11,7 @@ use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 
-/// How often to read the entry again if it is renewed before its age was queried.
+/// The number of attempts to read the entry and then its age without a renewal in between.
 const TRIES: usize = 3;
 
 /// One election, as the store reports it.
@@ -19,25 +19,25 @@ const TRIES: usize = 3;
 pub(super) struct Seen {
     pub(super) key: String,
     pub(super) entry: Entry,
-    /// Whether it is a queue, in which a candidate writes nothing when it wins or keeps its lease alive.
+    /// Whether the election is a queue, in which a candidate writes nothing when it wins or keeps its lease alive.
     pub(super) is_queue: bool,
-    /// Whether it is a consumer group, which knows its members only by name.
+    /// Whether the election is a consumer group, which knows its members only by name.
     pub(super) is_group: bool,
     /// The age of a live record, if the store reports it.
     pub(super) ago: Option<Duration>,
-    /// The candidates that answered, longest-standing first; none if the store has no way to ask.
+    /// The candidates that answered, longest-standing first; `None` if the store has no way to ask.
     pub(super) candidates: Option<Vec<CandidateInfo>>,
 }
 
-/// How long the holder has led.
+/// The time for which the holder has led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Led {
     For(Duration),
-    /// A lower bound, from the holder's last report, whose age the store does not return.
+    /// A lower bound, from the holder's last report. The store does not return the age of that report.
     AtLeast(Duration),
-    /// The age of its win, if the store reports it; it has not renewed since.
+    /// The age of the holder's win, if the store reports it. The holder has not renewed since.
     SinceItsWin(Option<Duration>),
-    /// The holder has the key, and waits until no other candidate can still believe that it leads.
+    /// The holder has the key, but waits until no other candidate can still believe that it leads itself.
     NotYet,
 }
 
@@ -71,7 +71,7 @@ impl Seen {
         Some(self.entry.live()?.term_info?.token)
     }
 
-    /// How long the holder has led; none for other software, which does not report it, and none in a queue.
+    /// The time for which the holder has led; `None` in a queue, and for other software, which does not report it.
     pub(super) fn led(&self) -> Option<Led> {
         let record = self.entry.live().filter(|_| !self.is_queue)?;
         let term_info = record.term_info?;
@@ -93,7 +93,7 @@ impl Seen {
         self.entry.live()?.lease
     }
 
-    /// How long before the end of its lease the leader stops, by default.
+    /// The default margin: how much earlier than the end of its lease the leader stops.
     pub(super) fn margin(&self) -> Option<Duration> {
         self.lease().map(if self.is_queue { queue::default_margin } else { default_margin })
     }

@@ -66,7 +66,7 @@ fn an_election_that_is_held_is_shown_with_its_holder_and_the_waiting_candidates(
             "since       1 min 1 s ago",
             "token       0000000000000018-000000000000000c",
             "lease       15.00 s, 13.75 s left",
-            "margin      the leader stops by itself 1.15 s before that",
+            "margin      the leader stops by itself 1.15 s before the lease ends",
             "renewed     1.25 s ago",
             "metadata    address = 10.0.0.7:8080",
             "revision    42",
@@ -114,9 +114,9 @@ fn an_election_that_is_held_is_shown_with_its_holder_and_the_waiting_candidates(
 fn how_long_a_leader_has_led_is_shown_as_exactly_as_it_is_known() {
     let since = |record| text_of(&seen("jobs", Entry::Live(record)))[2].clone();
     assert_eq!(since(held(Some(SECOND * 5))), "since       5.00 s ago, or a little more");
-    assert_eq!(since(held(None)), "since       not yet: it waits until no other candidate can lead");
+    assert_eq!(since(held(None)), "since       not yet: the holder waits until no other candidate can lead");
     let won = Record { revision: Revision(12), ..held(None) };
-    assert_eq!(since(won.clone()), "since       it won, but has not renewed its lease yet");
+    assert_eq!(since(won.clone()), "since       not known before the first renewal of its lease");
     let won = Seen { ago: Some(SECOND * 3), ..seen("jobs", Entry::Live(won)) };
     assert_eq!(text_of(&won)[2], "since       it won 3.00 s ago");
     assert_eq!(row(&won)[3], "3.00 s");
@@ -197,7 +197,7 @@ fn a_queue_shows_its_candidates_in_order_and_no_age_of_a_win() {
         "leader      worker-7",
         "token       0000000000000018-000000000000000c",
         "lease       15.00 s",
-        "margin      the leader stops by itself 400 ms before that",
+        "margin      the leader stops by itself 400 ms before the lease ends",
         "metadata    address = 10.0.0.7:8080",
         "revision    12",
         "candidates  worker-7  holds the lease, here for 1 min 30 s",

@@ -13,9 +13,9 @@ use crate::status::is_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Since {
     pub(super) at: Instant,
-    /// The age of the state at that time.
+    /// The age of the state when it was observed.
     pub(super) already: Duration,
-    /// The age is exact, not a lower bound.
+    /// True if the age is exact, false if it is a lower bound.
     pub(super) is_exact: bool,
 }
 
@@ -42,13 +42,13 @@ pub(super) struct Row {
     pub(super) changes: u64,
     /// The holder at the last observation.
     observed: Option<Holder>,
-    /// The length of the lease that is shown.
+    /// The length of the present lease, if it is known.
     lease: Option<Duration>,
-    /// The other candidates of the election, longest-standing first; none if the store has no way to ask.
+    /// The other candidates of the election, longest-standing first; `None` if the store has no way to ask.
     pub(super) waiting: Option<Vec<CandidateInfo>>,
 }
 
-/// The holder of a key, as one campaign; none during a vacancy.
+/// The holder of a key, as one campaign; `None` during a vacancy.
 type Holder = Option<(String, Option<Nonce>)>;
 
 /// The remaining time of a lease.
@@ -56,12 +56,12 @@ type Holder = Option<(String, Option<Nonce>)>;
 pub(super) struct Left {
     pub(super) left: Duration,
     pub(super) lease: Duration,
-    /// The time is an upper bound.
+    /// True if the time is an upper bound.
     pub(super) is_bound: bool,
 }
 
 impl Row {
-    /// The holder's name; none during a vacancy.
+    /// The holder's name; `None` during a vacancy.
     pub(super) fn leader(&self) -> Option<&str> {
         self.entry.live().map(|record| record.candidate.as_str())
     }
@@ -81,7 +81,7 @@ impl Row {
         }
     }
 
-    /// Takes in the holder's report about its term.
+    /// Takes the beginning of the term from the holder's report, if there is one.
     fn believe(&mut self) {
         let term_info = self.entry.live().and_then(|record| record.term_info);
         if let Some(led_for) = term_info.and_then(|term_info| term_info.led_for) {
@@ -95,14 +95,14 @@ impl Row {
 pub(super) struct Board {
     pub(super) rows: BTreeMap<String, Row>,
     pub(super) max_age: Option<Duration>,
-    /// Candidates keep leases alive without a write, so no renewal and no expiry is seen.
+    /// True if candidates keep leases alive without a write, so that neither a renewal nor an expiry is seen.
     pub(super) is_queue: bool,
     /// The time of the store's last answer.
     pub(super) answered: Option<Instant>,
     pub(super) began: Instant,
-    /// The reason why the store does not answer.
+    /// The reason for which the store does not answer.
     pub(super) warning: Option<String>,
-    /// The candidates in the last answer; none if the store has no way to ask.
+    /// The candidates in the last answer; `None` if the store has no way to ask.
     roll: Option<Vec<CandidateInfo>>,
 }
 
@@ -119,12 +119,12 @@ impl Board {
         }
     }
 
-    /// This board if its elections are queues.
+    /// Returns this board for elections that are queues, or that are not.
     pub(super) fn of_queues(self, is_queue: bool) -> Self {
         Self { is_queue, ..self }
     }
 
-    /// Takes in the store's current entries.
+    /// Updates the board from the store's current entries.
     pub(super) fn take(&mut self, now: Instant, seen: Vec<WatchEvent>, max_age: Option<Duration>) {
         let is_first = self.answered.is_none();
         let mut before = std::mem::take(&mut self.rows);
@@ -152,7 +152,7 @@ impl Board {
             row.believe();
             self.rows.insert(key, row);
         }
-        // An election whose record is gone is vacant, and its line remains.
+        // An election whose record is gone is vacant, and keeps its line.
         for (key, row) in before {
             self.rows.insert(key, Row { entry: Entry::Vacant, ..row });
         }
@@ -160,12 +160,12 @@ impl Board {
         self.settle_waiting();
     }
 
-    /// Takes in an observer's event: every change of leadership comes this way, however short.
+    /// Updates the board from an observer's event. Every change of leadership comes this way, however short.
     pub(super) fn observe(&mut self, now: Instant, key: &str, leader: Option<&Leader>) {
         let Some(row) = self.rows.get_mut(key) else { return };
         let holder: Holder = leader.map(|leader| (leader.name.clone(), leader.nonce));
         let before = row.observed.replace(holder.clone());
-        // The first observation repeats the entry that was already read, unless it has changed since.
+        // The first observation repeats the entry that has already been read, unless it has changed since.
         let before = before.unwrap_or_else(|| holder_of(&row.entry));
         if before != holder {
             row.held = Since::seen(now, true);
@@ -173,7 +173,7 @@ impl Board {
         }
     }
 
-    /// Takes in the candidates of all elections.
+    /// Updates the candidates of all elections.
     pub(super) fn call(&mut self, roll: Option<Vec<CandidateInfo>>) {
         self.roll = roll;
         self.settle_waiting();
@@ -189,7 +189,7 @@ impl Board {
         }
     }
 
-    /// Takes in that the store does not answer.
+    /// Records that the store does not answer.
     pub(super) fn warning(&mut self, what: String) {
         self.warning = Some(what);
     }
@@ -283,7 +283,7 @@ pub(super) mod tests {
                 .map(|all| all.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
         };
         assert_eq!(waiting(&board, "jobs"), None);
-        // The holder has the nonce 3, as long as its name; another candidate of its name waits.
+        // The first candidate has the holder's nonce, 3. The second has the same name and waits.
         board.call(Some(vec![
             present("jobs", "ada", 3),
             present("jobs", "ada", 9),

@@ -1,4 +1,4 @@
-//! The state that the keys have chosen.
+//! The state that a person has chosen by keys.
 
 use std::cmp::Ordering;
 
@@ -55,7 +55,7 @@ impl Sort {
             }
             // The most first.
             Self::Changes => other.changes.cmp(&one.changes),
-            // The fewest first, to show elections without a successor.
+            // The elections with the fewest candidates come first, to show those without a successor.
             Self::Waiting => {
                 let waiting = |row: &Row| row.waiting.as_ref().map(Vec::len);
                 waiting(one).is_none().cmp(&waiting(other).is_none()).then(waiting(one).cmp(&waiting(other)))
@@ -82,7 +82,7 @@ pub(super) enum Act {
     Evict { key: String, leader: Leader },
 }
 
-/// The lines that PgUp and PgDn move by.
+/// The number of lines by which PgUp and PgDn move.
 const PAGE: usize = 10;
 
 #[derive(Clone, Debug, Default)]
@@ -105,7 +105,7 @@ impl Controls {
         let rows = board.rows.iter().map(|(key, row)| (key.as_str(), row));
         let mut shown: Vec<_> =
             rows.filter(|(key, row)| fits(key) || row.leader().is_some_and(fits)).collect();
-        // The elections are ordered by key, an order that a stable sort keeps among equals.
+        // The elections are ordered by key, and the stable sort keeps that order among equals.
         shown.sort_by(|(_, one), (_, other)| self.sort.compare(one, other, now));
         if self.is_reversed {
             shown.reverse();
@@ -113,7 +113,7 @@ impl Controls {
         shown
     }
 
-    /// The index of the chosen election among the shown ones; the first if it is not shown.
+    /// The index of the chosen election among the shown ones, or of the first if the chosen one is not shown.
     pub(super) fn chosen(&self, shown: &[(&str, &Row)]) -> usize {
         let is_chosen = |(key, _): &(&str, &Row)| Some(*key) == self.chosen.as_deref();
         shown.iter().position(is_chosen).unwrap_or(0)
@@ -183,7 +183,7 @@ impl Controls {
         let Some((key, row)) = shown.get(self.chosen(&shown)) else { return };
         match super::question(key, row, board) {
             Some((leader, question)) => {
-                // The election stays chosen, wherever its line moves meanwhile.
+                // The election remains chosen, even if its line moves.
                 self.chosen = Some((*key).to_owned());
                 self.mode = Mode::Confirm { key: (*key).to_owned(), leader, question };
             }

@@ -71,7 +71,7 @@ const FRAME: Duration = Duration::from_millis(250);
 /// The shortest pause between two reads, because other clients need the store too.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// The shortest pause between two calls for candidates, because every candidate answers each.
+/// The shortest pause between two calls for candidates, because every candidate answers each call.
 const CALL: Duration = Duration::from_secs(2);
 
 /// `incumbent top`.
@@ -163,7 +163,7 @@ impl Top {
         }
     }
 
-    /// Runs until the user or a signal ends it.
+    /// Runs until the user or a signal ends the command.
     async fn watch(&mut self, signals: &mut Signals) -> Result<(), Failure> {
         loop {
             self.draw()?;
@@ -185,7 +185,7 @@ impl Top {
         Ok(self.screen.draw(&view)?)
     }
 
-    /// Does what a key asks for. Returns true if that is to leave.
+    /// Carries out the action of a key. Returns true if the action is to leave.
     fn press(&mut self, key: Key) -> bool {
         let now = self.clock.now();
         match self.controls.press(key, &self.board, now) {
@@ -203,7 +203,7 @@ impl Top {
         }
     }
 
-    /// Starts an observer for every election without one.
+    /// Starts an observer for every election that has none.
     fn observe(&mut self) {
         for key in self.board.rows.keys() {
             if !self.observed.insert(key.clone()) {
@@ -211,7 +211,7 @@ impl Top {
             }
             let (bench, sender, key) = (Arc::clone(&self.bench), self.sender.clone(), key.clone());
             self.tasks.spawn(async move {
-                // A store that refuses observers is still read at intervals.
+                // If the store refuses observers, it is still read at intervals.
                 let Ok(mut observer) = bench.store.observe(&key).await else { return };
                 while let Some(seen) = observer.next().await {
                     if sender.send(News::Observed(seen)).is_err() {

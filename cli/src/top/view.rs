@@ -26,7 +26,7 @@ pub(super) struct View<'a> {
 /// The time after which a silent store is reported.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// The columns that are shown besides that of the election, with their widths.
+/// The columns that are shown in addition to that of the election, with their widths.
 struct Widths {
     election: u16,
     /// Zero for none.
@@ -40,11 +40,11 @@ const CHANGES: u16 = 8;
 const WAITING: u16 = 8;
 /// The space between two columns.
 const BETWEEN: u16 = 2;
-/// The width that elections and their leaders have together before another column is shown.
+/// The width that the names of elections and leaders must have together before another column is shown.
 const NAMES: u16 = 20;
 
 impl Widths {
-    /// As many columns as leave space for names. The bar is dropped first, and the rest of the lease last.
+    /// Chooses as many columns as leave space for names. The bar is dropped first, and the rest of the lease last.
     fn of(width: u16) -> Self {
         // The first column begins with a space.
         let names = |others: &[(Sort, u16)]| {
@@ -57,7 +57,7 @@ impl Widths {
         let bar = (with_bar / 5).clamp(8, 20);
         let bar = if with_bar >= NAMES + bar { bar } else { 0 };
         if bar > 0 {
-            // The second of the four above.
+            // The column of the rest of the lease, which has the bar.
             others[1].1 += bar + 1;
         }
         for dropped in [Sort::Changes, Sort::Waiting, Sort::Held, Sort::Left] {
@@ -77,8 +77,8 @@ impl Widths {
     }
 }
 
-/// The heights of the parts around the lines of elections. If the screen is too low for all parts, the least useful is
-/// dropped first, and a question last.
+/// The heights of the parts around the lines of elections. If the screen is too low for all parts, the least useful
+/// part is dropped first, and a question last.
 struct Heights {
     title: u16,
     space: u16,
@@ -88,13 +88,13 @@ struct Heights {
     footer: u16,
 }
 
-/// At least this many elections are shown before lines that only help to read.
+/// The number of elections that are shown before any line that only helps to read them.
 const ELECTIONS: u16 = 3;
 
 impl Heights {
     fn of(height: u16, asks: bool) -> Self {
         let from = |least| u16::from(height >= least);
-        // The four other parts have a line each.
+        // The title, the headings, the word and the footer have a line each.
         let (hidden, space) = (from(ELECTIONS + 5), from(ELECTIONS + 6));
         let word = if asks { from(1) } else { from(2) };
         Self { title: from(3), space, headings: from(5), hidden, word, footer: from(4) }
@@ -122,7 +122,7 @@ impl Widget for &View<'_> {
 
         self.title(shown.len(), area.width).render(top, buffer);
         let widths = Widths::of(area.width);
-        // Only shown elections become text: a store may have thousands of elections.
+        // Only the elections that are shown become text, because a store may have thousands of elections.
         let visible = shown.iter().enumerate().skip(first).take(space);
         let lines = visible.map(|(index, (key, row))| self.row(key, row, &widths, index == chosen));
         let lines = Table::new(lines, columns(&widths.all(), BETWEEN, area.width)).column_spacing(BETWEEN);
@@ -216,18 +216,19 @@ impl View<'_> {
         Cells::new([election].into_iter().chain(others))
     }
 
-    /// The reason why there are no lines.
+    /// The reason for which there are no lines.
     fn nothing(&self) -> &'static str {
         match (self.board.answered, self.board.rows.is_empty()) {
             (None, _) => "waiting for the store",
             (Some(_), true) => {
                 "no election has a record here: none was ever held, or all records have expired"
             }
-            (Some(_), false) => "no election's key or leader's name contains that",
+            (Some(_), false) => "no key and no leader's name contains the filter's text",
         }
     }
 
-    /// The question, the result or the store's warning; otherwise the candidates that wait for the chosen election.
+    /// The question, the result or the store's warning. Without any of these, the candidates that wait for the chosen
+    /// election.
     fn word(&self, chosen: Option<(&str, &Row)>) -> Span<'static> {
         let controls = self.controls;
         let silent = self.now.since(self.board.answered.unwrap_or(self.board.began));
@@ -272,7 +273,7 @@ fn leader(row: &Row, state: &str) -> String {
     }
 }
 
-/// The candidates that wait in that election, and for how long.
+/// The candidates that wait in that election, and for how long each has waited.
 fn waiting(key: &str, row: &Row) -> String {
     let Some(waiting) = &row.waiting else { return String::new() };
     let names: Vec<_> =
@@ -283,7 +284,7 @@ fn waiting(key: &str, row: &Row) -> String {
     }
 }
 
-/// How many lines are above and below.
+/// A note of how many lines are hidden above and below.
 fn hidden(shown: usize, first: usize, space: usize) -> String {
     let below = shown.saturating_sub(first + space);
     match (first, below) {
@@ -294,7 +295,7 @@ fn hidden(shown: usize, first: usize, space: usize) -> String {
     }
 }
 
-/// The age of a state; with `>` if it is a lower bound.
+/// The age of a state, with `>` if it is a lower bound.
 fn age(since: Since, now: Instant) -> String {
     let bound = if since.is_exact { "" } else { ">" };
     format!("{bound}{}", clock(since.age(now)))
@@ -312,7 +313,7 @@ fn clock(span: Duration) -> String {
     }
 }
 
-/// Seconds with one decimal; `<` if it is an upper bound.
+/// Seconds with one decimal, with `<` if they are an upper bound.
 fn short(left: Duration, is_bound: bool) -> String {
     let bound = if is_bound && !left.is_zero() { "<" } else { "" };
     format!("{bound}{:.1} s", left.as_secs_f64())

@@ -1,4 +1,4 @@
-//! Invalid input: one clear message with the remedy, and an exit code.
+//! Invalid input leads to one clear message with the remedy, and an exit code.
 
 use async_nats::jetstream;
 use async_nats::jetstream::kv;
@@ -262,7 +262,7 @@ fn an_error_of_the_command_line_is_json_where_that_is_asked_for() {
         assert_eq!((&error["code"], &error["exit"]), (&"USAGE".into(), &2.into()), "{refused:?}");
         assert!(error["message"].as_str().unwrap().contains(part), "{refused:?}");
     }
-    // After `--` it is the user's command's own option.
+    // After `--`, an option belongs to the user's command.
     let plain = ended(&["run", "--bogus", "--", "x", "--json"]);
     assert!(plain.stderr.starts_with("error: unexpected argument"), "{plain:?}");
     let help = ended(&["status", "--json", "--help"]);

@@ -1,4 +1,4 @@
-//! The messages of commands that cannot connect, one row for each cause: the address, the cause, the remedy, the exit
+//! The messages of commands that cannot connect. Each row has a cause, and the expected address, cause, remedy and exit
 //! code.
 
 use std::io::{Read as _, Write as _};
@@ -24,7 +24,7 @@ fn row(store: impl Into<String>, code: i32, says: &[&str]) -> Row {
     Row { store: store.into(), code, says: says.iter().map(|part| (*part).to_owned()).collect() }
 }
 
-/// A server that answers each client with this, or with nothing.
+/// A server that answers each client with these bytes, or not at all.
 fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -33,7 +33,7 @@ fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
         for mut stream in listener.incoming().map_while(Result::ok) {
             match answer {
                 Some(answer) => {
-                    // A server that speaks first does not wait for a request.
+                    // Other answers are sent at once, as by a server that speaks first.
                     if answer.starts_with(b"HTTP") {
                         let _ = stream.read(&mut [0; 512]);
                     }
@@ -49,12 +49,13 @@ fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
 const HTTP: Option<&[u8]> =
     Some(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 
-/// Waits until a listener has closed a connection with a bad request: Java takes seconds for the first one.
+/// Waits until a listener has closed a connection after a bad request. Java takes seconds for the first such
+/// connection.
 #[cfg(feature = "kafka")]
 fn closes(address: &str) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"\0\0\0\x04quit").unwrap();
-    // The end of the stream may be a reset.
+    // The stream may end with a reset, which is an error.
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
@@ -172,7 +173,7 @@ fn a_candidate_that_is_not_elected_in_time_says_why_its_store_was_not_opened() {
     }
 }
 
-/// The failures of librdkafka's connections contain neither an address nor a cause.
+/// The connection errors of librdkafka contain neither an address nor a cause.
 #[cfg(feature = "kafka")]
 #[test]
 fn what_kafka_cannot_be_reached_for_is_said() {

@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::support::{Ended, Running, children, ended, incumbent, json};
 
-/// The longest time that all faults may take, some of them twice, because on a busy machine a leader may lose its lease
-/// of 2 s just before a fault.
+/// The longest time that all faults may take. Some faults are made twice, because on a busy machine a leader may lose
+/// its lease of 2 s just before a fault.
 const PLAY: Duration = Duration::from_secs(240);
 
-/// Runs a demo until each of these faults was made and a candidate led after the last, and ends it.
+/// Runs a demo until each of these faults has been made and a candidate has led after the last. Then ends the demo.
 #[track_caller]
 fn played(arguments: &[&str], faults: &[&str]) -> Ended {
     let mut arguments = arguments.to_vec();
@@ -28,8 +28,8 @@ fn played(arguments: &[&str], faults: &[&str]) -> Ended {
         let fault = faults.iter().find(|fault| reported["fault"] == **fault);
         match (reported["event"].as_str(), fault) {
             (Some("fault"), Some(fault)) => awaited.remove(fault),
-            // The fault could not be made, for instance a hand-over by a leader whose lease has just ended; its turn
-            // comes again.
+            // The fault could not be made, for instance a hand-over by a leader whose lease has just ended. The demo
+            // will try it again.
             (Some("missed"), Some(fault)) => awaited.insert(fault),
             _ => false,
         };
@@ -111,7 +111,7 @@ fn tasks_of_one_process_do_without_kill_and_stop() {
 
 #[test]
 fn without_faults_the_first_leader_leads_to_the_end() {
-    // A few renewals of a lease long enough not to end merely because the machine is busy.
+    // The time of a few renewals, with a lease that does not end merely because the machine is busy.
     let words = ["demo", "--for", "15s", "--lease", "10s", "--faults", "none", "--workers", "3"];
     let demo = ended(&[&words[..], &["--no-splay", "--json"]].concat());
     check(&demo, &[]);
@@ -143,7 +143,7 @@ fn without_a_terminal_it_says_in_plain_lines_what_happens() {
 
 #[test]
 fn a_demo_that_is_killed_leaves_no_process_not_even_a_stopped_one() {
-    // The test removes the files that the demo can no longer remove.
+    // The demo is killed, so the test removes its files.
     let litter = tempfile::tempdir().unwrap();
     let mut demo = incumbent(&["demo", "--for", "80s", "--faults", "stop", "--json"]);
     demo.env("TMPDIR", litter.path());
@@ -162,7 +162,7 @@ fn a_second_ctrl_c_kills_candidates_that_do_not_leave() {
     let mut demo = Running::start(incumbent(&["demo", "--for", "80s", "--faults", "none", "--json"]));
     demo.until("a leader", |line| (json(line)["event"] == "won").then_some(()));
     let candidates = children(demo.pid());
-    // At least one of two running candidates does not lead, and is ordered to leave at once.
+    // Of the two candidates that still run, at least one does not lead, and that one is ordered to leave at once.
     for candidate in &candidates[2..] {
         incumbent_testkit::process::pause(*candidate);
     }

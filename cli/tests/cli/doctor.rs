@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::snapshot;
 use crate::support::{Scratch, ended, json, settled};
 
-/// A bucket created without reading the documentation.
+/// A bucket as a user may create it without reading the documentation.
 fn make_bucket(server: &NatsServer, config: kv::Config) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let client = async_nats::connect(server.url()).await.unwrap();
@@ -126,7 +126,7 @@ fn a_bucket_that_cannot_hold_a_record_is_broken() {
     assert!(broken.contains(&"it cannot hold a leader's record (max_bytes is 300 bytes)".into()), "{report}");
 }
 
-/// A bucket as created by a client that uses TTLs for single records.
+/// A bucket of a client that uses TTLs for single records.
 #[test]
 fn a_candidate_beside_the_go_library_takes_its_lease_from_a_bucket_that_has_leases_of_their_own() {
     let server = NatsServer::start(Options::new());

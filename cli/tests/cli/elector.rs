@@ -157,7 +157,7 @@ fn an_end_that_outlasts_the_lease_is_a_broken_promise_reported_while_it_runs() {
     await_output(&mut run, "on-lost: ends");
     let broken = await_output(&mut run, "the promise of one leader is broken");
     assert!(broken.contains("on-lost is still running"), "{broken}");
-    // The handler would run for a long time; a second signal does not wait for it.
+    // The handler would run for a long time, but a second signal does not wait for it.
     run.signal(Signal::TERM);
     run.signal(Signal::INT);
     let ended = run.wait();
@@ -233,7 +233,7 @@ fn a_begin_that_is_killed_for_its_time_has_its_end_run() {
 fn an_end_is_run_though_the_output_of_the_begin_is_not_read() {
     let scratch = Scratch::made();
     let (full, ended) = (file(&scratch, "full"), file(&scratch, "ended"));
-    // More bytes than the pipe and all buffers in front of it hold.
+    // The handler prints more bytes than the pipe and all buffers in front of it hold.
     let begin = format!("head -c 4000000 /dev/zero | tr '\\0' '\\n' & echo > {}; wait", full.display());
     let end = format!("echo $INCUMBENT_REASON > {0}.new; mv {0}.new {0}", ended.display());
     let words = [&arguments(&scratch, "ada")[..], &["--on-won", &begin, "--on-lost", &end, "-v"]].concat();

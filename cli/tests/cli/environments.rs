@@ -1,6 +1,6 @@
-//! Each form of `incumbent run`, in each environment in which candidates live, through a bad night: the program is
-//! upgraded in place, every signal arrives that does not ask for the end, and the store is away for longer than a
-//! lease. Stores that are full or forbidden are in `refused`.
+//! Each form of `incumbent run`, in each environment in which candidates live, through a bad night. The program is
+//! upgraded in place, every signal arrives that does not ask for the end, and the store is unreachable for longer than
+//! a lease. Stores that are full or forbidden are in `refused`.
 //!
 //! With `--json`, every line of the standard error fits the schema.
 
@@ -28,11 +28,11 @@ use crate::operate::server;
 use crate::support::{Ended, Running, Scratch, children, ended, json};
 use crate::terminal::terminal;
 
-/// The lease of every candidate, and how long its store is unreachable.
+/// The lease of every candidate, and the time for which its store is unreachable.
 const LEASE: Duration = Duration::from_secs(6);
 const AWAY: Duration = Duration::from_secs(10);
 
-/// The signals that end no candidate. A command ignores them here.
+/// The signals that end no candidate. A command in these tests ignores them.
 const HARMLESS: [Signal; 7] =
     [Signal::USR1, Signal::USR2, Signal::ALARM, Signal::CONT, Signal::IO, Signal::URG, Signal::WINCH];
 
@@ -65,7 +65,7 @@ enum Place {
     Container,
     /// A service whose manager is notified and watches it.
     Unit,
-    /// Started with nohup at a terminal, which is closed.
+    /// A process started with nohup at a terminal, which is then closed.
     Nohup,
 }
 
@@ -73,14 +73,14 @@ const PLACES: [Place; 4] = [Place::Plain, Place::Container, Place::Unit, Place::
 
 /// The most processes and threads of a container.
 const MOST: &str = "100";
-/// The user of containers where no control group limits them, and of candidates that a file forbids.
+/// The user of containers that no control group limits, and of candidates whose file forbids them.
 const USER: &str = "47325";
 
-/// A control group with a limit on processes and threads, which binds root too; removed in the end.
+/// A control group with a limit on processes and threads, which applies even to root. It is removed in the end.
 struct Limit(PathBuf);
 
 impl Limit {
-    /// None if there is no such group.
+    /// `None` if no such group can be made.
     fn new() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let mounts = fs::read_to_string("/proc/mounts").ok()?;
@@ -88,7 +88,7 @@ impl Limit {
             let [_, folder, kind, options, ..] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
             let has_pids = match kind {
                 "cgroup" => options.split(',').any(|option| option == "pids"),
-                // The controllers of its groups may have to be asked for.
+                // The controllers of child groups may have to be enabled.
                 "cgroup2" => fs::write(Path::new(folder).join("cgroup.subtree_control"), "+pids").is_ok(),
                 _ => false,
             };
@@ -104,7 +104,7 @@ impl Limit {
 
 impl Drop for Limit {
     fn drop(&mut self) {
-        // Killed processes leave the group a moment later.
+        // Killed processes leave the group only a moment later.
         let begun = Instant::now();
         while fs::remove_dir(&self.0).is_err() && self.0.exists() && begun.elapsed() < Duration::from_secs(5)
         {
@@ -113,7 +113,7 @@ impl Drop for Limit {
     }
 }
 
-/// The program as a package has installed it, and what the places need.
+/// The program as a package has installed it, and the other things that the places need.
 struct Installed {
     folder: TempDir,
     /// The socket of a service manager.
@@ -136,15 +136,15 @@ impl Installed {
         self.folder.path().join("incumbent")
     }
 
-    /// Replaces the program's file by one that cannot be run.
+    /// Replaces the program's file with one that cannot be run.
     fn upgrade(&self) {
         let new = self.folder.path().join("new");
         fs::write(&new, "another version").unwrap();
         fs::rename(&new, self.program()).unwrap();
     }
 
-    /// The places that are available here: all but perhaps the container, which
-    /// [a test of its own](a_container_has_no_more_processes_than_it_may_have) then reports.
+    /// The places that are available on this machine: all of them, or all but the container. In that case [a test of
+    /// its own](a_container_has_no_more_processes_than_it_may_have) reports that.
     #[track_caller]
     fn places(&self) -> Vec<Place> {
         let can_be = |place: &Place| {
@@ -157,7 +157,7 @@ impl Installed {
         PLACES.into_iter().filter(can_be).collect()
     }
 
-    /// The command with these words of that program, in that place.
+    /// Returns the command that runs the program with these words in that place.
     fn in_place(&self, place: Place, program: &Path, words: &[&str]) -> Command {
         let mut command = match place {
             Place::Plain => Command::new(program),
@@ -197,7 +197,7 @@ impl Installed {
             self.limits.borrow_mut().push(limit);
             return command;
         }
-        // A user's limit does not bind root, except the root of another user's namespace.
+        // A user's limit does not apply to root, except to the root of another user's namespace.
         let mut command = Command::new("setpriv");
         command.args([
             "--reuid",
@@ -228,7 +228,7 @@ impl Candidate {
         Self::start_by(&[], installed, (form, place), store, more)
     }
 
-    /// Starts a candidate through another program.
+    /// Starts a candidate by means of another program.
     fn start_by(
         by: &[&str],
         installed: &Installed,
@@ -261,21 +261,21 @@ impl Candidate {
     fn wins(&mut self) {
         self.writes("the win", |line| json(line)["event"] == "won");
         if self.form == Form::Command {
-            // The process ignores signals from here on.
+            // Once this line is printed, the process ignores signals.
             self.run.until("the command", |line| (line == "works").then_some(()));
         }
     }
 
     fn signal(&self, signal: Signal) {
         let pid = match self.place {
-            // The container's process 1; anything outside is not the container's.
+            // The signal goes to process 1 of the container. The other processes are outside the container.
             Place::Container => children(self.run.pid())[0],
             _ => self.run.pid(),
         };
         kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), signal).unwrap();
     }
 
-    /// Waits for its end, and checks every line.
+    /// Waits for the candidate's end, and checks every line.
     #[track_caller]
     fn ends(mut self, schemas: &[Validator]) -> Ended {
         let mut ended = self.run.wait();
@@ -298,7 +298,7 @@ fn schemas() -> [Validator; 2] {
     [definition("event"), definition("error")]
 }
 
-/// Takes each form in each place through a bad night, while these functions take the store away and bring it back.
+/// Takes each form in each place through a bad night. `leave` makes the store unreachable, and `come_back` ends that.
 #[track_caller]
 fn outlives_the_night(store: &str, more: &[&str], leave: impl FnOnce(), come_back: impl FnOnce()) {
     let installed = Installed::new();
@@ -325,7 +325,7 @@ fn outlives_the_night(store: &str, more: &[&str], leave: impl FnOnce(), come_bac
             line["event"] == "lost" && line["reason"] == "EXPIRED"
         });
     }
-    // The outage itself: it is to last that long, whatever the candidates report meanwhile.
+    // The outage lasts this long, whatever the candidates report meanwhile.
     thread::sleep(AWAY.saturating_sub(left.elapsed()));
     come_back();
     for candidate in &mut candidates {
@@ -375,7 +375,7 @@ fn each_form_outlives_the_night_on_a_file_wherever_it_runs() {
     outlives_the_night(&store, &lease(), || moved(&folder, &away), || moved(&away, &folder));
 }
 
-/// Lets any user write there, because a container may run as another user.
+/// Lets any user write to the folder, because a container may run as another user.
 fn let_all_write(folder: &Path) {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
     for file in fs::read_dir(folder).unwrap() {

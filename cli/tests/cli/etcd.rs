@@ -1,4 +1,4 @@
-//! The commands on real servers of etcd.
+//! The commands on real etcd servers.
 
 mod tls;
 
@@ -16,7 +16,7 @@ use crate::init::one_of_eight_makes_it;
 use crate::snapshot;
 use crate::support::{Ended, LIMIT, Running, ended, incumbent, json, sequence, takes_part};
 
-/// A server, and the store under its prefix `app/`, in which no candidate must wait.
+/// A server, and the store under its prefix `app/`, in which the first leader need not wait.
 fn server() -> (EtcdServer, String) {
     prepared(EtcdServer::start(Options::new()))
 }
@@ -28,7 +28,7 @@ fn prepared(server: EtcdServer) -> (EtcdServer, String) {
     (server, store)
 }
 
-/// A candidate with the shortest lease of servers with the usual election timeout.
+/// A candidate with the shortest lease on servers with the usual election timeout.
 fn campaigning(store: &str, name: &str) -> Running {
     let words =
         ["run", "--store", store, "--key", "jobs", "--name", name, "--lease", "6s", "--splay", "0s", "-v"];
@@ -193,7 +193,11 @@ fn a_leader_is_evicted_and_the_next_one_waits_until_it_has_reported_its_loss() {
     let mut ada = leading(&store, "ada");
     let mut ben = campaigning(&store, "ben");
     takes_part(&mut ben, "ada");
-    refused(&["evict", "jobs", "--store", &store], 2, &["until it has stopped, for 6.00 s at most", "--yes"]);
+    refused(
+        &["evict", "jobs", "--store", &store],
+        2,
+        &["until ada has stopped, for 6.00 s at most", "--yes"],
+    );
     let evicted = ended(&["evict", "jobs", "--yes", "--store", &store]);
     let said =
         "jobs: ada is evicted\nthe next leader waits until ada has reported its loss, for 6.00 s at most\n";

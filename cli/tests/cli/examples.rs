@@ -33,7 +33,8 @@ fn one_of_many_leads_for_as_long_as_its_command_runs() {
 
 #[test]
 fn of_two_timers_only_the_first_does_the_job() {
-    // In memory if there is such a folder, because a busy disk would hold up an example for longer than its job.
+    // The folder is in memory if the machine has such a file system, because a busy disk would hold up an example for
+    // longer than its job.
     let inside = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let init = ["init", "--store", "sqlite:elections.db", "--new"];
     let status = Command::new(env!("CARGO_BIN_EXE_incumbent")).args(init).current_dir(inside.path()).output();

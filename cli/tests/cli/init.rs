@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support::{Running, Scratch, ended, incumbent, json};
 
-/// Of eight calls at the same time, one prints that it created the store, and seven that they found it.
+/// Runs eight calls at the same time: one must print that it created the store, and seven that they found it.
 #[track_caller]
 pub(crate) fn one_of_eight_makes_it(words: &[&str], made: &str, found: &str) {
     let all: Vec<_> = (0..8).map(|_| Running::start(incumbent(&[&["init"], words].concat()))).collect();

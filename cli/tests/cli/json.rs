@@ -1,4 +1,4 @@
-//! The output of `--json` against docs/reference/output.schema.json.
+//! The output of `--json`, checked against docs/reference/output.schema.json.
 
 use incumbent_testkit::nats::{NatsServer, Options};
 use jsonschema::Validator;

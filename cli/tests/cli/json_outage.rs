@@ -16,7 +16,7 @@ use crate::operate::server;
 use crate::run::pid;
 use crate::support::{Running, Scratch, ended, incumbent, json as parsed};
 
-/// The largest token that no election has had.
+/// A token below that of every election, for a command that needs one.
 const ZERO: &str = "0000000000000000-0000000000000001";
 
 /// Every command that opens a store, with options that make it end.

@@ -1,4 +1,4 @@
-//! The commands on real brokers of Kafka.
+//! The commands on real Kafka brokers.
 
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ fn a_leader_topic_is_created_once_and_only_for_an_election() {
 #[test]
 fn a_command_runs_while_it_leads_and_another_takes_over_when_it_is_killed() {
     let (_broker, store) = store("run");
-    // Two leases, the shortest allowed, because the test waits for it.
+    // The session is two leases, the shortest allowed, because the test waits for its end.
     let store = format!("{store}?session=24s");
     let mut ada = campaigning(&store, "ada");
     let first = sequence(&mut ada);
@@ -136,7 +136,7 @@ fn a_command_runs_while_it_leads_and_another_takes_over_when_it_is_killed() {
     ada.kill();
     let second = sequence(&mut ben);
     assert!(second > first, "{second} after {first}");
-    until("the end of the killed one's work", LIMIT, || !work.iter().any(|pid| is_running(*pid)));
+    until("the end of the killed candidate's work", LIMIT, || !work.iter().any(|pid| is_running(*pid)));
     observe.until("the next leader", leads("ben"));
     ben.signal(Signal::TERM);
     assert_eq!(ben.wait().code, Some(0));
@@ -189,7 +189,7 @@ fn a_cluster_is_examined_for_brokers_sessions_topics_and_protocols() {
     assert_eq!(consumer["settings"]["group_protocol"]["used"], "consumer");
     let notes = found(&consumer, "note");
     assert!(notes.iter().any(|note| note.contains("the brokers set the session")), "{notes:?}");
-    // The brokers admit no member with a shorter session.
+    // The brokers admit no member with a session this short.
     let short = examined(&format!("{store}?session=500ms"), 4);
     assert!(found(&short, "refused")[0].contains("outside the brokers' limits"), "{short:#}");
     ada.signal(Signal::TERM);
@@ -271,7 +271,7 @@ fn a_property_on_which_elections_depend_is_refused_by_name() {
         ("group.instance.id=a", "`instance_id` sets it"),
     ] {
         let (name, _) = property.split_once('=').unwrap();
-        // A parameter without a dot in its name is not librdkafka's.
+        // A parameter without a dot in its name is not a librdkafka property.
         let store = format!("kafka://127.0.0.1:1/?{property}");
         let code = if name.contains('.') { 4 } else { 2 };
         let said =
@@ -331,7 +331,7 @@ fn with_the_printed_permissions_a_candidate_can_do_what_it_must_and_nothing_else
     assert_eq!(status(&observer)["candidates"][0]["name"], "ada");
     let observed = ended(&["observe", "jobs", "--count", "1", "--store", &observer]);
     assert!(observed.stdout.contains(" jobs: ada leads"), "{observed:?}");
-    // Neither of them has permissions in another election.
+    // Neither user has permissions in another election.
     let init = ["init", "other", "--store", &observer];
     refused(&init, 6, &["app.other.neli", "allow"]);
     let mut other = Running::start(incumbent(&[

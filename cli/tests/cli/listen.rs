@@ -13,7 +13,7 @@ use crate::support::{LIMIT, Running, Scratch, ended, incumbent, sequence};
 /// A candidate that listens, and its address.
 fn listening(scratch: &Scratch, name: &str) -> (Running, String) {
     let mut arguments = vec!["run", "--store", &scratch.url, "--key", "jobs", "--name", name];
-    // Short enough to see renewals, long enough not to end merely because the machine is busy.
+    // The lease is short enough to see renewals, and long enough not to end merely because the machine is busy.
     arguments.extend(["--lease", "10s", "--listen", "127.0.0.1:0"]);
     arguments.extend(["--", "sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"]);
     let mut run = Running::start(incumbent(&arguments));
@@ -22,7 +22,7 @@ fn listening(scratch: &Scratch, name: &str) -> (Running, String) {
     (run, address)
 }
 
-/// The head and the body of an answer.
+/// Sends the request, and returns the head and the body of the answer.
 #[track_caller]
 fn asked(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
@@ -50,7 +50,8 @@ fn connections_without_a_request_do_not_keep_others_from_their_answer() {
     let begun = std::time::Instant::now();
     let _idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&address).unwrap()).collect();
     assert_eq!(got(&address, "/leader").0, OK);
-    // Each connection is given up after 5 s, and 64 are served at a time.
+    // If connections waited for each other, this would take longer: 64 are served at a time, and each is given up after
+    // 5 s.
     assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
@@ -82,7 +83,7 @@ fn a_leader_answers_with_its_token_and_other_candidates_with_who_leads() {
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["sequence"], second);
 }
 
-/// The value of a metric whose labels contain these.
+/// The value of the metric whose labels contain this text.
 #[track_caller]
 fn metric(page: &str, name: &str, labels: &str) -> f64 {
     let of_it = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(labels);
@@ -90,7 +91,7 @@ fn metric(page: &str, name: &str, labels: &str) -> f64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Waits for the number: events are counted concurrently with their effects.
+/// Waits until the metric has this value, because events are counted concurrently with their effects.
 #[track_caller]
 pub(crate) fn counts(address: &str, name: &str, labels: &str, count: f64) {
     wait::until(&format!("{name} to be {count}"), LIMIT, || {
@@ -118,7 +119,7 @@ fn metrics_count_terms_their_ends_and_writes() {
     let version = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
     assert_eq!(metric(&now, "incumbent_build_info", &version), 1.0);
     assert_eq!(metric(&now, "incumbent_store_connected", ""), 1.0);
-    // A session bounds its requests to the store, beginning with 64.
+    // A session bounds its requests to the store. The bound begins at 64.
     assert_eq!(metric(&now, "incumbent_requests_window", ""), 64.0);
     assert_eq!(metric(&now, "incumbent_requests_waiting", ""), 0.0);
     assert_eq!(metric(&now, "incumbent_late_answers_total", ""), 0.0);

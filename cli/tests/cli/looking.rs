@@ -22,7 +22,7 @@ fn status_shows_the_holder_of_an_election() {
     let reported = ["since", "token", "lease", "margin", "renewed", "revision", "candidates"];
     assert_eq!(lines[2..].iter().map(|line| words(line)).collect::<Vec<_>>(), reported);
     assert!(lines[4].starts_with("lease       30.00 s, ") && lines[4].ends_with(" left"), "{lines:?}");
-    assert_eq!(lines[5], "margin      the leader stops by itself 1.55 s before that");
+    assert_eq!(lines[5], "margin      the leader stops by itself 1.55 s before the lease ends");
     assert!(lines[6].starts_with("renewed     ") && lines[6].ends_with(" ago"), "{lines:?}");
     assert!(lines[8].starts_with("candidates  ada  holds the lease, here for "), "{lines:?}");
     let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);

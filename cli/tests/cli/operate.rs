@@ -44,7 +44,7 @@ fn hands_over_in(store: &str) {
     let again = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", store]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "jobs: ben leads already\n"));
     let all = ended(&["status", "--all", "--json", "--store", store]);
-    assert_eq!(all.stdout.lines().count(), 1, "the request is no election: {all:?}");
+    assert_eq!(all.stdout.lines().count(), 1, "the request is listed as an election: {all:?}");
 }
 
 #[track_caller]
@@ -81,7 +81,7 @@ fn a_leader_on_a_server_is_evicted_and_the_wait_of_the_next_one_is_printed() {
 }
 
 /// The server loses more acknowledged writes than candidates make up for on their own. The candidate that remembers
-/// them reports the token for which it stays out, and leads once the operator accepts.
+/// those writes reports the token for which it stays out, and leads once the operator accepts.
 #[test]
 fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
     let (mut server, store) = server("10s");
@@ -224,7 +224,8 @@ fn an_evicted_leader_is_kept_out_until_the_operator_stops() {
     let mut ada = settled(&scratch.url, "jobs", "ada");
     let words = ["evict", "jobs", "--for", "1h", "--yes", "--json", "--store", &scratch.url];
     let mut evict = Running::start(incumbent(&words));
-    // The operator is the only candidate, so it takes the lease each time, and waits with it for the previous lease.
+    // ada is the only candidate, so it takes the lease again each time, and must wait for the previous lease before it
+    // leads.
     for _ in 0..3 {
         let line = evict.until("an eviction", |line| Some(json(line)));
         assert_eq!(line, json!({ "election": "jobs", "evicted": "ada", "wait_ms": 30_000.0 }));

@@ -11,7 +11,7 @@ use crate::support::{Running, Scratch, ended, incumbent, sequence};
 /// A session with a store, as a user sees it at a terminal.
 struct Session<'a> {
     store: &'a str,
-    /// The store's name in messages that do not show the URL.
+    /// The store's name in messages that do not contain the URL.
     place: &'a str,
     text: String,
 }
@@ -46,7 +46,7 @@ fn session(store: &str, lease: &str) -> String {
         session.say(line);
         session.say(&format!("{line} --json"));
     }
-    // The leader does not learn of its eviction, so it does not campaign again.
+    // The leader is stopped, so it does not learn of its eviction and does not campaign again.
     process::pause(ada.pid());
     session.say("evict jobs --yes");
     for line in ["evict jobs --yes", "hand-over jobs --to ben", "observe jobs --count 1", "status jobs"] {

@@ -13,13 +13,13 @@ use crate::support::{
     Running, campaigning, ended, hand_over, incumbent, json, leading, sequence, takes_part,
 };
 
-/// Far longer than any step here takes, however busy the machine.
+/// A time limit far longer than any step here takes, however busy the machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A user `name`, with the permissions that the program prints for it and its own inbox.
+/// A user `name` with its own inbox and the permissions that the program prints for it.
 fn user(name: &str, role: &str, keys: &[&str]) -> String {
     let store = format!("nats:///ELECTIONS?inbox_prefix=_INBOX_{name}");
-    // A URL without a host needs a context; the bucket and the prefix are all that matters here.
+    // A URL without a host needs a context, but only the bucket and the prefix matter here.
     let store = store.replace("nats:///", "nats://anywhere/");
     let mut arguments = vec!["permissions", "--role", role, "--store", &store];
     arguments.extend(keys);
@@ -28,7 +28,7 @@ fn user(name: &str, role: &str, keys: &[&str]) -> String {
     format!("{{ user: {name}, password: p, {} }}", permitted.stdout)
 }
 
-/// A server with an operator, an observer, and a candidate each of `jobs` and `reports`; the bucket exists.
+/// A server with a bucket, an operator, an observer, and two candidates: one of `jobs` and one of `reports`.
 fn server(version: NatsVersion, lease: &str) -> NatsServer {
     let users = [
         user("operator", "operator", &[]),
@@ -65,7 +65,7 @@ fn every_role_can_do_what_it_must(version: NatsVersion) {
     hand_over(&operator, "ben");
     let first = sequence(&mut ben);
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &operator]).code, Some(0));
-    // It waits out the lease; a later release is permitted too.
+    // After the eviction the next leader waits for the length of the lease. A release is permitted after that too.
     observe.until("the vacancy", |line| (line.ends_with(" jobs: vacant")).then_some(()));
     ada.signal(rustix::process::Signal::TERM);
     assert_eq!(ada.wait().code, Some(0));
@@ -112,7 +112,7 @@ fn a_missing_permission_is_said_once_and_ends_a_candidate_that_shall_not_wait() 
     let missing =
         |line: &&str| line.contains("a permission is missing") && line.contains("$KV.ELECTIONS.notes");
     assert_eq!(waited.stderr.lines().filter(missing).count(), 1, "{waited:?}");
-    // Both the connection and the candidate report it.
+    // Both the connection and the candidate report the missing permission.
     assert!(
         waited.stderr.lines().filter(|line| line.contains("$KV.ELECTIONS.notes")).count() <= 2,
         "{waited:?}"
@@ -146,7 +146,7 @@ async fn hostile(server: &NatsServer, user: &str) {
     }
     // Candidates do not write to the key either if a caller gives it as its reply subject.
     client.publish_with_reply("_incumbent.roll.ELECTIONS", key, "".into()).await.unwrap();
-    // A consumer may be created, but not one that delivers to the key.
+    // The user may create a consumer, but not one that delivers to the key.
     let payload = json!({
         "stream_name": "KV_ELECTIONS",
         "config": { "deliver_subject": key, "deliver_policy": "all", "ack_policy": "none" },
@@ -157,7 +157,7 @@ async fn hostile(server: &NatsServer, user: &str) {
     assert!(answer["error"]["description"].as_str().is_some_and(|text| text.contains("cycle")), "{answer}");
 }
 
-/// The candidates that this user sees.
+/// The candidates that are listed for this user.
 fn listed(server: &NatsServer, user: &str) -> Option<Vec<String>> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let present = runtime.block_on(async {
@@ -193,7 +193,7 @@ fn candidates_are_listed_for_users_that_may_ask_on_an_old_server() {
     candidates_are_listed_for_users_that_may_ask(NatsVersion::V2_10);
 }
 
-/// The existing streams, and the age limit of each one's messages.
+/// The existing streams, and the maximum age of each stream's messages.
 async fn streams(server: &NatsServer) -> Vec<String> {
     let options = async_nats::ConnectOptions::with_user_and_password("root".into(), "p".into());
     let client = options.connect(server.address()).await.unwrap();

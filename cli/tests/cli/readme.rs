@@ -8,7 +8,7 @@ use incumbent_testkit::process::ChildGuard;
 
 use crate::support::LIMIT;
 
-/// The lines of the shell examples in a page, in their order.
+/// The lines of the shell examples in a page, in the order of the page.
 fn commands(page: &str) -> Vec<String> {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let examples = page.split("```").skip(1).step_by(2);
@@ -16,8 +16,8 @@ fn commands(page: &str) -> Vec<String> {
     shell.flat_map(str::lines).map(str::to_string).collect()
 }
 
-/// The command that a test runs for a line: the built program instead of cargo's alias, and a demo that ends soon
-/// instead of running until Ctrl-C.
+/// The command that a test runs for a line. The built program replaces cargo's alias, and a demo ends soon instead of
+/// running until Ctrl-C.
 fn typed(line: &str) -> String {
     match line {
         "cargo demo" => "incumbent demo --for 4s".into(),
@@ -31,7 +31,8 @@ fn every_command_of_the_readmes_does_what_it_says() {
     let program = Path::new(env!("CARGO_BIN_EXE_incumbent")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
     let mut ran = 0;
-    // The Python package's tests run its lines, releases run the installations, and who reads this has cloned.
+    // The Python package's tests run the lines of Python, releases run the installations, and a reader of this page has
+    // already cloned the repository.
     let elsewhere = |line: &str| {
         let others = ["git clone ", "cargo install ", "python3 ", ".venv/bin/", "incumbent.sync."];
         others.iter().any(|other| line.starts_with(other))
@@ -81,7 +82,7 @@ fn the_unit_of_systemd_is_one_where_systemd_can_say_so() {
     let [unit] = &examples("systemd.md", "ini")[..] else { panic!("one unit") };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mailer.service");
-    // A missing program is an error too.
+    // A missing program counts as an error too.
     let present =
         unit.replace("/usr/local/bin/incumbent", "/bin/sh").replace("/usr/local/bin/mailer", "/bin/sh");
     assert_eq!(present.matches("/bin/sh").count(), 2);

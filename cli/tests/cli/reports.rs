@@ -28,7 +28,7 @@ fn cleaned(line: &str, ended: &Ended, clean: impl Fn(&str) -> String) -> String 
     format!("$ incumbent {line}\n{said}[{}]\n\n", ended.code.unwrap())
 }
 
-/// Runs each of these with the store.
+/// Runs each of these lines with the store.
 fn session(store: &str, lines: &[&str]) -> String {
     session_of(store, lines, str::to_owned)
 }
@@ -51,7 +51,7 @@ fn doctor_examines_a_bucket_for_people() {
     let lines = text.lines().map(|line| match line {
         line if line.starts_with(clock) => {
             let (way, by) = line.split_once(" ms, give or take ").map_or(("", ""), |two| two);
-            assert!(line.contains("the server's is ") || !by.ends_with(" ms"), "{way:?}: {line}");
+            assert!(line.contains("the server's clock is ") || !by.ends_with(" ms"), "{way:?}: {line}");
             format!("{clock}: SOME")
         }
         line if line.starts_with(made) => {
@@ -93,7 +93,7 @@ fn doctor_prints_what_is_broken_and_what_to_change() {
     let url = format!("{}/ELECTIONS", server.url());
     assert_eq!(ended(&["init", "--store", &url, "--lease", "2s", "--new"]).code, Some(0));
     let text = session(&url, &["doctor", "doctor --preset fast"]);
-    // Other snapshots contain the examined settings.
+    // The examined settings are left out, because other snapshots contain them.
     let said = text.lines().filter(|line| {
         ["$", "[", "broken", "refused", "weak", "note", " ", "the promise", "nothing here"]
             .iter()
@@ -136,7 +136,7 @@ fn init_makes_a_bucket_prints_a_difference_and_changes_it_when_asked() {
     drop(server);
 }
 
-/// Removes names from the output: the first leader is random.
+/// Removes names from the output, because the first leader is random.
 fn nameless(text: &str) -> String {
     let names = [" ada ", " ben ", " cleo ", "\"ada\"", "\"ben\"", "\"cleo\""];
     names.iter().fold(text.to_owned(), |text, name| {
@@ -156,7 +156,7 @@ fn the_demo_says_what_it_came_to() {
             (line.contains(" is the first leader") || line.contains("\"won\"")).then_some(())
         });
         demo.signal(Signal::INT);
-        // The order of the leader's end and the summary does not matter.
+        // The leader's end and the summary may come in either order.
         let kept = |said: &str| {
             said.lines()
                 .filter(|line| !line.contains("\"lost\""))
@@ -168,7 +168,7 @@ fn the_demo_says_what_it_came_to() {
     snapshot::assert("demo", &text);
 }
 
-/// A term of a command, from its beginning to SIGTERM.
+/// The output of a command's term, from its beginning to SIGTERM.
 fn a_term(store: &str, option: &str) -> String {
     let words = ["run", "--store", store, "--key", "jobs", "--name", "ada", "--lease", "30s", option];
     let script = "echo begins; exec sleep 1000";
@@ -200,7 +200,7 @@ fn a_term_of_a_command_is_logged() {
     snapshot::assert("run", &server);
 }
 
-/// A term with handlers. The first one fails once, then succeeds.
+/// The output of a term with handlers. The first handler fails once, and then succeeds.
 fn a_term_of_handlers(store: &str, option: &str) -> String {
     let first = tempfile::tempdir().unwrap();
     let begin = "echo begins; test -e $FIRST || { touch $FIRST; echo fails; exit 3; }";
@@ -216,7 +216,7 @@ fn a_term_of_handlers(store: &str, option: &str) -> String {
     run.signal(Signal::TERM);
     let mut ended = run.wait();
     ended.stderr = said + &ended.stderr;
-    // The leader may resign before the error handler writes, or after.
+    // The leader may resign either before or after the error handler writes.
     let (lost, others): (Vec<&str>, Vec<&str>) =
         ended.stderr.lines().partition(|line| line.contains("\"event\":\"lost\""));
     assert_eq!(lost.len(), 2, "{lost:?}");
@@ -267,7 +267,7 @@ fn a_hand_over_is_printed() {
         let script = ["sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"];
         Running::start(incumbent(&[&words[..], &options, &script].concat()))
     };
-    // As in `hand_over`, with the printed output.
+    // Does the same as `support::hand_over`, and returns the printed output.
     let handed = |store: &str, before: &mut Running, after: &mut Running, line: &str| loop {
         let said = session_of(store, &[line], steady);
         if said.ends_with("[0]\n\n") {

@@ -50,7 +50,7 @@ pub(crate) fn state(scratch: &Scratch) -> String {
     json(&status.stdout)["state"].as_str().unwrap().to_owned()
 }
 
-/// Deletes the key like an operator.
+/// Deletes the key as an operator would.
 pub(crate) fn delete(scratch: &Scratch) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -138,7 +138,7 @@ fn signals_that_do_not_end_are_passed_on_alone() {
     assert_eq!(run.wait().code, Some(7));
 }
 
-/// Shells have no names for real-time signals.
+/// The test sends numbers, because shells have no names for real-time signals.
 #[test]
 fn every_signal_that_does_not_mean_the_supervisor_itself_is_passed_on() {
     let scratch = Scratch::made();
@@ -182,7 +182,7 @@ fn a_hangup_that_was_ignored_at_the_start_stays_ignored() {
     let command = pid(&mut run);
     run.signal(Signal::HUP);
     run.signal(Signal::USR1);
-    // The second signal is passed on, and ends the command; the first was not.
+    // Only the second signal is passed on, and ends the command.
     assert_eq!(run.wait().code, Some(138));
     assert!(!is_running(command));
 }
@@ -207,7 +207,7 @@ fn a_second_signal_kills_a_command_that_takes_its_time() {
     pid(&mut run);
     run.signal(Signal::TERM);
     run.until("the first signal", |line| (line == "later").then_some(()));
-    // Another signal, or the same one after a second, counts as new.
+    // A different signal counts as new, and so does the same signal after a second.
     run.signal(Signal::INT);
     assert_eq!(run.wait().code, Some(137));
 }
@@ -240,7 +240,7 @@ fn a_guard_that_is_killed_is_replaced() {
     assert_eq!(first.len(), 1);
     incumbent_testkit::process::kill(first[0]);
     wait::until("another guard", wait::GENEROUS, || guards().iter().any(|guard| *guard != first[0]));
-    // The kernel by itself would not end the command's own children.
+    // The kernel itself would not end the command's own children.
     run.kill();
     wait::until("the end of both", wait::GENEROUS, || !is_running(command) && !is_running(grandchild));
 }
@@ -260,7 +260,7 @@ fn the_command_of_a_stopped_supervisor_is_dead_before_another_leads() {
     let ben_saw = ben.until("what the successor sees", |line| Some(line.to_owned()));
     assert_eq!(ben_saw, "dead");
     assert_eq!(ben.wait().code, Some(0));
-    // Once resumed it campaigns, and starts the command again.
+    // Once the supervisor is resumed, it campaigns and starts the command again.
     incumbent_testkit::process::resume(ada.pid());
     assert_ne!(pid(&mut ada), command);
 }

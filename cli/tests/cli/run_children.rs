@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::run::{pid, started};
 use crate::support::{LIMIT, Running, Scratch, children, ended, incumbent, json};
 
-/// Leaves its process group and its session, prints its number, and stays.
+/// A process that leaves its process group and its session, prints its number, and stays.
 const AWAY: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &)";
 
 /// A candidate whose lease does not end merely because the machine is busy.
@@ -112,7 +112,7 @@ fn a_supervisor_that_is_stopped_with_its_guard_kills_the_command_when_it_goes_on
     let command = pid(&mut ada);
     let guards: Vec<u32> = children(ada.pid()).into_iter().filter(|pid| *pid != command).collect();
     assert_eq!(guards.len(), 1);
-    // All processes, as on a suspended machine: no process is left to keep the promise, and none works.
+    // All processes are stopped, as on a suspended machine. No process is left to keep the promise, and none works.
     for pid in [guards[0], command, ada.pid()] {
         process::pause(pid);
     }
@@ -135,7 +135,7 @@ fn a_supervisor_that_was_stopped_with_its_guard_kills_the_command_before_anythin
     }
     let mut ben = started(&scratch, "ben", &[], "echo leads; exec sleep 1000");
     ben.until("the successor", |line| (line == "leads").then_some(()));
-    // No process was left to end it meanwhile.
+    // No running process was left that could have ended the command meanwhile.
     assert!(is_running(command));
     process::resume(ada.pid());
     let reported = ada.reported_until("the end of the term", |line| line.contains("\"lost\""));
@@ -154,7 +154,7 @@ fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "15s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    // The command and a child of it each print the time repeatedly, with the deadline.
+    // The command and its child each print the time repeatedly, with the deadline.
     let script = "trap '' TERM; \
                   says() { while read -r until rest < $INCUMBENT_DEADLINE_FILE && read -r up rest < /proc/uptime; \
                            do echo $1 $until $up; sleep 0.01; done; }; \
@@ -168,7 +168,7 @@ fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
     let said = run.wait().stdout;
     for who in ["child", "command"] {
         let times = said.lines().filter_map(|line| line.strip_prefix(who)?.trim().split_once(' '));
-        // The last line may be incomplete: its writer was killed.
+        // The last line may be incomplete, because its writer was killed.
         let times =
             times.filter_map(|(until, up)| Some((until.parse::<f64>().ok()? / 1e9, up.parse::<f64>().ok()?)));
         let times: Vec<(f64, f64)> = times.collect();
@@ -189,7 +189,7 @@ fn a_command_that_fills_a_pipe_without_a_reader_costs_no_term() {
         (status["state"] == "held").then(|| status["revision"].as_u64().unwrap())
     };
     let first = wait::until_some("a leader", wait::GENEROUS, revision);
-    // There are three renewals per lease.
+    // A lease has three renewals, so four renewals take longer than a lease.
     wait::until("a lease and more", LIMIT, || revision().is_some_and(|now| now >= first + 4));
     kill_process(Pid::from_raw(run.pid().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
     let mut reported = run.take_stderr().unwrap();
@@ -238,7 +238,7 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     });
     assert!(now < deadline, "asked at {now}, the lease was over at {deadline}");
     gone("the end of the command", command);
-    // Ended because nothing renewed the lease, which runs out without being released.
+    // The work was ended because nothing renewed the lease, which runs out without a release.
     run.until_reported("the loss", |line| line.contains("no longer leads jobs: expired"));
     server.resume();
     run.signal(Signal::TERM);

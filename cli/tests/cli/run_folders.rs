@@ -11,7 +11,7 @@ use crate::operate::server;
 use crate::run::command;
 use crate::support::{LIMIT, Running, Scratch, incumbent, leading, takes_part};
 
-/// A command that prints the path of its deadline, and the deadline.
+/// A command that prints the path of its deadline file, and the deadline in it.
 const READS: &str = "echo $INCUMBENT_DEADLINE_FILE; cat $INCUMBENT_DEADLINE_FILE; exec sleep 1000";
 
 /// Returns true if a process can have its own mounts here.
@@ -24,7 +24,7 @@ fn can_mount() -> bool {
     may
 }
 
-/// The program, started by a shell after a mount.
+/// Starts the program from a shell that has mounted something first.
 fn mounted(mount: &str, words: &[&str]) -> Running {
     let plain = incumbent(words);
     let mut run = Command::new("unshare");

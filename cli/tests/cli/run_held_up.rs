@@ -1,5 +1,5 @@
-//! `incumbent run` when its supervisor stalls at the worst moment, when its guard is stopped or killed as well, and
-//! what both leave behind.
+//! `incumbent run` when its supervisor stalls at the worst moment, and when its guard is stopped or killed as well. The
+//! leftovers of both are tested too.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::run::pid;
 use crate::support::{LIMIT, Running, Scratch, children, hand_over, incumbent, takes_part};
 
-/// Ignores every signal that can be ignored.
+/// A command that ignores every signal that can be ignored.
 const STUBBORN: &str = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
 
 fn candidate(scratch: &Scratch, name: &str, options: &[&str], script: &str) -> Running {
     let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", name, "--splay", "0s"];
     let mut run = incumbent(&[&words, options, &["--", "sh", "-c", script]].concat());
-    // Other tests' supervisors must not find what a killed supervisor left there.
+    // The folder is separate, so that other tests' supervisors do not find what a killed supervisor left there.
     run.env("TMPDIR", scratch.folder.path());
     Running::start(run)
 }
@@ -33,14 +33,14 @@ fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
 }
 
-/// The guard, once its process name is set.
+/// The process number of the guard, once its process name is set.
 pub(crate) fn guard(run: &Running) -> u32 {
     let is_guard =
         |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "run-guard\n");
     wait::until_some("the guard", LIMIT, || children(run.pid()).into_iter().find(is_guard))
 }
 
-/// The first thread of a process, stopped until this is dropped; its other threads keep running.
+/// The first thread of a process, which is stopped until this is dropped. The process's other threads keep running.
 struct HeldUp(nix::unistd::Pid);
 
 impl HeldUp {
@@ -67,7 +67,8 @@ fn a_supervisor_that_is_held_up_gives_nothing_up_while_its_command_lives() {
     let mut ben = candidate(&scratch, "ben", &["--lease", "10s", "-v"], &look);
     takes_part(&mut ben, "ada");
     let held_up = HeldUp::new(ada.pid());
-    // The supervisor never learns of it, but its candidate drains, and the drain ends long before the lease.
+    // The stalled supervisor never learns of the hand-over, but its candidate drains, and the drain ends long before
+    // the lease.
     hand_over(&scratch.url, "ben");
     assert_eq!(ben.until("what the successor sees", |line| Some(line.to_owned())), "dead");
     drop(held_up);
@@ -95,10 +96,10 @@ fn a_folder_that_hangs_holds_up_no_end_of_the_command() {
     let mut ada = candidate(&scratch, "ada", &["--lease", "10s", "--drain", "1h"], script);
     let folder = ada.until("the folder", |line| Some(line.to_owned()));
     let first = ada.until("the deadline", |line| Some(line.to_owned()));
-    // Opening it for writing blocks, because it has no reader.
+    // The supervisor blocks when it opens this pipe for writing, because the pipe has no reader.
     let next = Path::new(&folder).join("next");
     let is_made = || std::process::Command::new("mkfifo").arg(&next).status().unwrap().success();
-    wait::until("that it can be made between two renewals", LIMIT, is_made);
+    wait::until("the pipe to be made between two renewals", LIMIT, is_made);
     let revision = || {
         let status = crate::support::ended(&["status", "jobs", "--store", &scratch.url, "--json"]);
         crate::support::json(&status.stdout)["revision"].as_u64()
@@ -190,7 +191,7 @@ fn two_signals_at_once_are_one() {
         std::thread::sleep(Duration::from_millis(5));
         run.signal(Signal::TERM);
         let ended = run.wait();
-        // On a machine that is held up, signals that come a second apart count as two.
+        // On a machine that is held up, the two signals may come a second apart and so count as two.
         if begun.elapsed() < Duration::from_secs(1) {
             assert_eq!(ended.code, Some(5), "{ended:?}");
             shown += 1;
@@ -206,7 +207,7 @@ fn as_process_1_it_looks_at_whatever_ends() {
         eprintln!("no namespace of processes can be made here: nothing to test");
         return;
     }
-    // Each is reparented at once and exits soon after; poll until it is reaped.
+    // Each child is reparented at once and exits soon after. The test polls until each has been reaped.
     let script = "for i in 1 2 3 4 5; do (setsid sh -c 'sleep 0.2; echo $$ >> \"$ENDING\"' &); done; \
                   until [ \"$(wc -l < \"$ENDING\")\" = 5 ]; do sleep 0.05; done; \
                   for pid in $(cat \"$ENDING\"); do looks=0; \

@@ -16,7 +16,7 @@ use crate::operate::server;
 use crate::support::{Ended, LIMIT, Running, Scratch, ended};
 use crate::terminal::{pieces, terminal};
 
-/// The first of the users that have no other processes.
+/// The first of the numbers of users that have no other processes.
 const LONE_USER: u32 = 47400;
 /// The largest limit that is tried.
 const MOST: u32 = 12;
@@ -28,7 +28,7 @@ struct Place {
 }
 
 impl Place {
-    /// None if no other user is available, because limits do not bind root.
+    /// `None` if no other user is available. Root will not do, because limits do not apply to it.
     fn new() -> Option<Self> {
         let scratch = Scratch::made();
         let program = scratch.folder.path().join("incumbent");
@@ -48,7 +48,7 @@ impl Place {
         can_be.then_some(place)
     }
 
-    /// The program, run by that user, who may have this many processes and threads.
+    /// Returns the program as run by that user, who may have this many processes and threads.
     fn limited(&self, user: u32, most: u32, words: &[&str]) -> Command {
         let (user, most) = (user.to_string(), format!("--nproc={most}"));
         let mut run = Command::new("setpriv");
@@ -94,13 +94,13 @@ impl Place {
     }
 }
 
-/// Whether its reason and the remedy are in one line.
+/// Whether one line contains both the reason and the remedy.
 fn reports_the_limit(ended: &Ended) -> bool {
     let is_it = |line: &str| line.contains("can be started") || line.contains("cannot be started");
     ended.stderr.lines().any(|line| is_it(line) && line.contains("raise the limit"))
 }
 
-/// A store whose address must be looked up.
+/// The URL of a store whose address must be looked up.
 fn by_name(scheme: &str, address: &str, path: &str) -> String {
     format!("{scheme}://{}/{path}", address.replace("127.0.0.1", "localhost"))
 }
@@ -108,7 +108,7 @@ fn by_name(scheme: &str, address: &str, path: &str) -> String {
 #[test]
 fn at_any_limit_of_processes_each_command_works_or_reports_the_limit_and_fails() {
     let Some(place) = Place::new() else { return };
-    // Names are looked up by threads.
+    // The stores have host names, because looking up a name takes a thread.
     let (nats_server, _) = server("10s");
     let etcd_server = EtcdServer::start(EtcdOptions::new());
     let nats = by_name("nats", &nats_server.address(), "ELECTIONS");
@@ -125,7 +125,7 @@ fn at_any_limit_of_processes_a_screen_opens_or_reports_the_limit_and_fails() {
         let words = ["top", "--fail-fast", "--store", &place.scratch.url];
         let mut top = place.limited(LONE_USER + 100 + most, most, &words);
         top.stdin(theirs.try_clone().unwrap()).stdout(theirs).env("TERM", "xterm");
-        // The program ends as soon as it reads keys.
+        // This key makes the program end as soon as it reads keys.
         fs::File::from(ours.try_clone().unwrap()).write_all(b"q").unwrap();
         (most, ChildGuard::spawn(top).unwrap(), pieces(ours))
     };
@@ -145,7 +145,7 @@ fn at_any_limit_of_processes_a_screen_opens_or_reports_the_limit_and_fails() {
 
 /// The lease of leaders, which outlasts the restart of a server.
 const LEASE: Duration = Duration::from_secs(10);
-/// The default after which an idle thread ends.
+/// The time after which an idle thread ends by default.
 const IDLE: Duration = Duration::from_secs(11);
 
 #[test]

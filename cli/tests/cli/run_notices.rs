@@ -57,7 +57,7 @@ fn a_candidate_that_has_the_lease_and_does_not_lead_yet_says_why() {
     pid(&mut ada);
     let mut ben = started(&scratch, "ben", &[], WORK);
     ben.until_reported("the wait", |line| line == "incumbent: waiting for jobs: ada leads");
-    // A stopped candidate does not take its key again.
+    // The stopped candidate does not take its key again.
     ada.signal(Signal::STOP);
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &scratch.url]).code, Some(0));
     let said = "incumbent: waiting for jobs: ben has the lease, and will lead once the previous lease is certainly \

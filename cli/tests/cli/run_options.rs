@@ -29,7 +29,7 @@ fn a_candidate_that_is_not_elected_in_time_says_who_is_and_ends() {
     let scratch = Scratch::made();
     let mut ada = started(&scratch, "ada", &[], "echo $$; exec sleep 1000");
     pid(&mut ada);
-    // Long enough to notice that ada leads.
+    // The limit is long enough for ben to notice that ada leads.
     let ben = ended(&command(&scratch, "ben", &["--wait", "10s"], "echo never"));
     assert_eq!((ben.code, ben.stdout.as_str()), (Some(8), ""), "{ben:?}");
     assert!(ben.stderr.contains("not elected within 10s; ada leads"), "{ben:?}");
@@ -60,7 +60,7 @@ fn a_leader_whose_standard_error_is_not_read_leads_on() {
         let mut run = ChildGuard::spawn(incumbent(&words)).unwrap();
         drop(run.take_stderr());
         let mut lines = BufReader::new(run.take_stdout().unwrap()).lines();
-        // The supervisor reports the command's exit before restarting it, and so before any output here.
+        // The supervisor reports the command's exit before it restarts the command, and so before any output here.
         let [first, second] = [lines.next(), lines.next()].map(|line| line.unwrap().unwrap());
         assert_eq!(first, second, "in the same term");
         run.terminate();
@@ -209,7 +209,7 @@ fn a_candidate_that_does_not_wait_ends_only_where_another_leads() {
     let beaten = ended(&command(&scratch, "ben", &["--no-wait"], "echo never"));
     assert_eq!((beaten.code, beaten.stdout.as_str()), (Some(8), ""), "{beaten:?}");
     assert_eq!(beaten.stderr, "incumbent: not elected: ada leads, and --no-wait forbids waiting\n");
-    // In a new store no candidate leads at first, so it waits.
+    // In a new store no candidate leads at first, so the candidate waits.
     let fresh = Scratch::new();
     let words =
         ["run", "--store", &fresh.url, "--key", "jobs", "--preset", "fast", "--lease", "2s", "--no-wait"];

@@ -1,4 +1,4 @@
-//! The program's file is replaced while candidates run, as by a package's upgrade.
+//! The program's file is replaced while candidates run, as in a package's upgrade.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl Installed {
         })
     }
 
-    /// Replaces the program's file, as packages do, by one that cannot be run.
+    /// Replaces the program's file, as packages do, with one that cannot be run.
     fn upgrade(&self) {
         let new = self.scratch.folder.path().join("new");
         fs::write(&new, "another version").unwrap();

@@ -1,4 +1,4 @@
-//! Commands of `incumbent run` that become another user's, as with sudo, so that their supervisor may no longer signal
+//! Commands of `incumbent run` that change to another user, as with sudo, so that their supervisor may no longer signal
 //! them.
 
 use std::fs;
@@ -20,12 +20,12 @@ const USER: u32 = 47322;
 /// A folder in which another user has all permissions, with the program, and a program that becomes root.
 struct Place {
     scratch: Scratch,
-    /// Not in memory, because programs that become root must be allowed there.
+    /// A folder that is not in memory, because programs that become root must be allowed there.
     programs: TempDir,
 }
 
 impl Place {
-    /// None if no other user is available, or no program can become root.
+    /// `None` if no other user is available, or if no program can become root.
     fn new() -> Option<Self> {
         let (scratch, programs) = (Scratch::made(), tempfile::tempdir().unwrap());
         let place = Self { scratch, programs };
@@ -50,7 +50,7 @@ impl Place {
         self.programs.path().join(name)
     }
 
-    /// A command of these words and further arguments, as the other user.
+    /// Returns a command of these words, to which arguments can be added, as run by the other user.
     fn as_user(&self, words: &[&str]) -> Command {
         let mut command = Command::new("setpriv");
         let user = USER.to_string();
@@ -60,7 +60,7 @@ impl Place {
         command
     }
 
-    /// A candidate of that user whose command becomes root's, or starts a program that does.
+    /// Starts a candidate of that user. Its command becomes root's, or starts a program that does.
     fn run(&self, within: Option<&Path>, script: &str) -> Running {
         let program = self.program("incumbent");
         let run = [program.to_str().unwrap(), "run", "--store", &self.scratch.url, "--key", "jobs"];
@@ -68,7 +68,7 @@ impl Place {
         let command = ["--", "sh", "-c", script, become_root.to_str().unwrap()];
         let words = [&run[..], &["--name", "ada", "--lease", "30s", "--splay", "0s"], &command].concat();
         let Some(within) = within else { return Running::start(self.as_user(&words)) };
-        // Enters the group first, because only root may choose it.
+        // The process enters the group before it changes the user, because only root may choose the group.
         let user = self.as_user(&words);
         let mut entering = Command::new("sh");
         entering.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(within.join("cgroup.procs"));
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// A control group that is delegated to the other user, removed in the end.
+/// A control group that is delegated to the other user. It is removed in the end.
 struct Delegated(PathBuf);
 
 impl Delegated {
@@ -113,7 +113,7 @@ fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
 }
 
-/// A command that becomes root's itself.
+/// A command that itself becomes root's.
 const ITSELF: &str = "exec \"$0\" --reuid 0 --clear-groups sh -c 'echo $$; exec sleep 1000'";
 
 /// A script that starts a program that becomes root's, in its own session, as sudo does.

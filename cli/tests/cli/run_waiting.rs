@@ -17,7 +17,7 @@ use crate::support::{Ended, LIMIT, Running, Scratch, children, incumbent, takes_
 const TOKEN: &str = "0000000000000007-0000000000000003";
 
 /// Makes a program ignore all ignorable signals that a terminal, a shell, a service manager or the kernel sends. A
-/// program that replaces a shell ignores the same signals as the shell.
+/// program that replaces a shell ignores the signals that the shell ignored.
 const IGNORING: &str = "trap '' HUP INT QUIT TERM USR1 USR2 ALRM TSTP TTIN TTOU; exec \"$0\" \"$@\"";
 
 /// The program with these arguments, which ignores the signals that it does not handle.
@@ -35,7 +35,7 @@ fn ignoring(arguments: &[&str]) -> Command {
     shell
 }
 
-/// A waiting process of this one, and the other end of its socket.
+/// A waiting process that this test started, and the other end of its socket.
 struct Waiting {
     process: Running,
     socket: UnixStream,
@@ -53,7 +53,7 @@ impl Waiting {
         Self { process, socket }
     }
 
-    /// Sends a text, and the descriptor of a standard input that holds `said`.
+    /// Sends a text, and the descriptor of a standard input with the text of `said`.
     fn send(&self, text: &str) {
         let mut stdin = tempfile::tempfile().unwrap();
         stdin.write_all(b"said\n").unwrap();
@@ -74,13 +74,13 @@ impl Waiting {
     }
 }
 
-/// Returns true if a process waits for its message: it sleeps, under the name of waiting processes.
+/// Returns true if a process waits for its message, which means that it sleeps under the name of waiting processes.
 fn is_waiting(pid: u32) -> bool {
     let said = |what: &str| fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
     said("comm") == "run-exec\n" && said("stat").contains(") S ")
 }
 
-/// The process of a candidate that waits to become its command.
+/// The number of the process that waits to become a candidate's command.
 fn waiting(run: &Running) -> u32 {
     wait::until_some("a waiting process", LIMIT, || {
         children(run.pid()).into_iter().find(|pid| is_waiting(*pid))
@@ -97,7 +97,8 @@ fn candidate<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
     [&words[..], &["--splay", "0s", "--", "sh", "-c", "echo $$; exec sleep 1000"]].concat()
 }
 
-/// A leader with its command's process number, and a waiting candidate with the number of its waiting process.
+/// Starts a leader and a waiting candidate. Returns the leader with the process number of its command, and the
+/// candidate with the number of its waiting process.
 fn led(scratch: &Scratch) -> ((Running, u32), (Running, u32)) {
     let mut ada = Running::start(incumbent(&candidate(scratch, "ada")));
     let command = ada.until("the command", |line| line.parse().ok());
@@ -107,8 +108,8 @@ fn led(scratch: &Scratch) -> ((Running, u32), (Running, u32)) {
     ((ada, command), (ben, waits))
 }
 
-/// Makes the leader leave. Returns the number of the process of its successor's command, and everything that the
-/// successor printed until then.
+/// Makes the leader leave. Returns the process number of its successor's command, and everything that the successor
+/// printed until then.
 fn succeed((mut ada, command): (Running, u32), ben: &mut Running) -> u32 {
     assert!(is_running(command));
     ada.signal(Signal::TERM);

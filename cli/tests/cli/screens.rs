@@ -1,5 +1,5 @@
-//! `incumbent top` and `incumbent demo` as a terminal shows them. The views' own tests check their exact content; this
-//! file checks keys, sizes, signals, and the terminal afterwards.
+//! `incumbent top` and `incumbent demo` as a terminal shows them. The views' own tests check their exact content. This
+//! file checks keys, sizes, signals, and the state of the terminal afterwards.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::{LIMIT, Running, Scratch, incumbent, sequence};
 use crate::terminal::{DRAWN, Terminal, pieces, terminal};
 
-/// Leaders whose leases do not end just because the machine is busy.
+/// Starts leaders whose leases do not end just because the machine is busy.
 fn leaders(scratch: &Scratch, keys: &[&str]) -> Vec<Running> {
     let started = keys.iter().map(|key| {
         let words = ["run", "--store", &scratch.url, "--key", key, "--name", "ada", "--lease", "30s", "--"];
@@ -24,11 +24,11 @@ fn leaders(scratch: &Scratch, keys: &[&str]) -> Vec<Running> {
     leaders
 }
 
-/// A long key, cut on narrow terminals.
+/// A long key, which narrow terminals cut.
 const LONG: &str =
     "reports-of-every-night-and-of-every-day-that-are-so-long-that-no-column-can-hold-their-name";
 
-/// Every line of `top` at that size.
+/// Checks every line of `top` at this size of the terminal.
 #[track_caller]
 fn shows_all_of_top(terminal: &mut Terminal, columns: usize, rows: usize) {
     let lines = terminal.until("three elections", |lines| {
@@ -85,7 +85,7 @@ fn sigterm_to_top_leaves_the_terminal_as_it_was() {
 /// A demo without faults.
 const QUIET: [&str; 5] = ["demo", "--faults", "none", "--no-splay", "--lease=30s"];
 
-/// Every line of a demo with ten candidates at that size.
+/// Checks every line of a demo with ten candidates at this size of the terminal.
 #[track_caller]
 fn shows_all_of_the_demo(terminal: &mut Terminal, columns: usize, rows: usize) {
     let lines = terminal.until("nine that wait, and a leader", |lines| {
@@ -139,7 +139,7 @@ fn the_demo_fits_120_by_40_and_any_size_it_is_given_and_sigterm_leaves_the_termi
 fn what_is_typed_into_the_demo_is_drawn_over() {
     let mut demo = Terminal::start(&QUIET, 80, 24);
     shows_all_of_the_demo(&mut demo, 80, 24);
-    // The demo reads no keys, so the terminal echoes what is typed, and the line breaks scroll the screen.
+    // The demo reads no keys, so the terminal echoes the typed text, and the line breaks scroll the screen.
     demo.press("\ntyped by hand\n\n\n");
     demo.until_output("typed by hand");
     let lines = demo.until("the table, and no more", |lines| {

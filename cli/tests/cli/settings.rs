@@ -60,7 +60,7 @@ fn a_list_for_an_option_that_takes_one_value_is_refused_with_its_line() {
     let ended = place.ended(&["run", "--", "true"], &[]);
     let says = "incumbent: incumbent.toml line 2: key takes one value, not a list\n";
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(2), says));
-    // An option that may be given several times.
+    // The option may be given several times.
     let place = Place::with("store = \"sqlite:elections.db\"\n[run]\nmetadata = [\"a=b\", \"c=d\"]");
     let ended = place.ended(&["run", "--key", "jobs", "--", "true"], &[]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -130,7 +130,7 @@ fn errors_name_the_source_of_the_setting() {
     let said =
         refusal(&["status", "jobs"], &[("INCUMBENT_PRESET", "fast"), ("INCUMBENT_STORE", "redis://x")]);
     assert!(said.starts_with("incumbent: INCUMBENT_STORE: no store has the scheme \"redis\""), "{said}");
-    // A flag was just typed, so clap reports it in its own words.
+    // The user has just typed this flag, so clap's own message is enough.
     let said = refusal(&["doctor", "--lease", "soon"], &[fine]);
     assert!(said.starts_with("error: invalid value 'soon' for '--lease"), "{said}");
 }

@@ -1,6 +1,5 @@
-//! The program's output, kept in files next to the tests.
-//!
-//! `UPDATE_SNAPSHOTS=1` writes them again, for a person to review the difference.
+//! The program's output, compared with files next to the tests. `UPDATE_SNAPSHOTS=1` writes the files again, for a
+//! person to review the difference.
 
 use std::path::Path;
 use std::{env, fs};
@@ -16,7 +15,7 @@ pub(crate) fn assert(name: &str, text: &str) {
     assert!(kept == text, "{} says\n{kept}\nand the program\n{text}", path.display());
 }
 
-/// The text without the parts that vary: numbers, and times.
+/// The text with its numbers and times, which vary, replaced.
 pub(crate) fn steady(text: &str) -> String {
     let mut steady = String::new();
     let mut rest = text;
@@ -41,7 +40,7 @@ pub(crate) fn steady(text: &str) -> String {
         }
     }
     steady += rest;
-    // The length of a time decides its unit.
+    // The length of a time determines its unit.
     for span in ["N min N s", "N ms", "N s"] {
         let pieces: Vec<&str> = steady.split(span).collect();
         let mut whole = pieces[0].to_owned();
@@ -57,7 +56,7 @@ pub(crate) fn steady(text: &str) -> String {
     steady.lines().map(words).collect()
 }
 
-/// Returns true if it begins with a fencing token: sixteen hexadecimal digits twice.
+/// Returns true if the text begins with a fencing token: sixteen hexadecimal digits twice.
 fn is_token(text: &str) -> bool {
     let token = text.get(..33).unwrap_or_default();
     token.split('-').all(|half| half.len() == 16 && half.chars().all(|c| c.is_ascii_hexdigit()))

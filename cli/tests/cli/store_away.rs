@@ -92,7 +92,7 @@ fn a_candidate_that_does_not_wait_ends_where_the_store_does_not_answer() {
     }
 }
 
-/// Starts a candidate that waits for no leader and no store, in a new store, which it may not lead at first.
+/// Starts a candidate that waits for no leader and no store. Its store is new, so that it may not lead at first.
 #[track_caller]
 fn waits_in_a_new_store(store: &str) -> Running {
     let words = ["run", "--key", "jobs", "--name", "ada", "--no-wait", "--store", store, "--", "true"];
@@ -133,7 +133,8 @@ fn a_candidate_that_does_not_wait_leads_where_the_store_was_away_for_less_than_i
     assert!(ada.stderr.contains("ada leads jobs"), "{ada:#?}");
 }
 
-/// Starts a command while the server does not answer, and lets the server answer once the command has reported that.
+/// Starts a command while the server does not answer, and lets the server answer once the command has reported the
+/// silence.
 #[track_caller]
 fn asked_too_early(server: &NatsServer, mut asked: Running) -> Running {
     asked.until_reported("that it waits", |line| line.starts_with("incumbent: waiting for the store: "));

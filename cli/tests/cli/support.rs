@@ -12,10 +12,10 @@ use incumbent_testkit::process::ChildGuard;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The longest time that a step of a demo may take while other tests run.
+/// The time limit of a step, long because a demo's step may take long while other tests run.
 pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 
-/// A folder in memory, if the system has one.
+/// A folder in memory, which exists on some systems.
 const MEMORY: &str = "/dev/shm";
 
 /// The program with these arguments, and without environment variables that would change its behaviour.
@@ -29,7 +29,8 @@ pub(crate) fn incumbent(arguments: &[&str]) -> Command {
     }
     command.env_remove("NATS_CONTEXT").env_remove("NO_COLOR").env_remove("TERM");
     if Path::new(MEMORY).is_dir() {
-        // A busy disk would hold up the file with a command's deadline, and so the command.
+        // The folder for temporary files is in memory. On a busy disk, the write of a command's deadline would hold up
+        // the command.
         command.env("TMPDIR", MEMORY);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -78,7 +79,7 @@ impl Running {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// A signal without a name here.
+    /// Sends a signal that has no name here.
     pub(crate) fn signal_of_number(&self, number: i32) {
         let kill = format!("kill -{number} {}", self.pid());
         let sent = Command::new("sh").args(["-c", &kill]).status();
@@ -89,7 +90,7 @@ impl Running {
         self.child.kill();
     }
 
-    /// Writes this to its standard input, and closes the input.
+    /// Writes this text to the program's standard input, and closes the input.
     #[track_caller]
     pub(crate) fn type_all(&mut self, text: &str) {
         self.child.take_stdin().unwrap().write_all(text.as_bytes()).unwrap();
@@ -158,21 +159,21 @@ impl Running {
         }
     }
 
-    /// Waits for its end; the output includes what was read before.
+    /// Waits for the program's end. The returned output includes everything that was read before.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> Ended {
         let status = self.child.wait(LIMIT);
         let whole = |lines: Vec<String>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let mut read = std::mem::take(&mut self.read);
         read.extend(self.lines.iter());
-        // As a shell reports a signal.
+        // The code for an end by a signal is that of a shell.
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         Ended { code, stdout: whole(read), stderr: whole(self.stderr.iter().collect()) }
     }
 }
 
-/// A candidate with a lease of 10 s, if the store allows it: short enough to wait for its end, long enough not to end
-/// merely because the machine is busy.
+/// Starts a candidate with a lease of 10 s, if the store allows it. That is short enough to wait for its end, and long
+/// enough not to end merely because the machine is busy.
 #[track_caller]
 pub(crate) fn campaigning(store: &str, key: &str, name: &str) -> Running {
     // A bucket itself determines the lease.
@@ -182,7 +183,7 @@ pub(crate) fn campaigning(store: &str, key: &str, name: &str) -> Running {
     Running::start(incumbent(&[&words[..], lease, &["--", "sh", "-c", script]].concat()))
 }
 
-/// Waits until a candidate follows another one that leads. It must have been started with `-v`.
+/// Waits until a candidate knows that another one leads. The candidate must have been started with `-v`.
 #[track_caller]
 pub(crate) fn takes_part(run: &mut Running, leader: &str) {
     let reported = |line: &str| line.contains("the leader changed") && line.contains(leader);
@@ -197,7 +198,7 @@ pub(crate) fn leading(store: &str, key: &str, name: &str) -> Running {
     run
 }
 
-/// A leader whose lease does not end merely because the machine is busy.
+/// Starts a leader whose lease does not end merely because the machine is busy.
 #[track_caller]
 pub(crate) fn settled(store: &str, key: &str, name: &str) -> Running {
     let mut run = campaigning_for_long(store, key, name);
@@ -214,7 +215,7 @@ pub(crate) fn campaigning_for_long(store: &str, key: &str, name: &str) -> Runnin
 }
 
 /// Makes the leader hand over to another candidate of the election `jobs`. Other candidates hold back for only a
-/// second, which the successor may miss on a busy machine; then this asks again.
+/// second, which the successor may miss on a busy machine. Then the leader is asked again.
 #[track_caller]
 pub(crate) fn hand_over(store: &str, to: &str) -> Ended {
     loop {
@@ -267,13 +268,13 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        // In memory if there is such a folder, because a busy disk would end terms.
+        // The folder is in memory if the machine has such a file system, because a busy disk would end terms.
         let folder = tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir()).unwrap();
         let url = format!("sqlite:{}", folder.path().join("elections.db").display());
         Self { folder, url }
     }
 
-    /// A scratch folder with the file created and declared unused, so that no candidate waits at first.
+    /// A scratch folder with a file that is declared new, so that no candidate waits at first.
     pub(crate) fn made() -> Self {
         let scratch = Self::new();
         let made = ended(&["init", "--store", &scratch.url, "--new"]);

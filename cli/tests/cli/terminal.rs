@@ -15,7 +15,7 @@ pub(crate) use incumbent_testkit::terminal::{pieces, terminal};
 
 use crate::support::{LIMIT, incumbent};
 
-/// The text on the terminal before the program; it must be there again afterwards.
+/// The text on the terminal before the program starts. The text must be there again afterwards.
 const BEFORE: &str = "$ what was typed before";
 /// The escape sequence at the end of a picture.
 pub(crate) const DRAWN: &[u8] = b"\x1b[?2026l";
@@ -29,7 +29,7 @@ pub(crate) struct Terminal {
     bytes: Receiver<Vec<u8>>,
     unseen: Vec<u8>,
     emulator: vt100::Parser,
-    /// The terminal was always large enough for its earlier content.
+    /// Whether the terminal has always been large enough for its earlier content.
     is_wide: bool,
 }
 
@@ -98,7 +98,7 @@ impl Terminal {
         screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
     }
 
-    /// The lines of the first complete picture that matches; no line may be broken.
+    /// Waits for a complete picture that matches, and returns its lines. No line of a picture may be broken.
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, found: impl Fn(&[String]) -> bool) -> Vec<String> {
         let started = Instant::now();
@@ -108,7 +108,7 @@ impl Terminal {
                 self.emulator.process(&picture);
                 let lines = self.lines();
                 let screen = self.emulator.screen();
-                // A picture for the previous size may be broken.
+                // Only a picture for an earlier size may be broken.
                 let mut rows = 0..screen.size().0.get();
                 if found(&lines) && !rows.any(|row| screen.row_wrapped(row)) {
                     assert!(screen.alternate_screen() && screen.hide_cursor(), "{lines:#?}");
@@ -122,7 +122,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until a picture has a line with this text.
+    /// Waits for a picture that has a line with this text.
     #[track_caller]
     pub(crate) fn until_line(&mut self, text: &str) -> Vec<String> {
         self.until(text, |lines| lines.iter().any(|line| line.contains(text)))
@@ -139,7 +139,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for its end, and checks that the terminal is restored. Returns its last output.
+    /// Waits for the program's end, and checks that the terminal is restored. Returns the last output.
     #[track_caller]
     pub(crate) fn ends(mut self, code: i32) -> Vec<String> {
         assert_eq!(self.child.wait(LIMIT).code(), Some(code), "{:#?}", self.lines());
@@ -148,7 +148,7 @@ impl Terminal {
             (modes.local_modes, modes.input_modes, modes.output_modes),
             (self.modes.local_modes, self.modes.input_modes, self.modes.output_modes)
         );
-        // The last open end on the program's side; closing it ends the reader.
+        // This is the last open end on the program's side. Closing it ends the reader.
         drop(self.program_side);
         self.emulator.process(&self.unseen);
         while let Ok(bytes) = self.bytes.recv_timeout(LIMIT) {

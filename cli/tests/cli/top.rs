@@ -1,5 +1,5 @@
-//! `incumbent top` on a pseudo-terminal. The view's own tests check its pictures exactly, and `screens.rs` sizes,
-//! signals and the terminal afterwards.
+//! `incumbent top` on a pseudo-terminal. The view's own tests check its pictures exactly, and `screens.rs` checks
+//! sizes, signals and the terminal afterwards.
 
 use incumbent_testkit::etcd::EtcdServer;
 use incumbent_testkit::nats::{NatsServer, Options};
@@ -43,14 +43,14 @@ fn a_leader_is_evicted_after_a_question() {
     top.until_line("Evict ada from jobs? The next leader waits 30.00 s. [y/N]");
     top.press("n");
     top.until_line("nothing was done");
-    // A stopped leader does not notice, so another candidate wins.
+    // A stopped leader does not notice its eviction, so another candidate wins.
     process::pause(ada.pid());
     let _ben = campaigning_for_long(&scratch.url, "jobs", "ben");
     top.press("e");
     top.until_line("[y/N]");
     top.press("y");
     top.until_line("ada is evicted from jobs");
-    // A new leader whose win was observed.
+    // The win of the new leader was observed.
     let lines = top.until("the change", |lines| {
         lines
             .get(3)

@@ -1,5 +1,5 @@
-//! One of our candidates on the library, in a separate process: this test binary, with its settings in the environment.
-//! It prints its events as lines of JSON, like the Go candidate.
+//! A candidate on this library, in a separate process. The process is this test binary, with its settings in the
+//! environment. It prints its events as lines of JSON, like the Go candidate.
 
 use std::process::Command;
 use std::time::Duration;
@@ -24,16 +24,16 @@ pub(crate) fn start(url: &str, key: &str, name: &str) -> JsonProgram {
 }
 
 #[test]
-#[ignore = "it is the part of the children that other tests start"]
+#[ignore = "other tests start it as a child process"]
 fn part_of_a_child() {
     let Ok(url) = std::env::var(URL) else { return };
     let (key, name) = (std::env::var(KEY).unwrap(), std::env::var(NAME).unwrap());
-    // The test harness leaves its first line unfinished.
+    // Ends the line that the test harness has begun.
     println!();
     tokio::runtime::Runtime::new().unwrap().block_on(campaign(&url, &key, &name));
 }
 
-/// A term, and the last time at which it was still current.
+/// A term, and the last time at which the candidate found it current.
 struct Leading {
     term: Term,
     seen: Instant,
@@ -61,8 +61,8 @@ async fn campaign(url: &str, key: &str, name: &str) {
                 }
                 Some(Event::Draining { term, .. }) => term.drained(),
                 Some(Event::Lost { term, .. }) => {
-                    // This is the last time at which it led rather than now, because the event may have taken a while
-                    // to arrive.
+                    // The reported time is the last one at which the candidate led, rather than now, because the event
+                    // may have taken a while to arrive.
                     let seen = leading.take().filter(|leading| leading.term == term).unwrap().seen;
                     println!("{}", line(name, "lost", seen, &term));
                 }

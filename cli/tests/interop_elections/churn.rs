@@ -1,4 +1,4 @@
-//! Many candidates of both sides, killed, stopped and started again, on every version of the server.
+//! Many candidates of both sides are killed, stopped and started again, on every version of the server.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::contender::{Contender, make_bucket};
 use crate::history::{Leadership, Side, one_at_a_time};
 
 const KEY: &str = "jobs.churn";
-/// Far below the library's shortest lease, but long enough that its candidates, which renew at three quarters of it,
-/// are not late on a busy machine.
+/// A lease far below the library's shortest. It is long enough that the library's candidates, which renew at three
+/// quarters of it, are not late on a busy machine.
 const LEASE: Duration = Duration::from_secs(3);
 /// The number of candidates on each side.
 const EACH: usize = 3;
@@ -78,8 +78,8 @@ impl Fleet {
         wait::until_some(what, LIMIT, leader)
     }
 
-    /// The other side leaves, including its leader, and this side wins. The other side returns, and the leader keeps
-    /// leading for longer than a lease; then it leaves, and either side may win.
+    /// All candidates of the other side leave, including its leader, and `side` wins. The other side returns, and the
+    /// leader leads for longer than a lease. Then the leader leaves, and either side may win.
     fn turn(&mut self, side: Side, exit: Exit) {
         self.leave(exit, |contender| contender.side != side);
         let leader = self.await_leader(&format!("a win on the side of {side:?}"));

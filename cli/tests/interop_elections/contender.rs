@@ -21,7 +21,7 @@ pub(crate) fn store_url(server: &NatsServer) -> String {
     format!("{}/{BUCKET}", server.url())
 }
 
-/// Creates the bucket like `incumbent init --new`.
+/// Creates the bucket as `incumbent init --new` does.
 pub(crate) async fn make_bucket(server: &NatsServer, options: InitOptions) {
     let settings = NatsSettings::new(&server.url(), BUCKET).unwrap();
     init(&settings, &options.never_used(true)).await.unwrap();
@@ -33,13 +33,13 @@ pub(crate) struct Contender {
     pub(crate) name: String,
     program: JsonProgram,
     lease: Duration,
-    /// The time just before it was killed.
+    /// The time just before the candidate was killed.
     killed: Option<u64>,
     is_gone: bool,
 }
 
 impl Contender {
-    /// Starts one with the Go library's rules and the bucket's TTL, which is `lease`.
+    /// Starts a candidate with the Go library's rules. Its lease is the bucket's TTL.
     pub(crate) fn go(server: &NatsServer, key: &str, name: &str, lease: Duration) -> Self {
         let program = go::candidate(&server.url(), BUCKET, key, name, None);
         Self::new(Side::Go, name, program, lease)
@@ -50,7 +50,7 @@ impl Contender {
         Self::new(Side::Ours, name, candidate::start(&store_url(server), key, name), lease)
     }
 
-    /// Starts one of ours: `incumbent run` with the preset for such elections.
+    /// Starts a candidate of ours: `incumbent run` with the preset for such elections.
     pub(crate) fn run(server: &NatsServer, key: &str, name: &str, lease: Duration) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
         command.args(["run", "--json", "--preset", "go-compatible", "--store", &store_url(server)]);
@@ -63,7 +63,7 @@ impl Contender {
         Self { side, name: name.into(), program, lease, killed: None, is_gone: false }
     }
 
-    /// Waits until it has printed something, after which it leaves cleanly when asked.
+    /// Waits until the candidate has printed something. After that it leaves cleanly when it is asked to.
     #[track_caller]
     pub(crate) fn await_first_word(&self) {
         self.program.await_line(&format!("a word of {}", self.name), GENEROUS, Value::is_object);
@@ -73,12 +73,12 @@ impl Contender {
         self.is_gone
     }
 
-    /// Returns true if it has reported that it leads, but not yet that it no longer does.
+    /// Returns true if the candidate has reported that it leads, but not yet that it no longer does.
     pub(crate) fn leads(&self) -> bool {
         self.last_turn().is_some_and(|line| line["event"] == "won")
     }
 
-    /// Returns true if it leads, and has for longer than a lease.
+    /// Returns true if the candidate leads, and has led for longer than a lease.
     pub(crate) fn leads_for_long(&self) -> bool {
         let long_ago = now().saturating_sub(u64::try_from(self.lease.as_nanos()).unwrap());
         self.last_turn().is_some_and(|line| line["event"] == "won" && history::at(&line) < long_ago)

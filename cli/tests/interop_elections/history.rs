@@ -20,14 +20,15 @@ pub(crate) struct Leadership {
     pub(crate) name: String,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// A revision written in it: the token's sequence, or the revision that the Go candidate reports.
+    /// A revision that was written in this leadership: the token's sequence, or the revision that the Go candidate
+    /// reports.
     pub(crate) revision: u64,
 }
 
 /// The leaderships that a candidate has reported. `gone` is the time of its kill, or now; `lease` is `T`.
 ///
-/// A Go leader that could not renew for a whole lease counts as leader only that long: its library has no defence
-/// against being paused, and promises none.
+/// A Go leader that could not renew for a whole lease counts as leader only for that lease, because its library
+/// promises nothing for a paused process.
 pub(crate) fn leaderships(
     side: Side,
     name: &str,
@@ -49,7 +50,7 @@ pub(crate) fn leaderships(
                 let (from, revision) = (at(line), revision(line));
                 open = Some(Leadership { side, name: name.into(), from, to: from, revision });
             }
-            // An exited command does no more work, though its term has yet to end.
+            // A command that has exited does no more work, although its term has yet to end.
             Some("lost" | "exited") => {
                 all.extend(open.take().map(|open| close(open, at(line).min(limit))));
                 limit = u64::MAX;
@@ -75,7 +76,7 @@ fn revision(line: &Value) -> u64 {
     }
 }
 
-/// Sorts a history, and fails if two led at once, or if a later leader has no larger revision.
+/// Sorts a history. Fails if two led at once, or if a later leader has no larger revision.
 #[track_caller]
 pub(crate) fn one_at_a_time(mut history: Vec<Leadership>) -> Vec<Leadership> {
     history.sort_by_key(|leadership| leadership.from);

@@ -1,4 +1,4 @@
-//! At the Go library's shortest TTL, `incumbent run` with the preset for it takes turns with Go candidates.
+//! At the Go library's shortest TTL, `incumbent run` with the preset for that library takes turns with Go candidates.
 //!
 //! The library takes 1.5 TTL and more from a vacancy to a reported win, so each test takes a minute and a half.
 
@@ -14,10 +14,10 @@ use crate::history::one_at_a_time;
 
 const KEY: &str = "jobs.nightly";
 const LEASE: Duration = Duration::from_secs(30);
-/// A lease, its expiry, an interval of the library and its win delay are 77 s.
+/// The longest time to the next win. A lease, its expiry, an interval of the library and its win delay are 77 s.
 const LIMIT: Duration = Duration::from_secs(110);
 
-/// Creates the bucket like users of the Go library: with only a TTL.
+/// Creates the bucket as users of the Go library do, with nothing but a TTL.
 fn bucket_of_a_plain_client(server: &NatsServer) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -40,7 +40,7 @@ fn await_lead(contender: &Contender) {
     wait::until(&what, LIMIT, || contender.leads());
 }
 
-/// Checks that these candidates led, one at a time and in this order.
+/// Checks that these candidates led one at a time, in this order.
 #[track_caller]
 fn led_in_turn(contenders: &[&Contender], expected: &[&str]) {
     let history = one_at_a_time(contenders.iter().flat_map(|one| one.leaderships()).collect());

@@ -1,4 +1,4 @@
-//! How each side reads the other's records, on every version of the server.
+//! Each side reads the other side's records, on every version of the server.
 
 use std::time::Duration;
 
@@ -166,7 +166,7 @@ async fn an_update_by_go_of_our_live_record_ends_our_term_at_once() {
         let bench = Bench::start(version).await;
         let ada = bench.campaign(named("ada")).await;
         let term = within(ada.next_term()).await.unwrap();
-        // A renewal may always come first.
+        // The update is repeated, because a renewal may come between the read and the update.
         wait::until_async("an update", GENEROUS, || async {
             let revision = bench.entry().await.revision().unwrap().0;
             bench.go_updates("go-1", revision).is_ok()
@@ -196,7 +196,7 @@ async fn a_bare_record_is_a_leader_that_observers_name() {
     }
 }
 
-/// Campaigns right after a write by Go. Checks that our candidate did not win before `lease` was over, and returns its
+/// Campaigns right after a write by Go. Checks that our candidate does not win before `lease` is over, and returns its
 /// warnings until then.
 async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) -> Vec<Warning> {
     bench.go_creates("go-1").unwrap();
@@ -227,7 +227,7 @@ async fn a_bare_record_is_waited_for_as_long_as_the_buckets_ttl_and_is_no_warnin
     }
 }
 
-/// The versions with TTLs per record and expiry markers: since 2.11.
+/// The versions with TTLs per record and expiry markers: 2.11 and newer.
 fn versions_since_2_11() -> impl Iterator<Item = NatsVersion> {
     NatsVersion::tested().into_iter().filter(|version| *version != NatsVersion::V2_10)
 }

@@ -13,11 +13,11 @@ use tokio::sync::mpsc;
 
 use crate::ours::orders;
 
-/// The longest time that it may take to end.
+/// The longest time that `etcdctl` may take to end.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// Campaigns until its input ends. Its orders are `resign`, on which an interrupt makes `etcdctl` resign and end, and
-/// `campaign`, which starts it again. The time of a win is when its line arrives here.
+/// Campaigns until its input ends. At the order `resign`, an interrupt makes `etcdctl` resign and end; at the order
+/// `campaign`, it is started again. The time of a win is that at which its line arrives here.
 pub(crate) async fn campaign(endpoints: &str, election: &str, name: &str) {
     let clock = Clock::system();
     let report = |event: &str| {
@@ -49,7 +49,7 @@ pub(crate) async fn campaign(endpoints: &str, election: &str, name: &str) {
     }
 }
 
-/// Starts it, with the lines that it prints: once it leads, its key and its name.
+/// Starts `etcdctl elect`. Once it leads, it prints a line with its key and one with its name.
 fn elect(endpoints: &str, election: &str, name: &str) -> (ChildGuard, mpsc::UnboundedReceiver<String>) {
     let program = tools::etcdctl().expect("cargo xtask bench installs it");
     let mut command = Command::new(program);

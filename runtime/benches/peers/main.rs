@@ -2,11 +2,11 @@
 //! the time for which two candidates lead after a temporary fault.
 //!
 //! Every candidate, including ours, is a separate process that prints a JSON object per line with the machine's clock,
-//! so all are measured alike: a hand-over from the leader's request to leave to the waiting candidate's report, a
-//! fail-over from the leader's SIGKILL, its stop or its cut connections to that report. Progress goes to standard
+//! so all are measured alike. A hand-over lasts from the leader's request to leave to the waiting candidate's report. A
+//! fail-over lasts from the leader's SIGKILL, its stop or its cut connections to that report. Progress goes to standard
 //! error; standard output is one JSON array of figures.
 //!
-//! Its arguments restrict it to these kinds of measurements: see [`KINDS`].
+//! The arguments, if any, are the kinds of measurements to make: see [`KINDS`].
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot continue reports why")]
 
@@ -26,22 +26,21 @@ use rounds::{Extent, sample};
 use servers::Servers;
 use side::Side;
 
-/// The kinds of measurements: `defaults` are crashes with default leases. Measurements on Kafka belong to `crash`, and
+/// The kinds of measurements. `defaults` are crashes with default leases. Measurements on Kafka belong to `crash`, and
 /// run at the same time.
 const KINDS: [&str; 5] = ["hand-over", "crash", "defaults", "pause", "partition"];
-/// Hand-overs of each side in a run.
+/// The number of hand-overs of each side in a run.
 const HAND_OVERS: usize = 10;
-/// Leaders of each side that are killed, with one lease.
+/// The number of leaders of each side that are killed, with the same lease for all.
 const CRASHES: Extent = Extent { pairs: 4, rounds: 3 };
-/// Leaders of each side that are killed, with default leases, which takes up to two minutes.
+/// The number of leaders of each side that are killed, with default leases. Each takes up to two minutes.
 const DEFAULT_CRASHES: Extent = Extent { pairs: 10, rounds: 1 };
-/// Hand-overs, and then crashes, of each side on Kafka: a rebalance takes seconds.
+/// The number of hand-overs, and then of crashes, of each side on Kafka. It is small because a rebalance takes seconds.
 const ON_KAFKA: Extent = Extent { pairs: 4, rounds: 1 };
 /// The number of leaders on each side that are stopped or cut off.
 const FAULTS: Extent = Extent { pairs: 4, rounds: 1 };
 
-/// The measurements and goals that compare two sides: the median of the first is at most this many times that of the
-/// second.
+/// The goals, each a comparison of two sides: the median of the first is at most this many times that of the second.
 const GOALS: [(&str, &str, &str, f64); 6] = [
     ("hand-over", "incumbent on NATS", "redsync, retry=1ms", 1.0),
     ("hand-over", "incumbent on NATS", "PostgreSQL advisory lock", 1.0),
@@ -52,10 +51,10 @@ const GOALS: [(&str, &str, &str, f64); 6] = [
 ];
 /// The word with which this program tells its candidates to use their default lease.
 const DEFAULT: &str = "default";
-/// The prefix of our sides' names: two candidates of such a side never lead at the same time.
+/// The prefix of the names of our sides. Two candidates of such a side never lead at the same time.
 const OURS: &str = "incumbent";
 
-/// Measured times: the kind, the side, and the sample; no sample if the side cannot do it.
+/// Measured times: the kind, the side, and the sample. There is no sample if the side cannot do it.
 type Measured = (&'static str, String, Option<Sample>);
 
 fn main() {
@@ -102,8 +101,8 @@ fn measure(kinds: &[&str]) {
     let in_java = |fault| servers.in_java_with(fault);
     let turns: [&(dyn Fn(Fault) -> Vec<Side> + Sync); 2] = [&usual, &in_java];
     for sides in turns {
-        // Candidates in Java are measured separately, as for crashes. Both faults run at the same time, because they
-        // mostly wait.
+        // Candidates in Java are measured separately, as for crashes. The two faults are made at the same time, because
+        // the candidates mostly wait.
         let disturbed: Vec<_> = thread::scope(|scope| {
             let disturb = |&fault| scope.spawn(move || disturbances(&sides(fault), fault));
             let running: Vec<_> = faults.iter().map(disturb).collect();
@@ -142,8 +141,8 @@ fn hand_overs(servers: &Servers) -> Vec<Measured> {
     sides.iter().zip(samples).map(|(side, sample)| ("hand-over", side.name.clone(), sample)).collect()
 }
 
-/// Measures the wanted kinds: crashes with one lease together with Kafka's measurements, and crashes with default
-/// leases; then the crashes of candidates in Java.
+/// Measures those kinds of crashes that are wanted. Crashes with one lease are measured together with Kafka, then
+/// crashes with default leases, and at last the crashes of candidates in Java.
 fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
     let sides = |kind: &str, sides: &dyn Fn() -> Vec<Side>| {
         if kinds.contains(&kind) { sides() } else { Vec::new() }
@@ -174,8 +173,8 @@ fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
             ("crash on Kafka", kafka, crashed),
         ]
     });
-    // Measured separately, because starting one keeps a processor busy for half a second and would disturb the other
-    // measurements.
+    // Candidates in Java are measured separately, because starting one keeps a processor busy for half a second and
+    // would disturb the other measurements.
     let in_java = thread::scope(|scope| {
         let long_times = scope.spawn(move || crash(long_java, DEFAULT_CRASHES));
         let times = crash(java, CRASHES);
@@ -195,7 +194,7 @@ fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
     all
 }
 
-/// The times to a successor, the times for which both led, and how often there was a successor.
+/// The times to a successor, the times for which two candidates led, and how often there was a successor.
 fn disturbances(sides: &[Side], fault: Fault) -> (Vec<Measured>, Vec<Figure>) {
     let [kind, overlap, successors] = fault_names(fault);
     eprintln!("{} times a {kind} of each of {} sides", FAULTS.all(), sides.len());
@@ -223,8 +222,8 @@ fn disturbances(sides: &[Side], fault: Fault) -> (Vec<Measured>, Vec<Figure>) {
     (times, figures)
 }
 
-/// The names of the figures of a fault: the time to a successor, the time for which both lead, and the number of
-/// successors.
+/// The names of the figures of a fault: the time to a successor, the time for which two candidates lead, and the number
+/// of successors.
 fn fault_names(fault: Fault) -> [&'static str; 3] {
     match fault {
         Fault::Pause => ["pause", "overlap after a pause", "successors after a pause"],
@@ -232,7 +231,7 @@ fn fault_names(fault: Fault) -> [&'static str; 3] {
     }
 }
 
-/// The kind of the same times minus the lease.
+/// The name of the kind whose times are those of `kind` minus the lease.
 fn less_lease(kind: &str) -> &'static str {
     match kind {
         "pause" => "pause less T",

@@ -15,14 +15,14 @@ pub(crate) struct Setup<'a> {
     pub(crate) url: &'a str,
     pub(crate) election: &'a str,
     pub(crate) name: &'a str,
-    /// None for the default of its store.
+    /// The lease; `None` for the default of its store.
     pub(crate) lease: Option<Duration>,
-    /// True to poll whether it leads.
+    /// True if the candidate is polled whether it leads.
     pub(crate) is_asked: bool,
 }
 
-/// Campaigns until its input ends, or until the order `close`. Its other orders are `resign`, and `campaign`, after
-/// which it reports that it waits; it stays in the election when it resigns.
+/// Campaigns until its input ends, or until the order `close`. The other orders are `resign`, after which the candidate
+/// stays in the election, and `campaign`, after which it reports that it waits.
 pub(crate) async fn campaign(setup: Setup<'_>) {
     let clock = Clock::system();
     let name = setup.name.to_owned();
@@ -82,8 +82,8 @@ fn waits(candidate: &Candidate) -> bool {
     candidate.leader().is_some_and(|leader| leader.name != candidate.name())
 }
 
-/// Asks whether the candidate leads, and reports the time of the last yes once a no follows. The clock is read before
-/// the question, so the answer is true at that time or later, however long the process is stopped in between.
+/// Polls whether the candidate leads. Once the answer is no, reports the time of the last yes. The clock is read before
+/// the question, so the answer was true at that time or later, however long the process is stopped in between.
 fn ask(candidate: &Candidate, clock: &Clock, report_at: impl Fn(Instant, &str)) {
     let mut last = None;
     loop {

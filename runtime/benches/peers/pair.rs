@@ -1,4 +1,4 @@
-//! A leader and a candidate that waits for its end, and the faults of the leader.
+//! A leader and a candidate that waits for the leader's end, and the faults of the leader.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,12 +7,12 @@ use incumbent::Clock;
 
 use crate::side::{Candidate, LED, Leaving, Side};
 
-/// The longest time that an event may take: the slowest fail-over has a lease of a minute.
+/// The longest time that an event may take. The slowest fail-over has a lease of a minute.
 const LIMIT: Duration = Duration::from_secs(180);
-/// The time for a new waiter to settle: etcd registers a watch of its Go client within 100 ms, and some programs print
-/// that they campaign just before they do.
+/// The time for a new waiting candidate to settle. etcd registers a watch of its Go client within 100 ms, and some
+/// programs print that they campaign just before they do.
 const SETTLED: Duration = Duration::from_millis(150);
-/// The lease by which faults are timed for a lock without one: the other sides' lease.
+/// The lease that determines the length of faults for a lock without a lease. It is the lease of the other sides.
 const WITHOUT_LEASE: Duration = Duration::from_secs(2);
 
 /// A temporary fault.
@@ -20,20 +20,20 @@ const WITHOUT_LEASE: Duration = Duration::from_secs(2);
 pub(crate) enum Fault {
     /// The leader's process is stopped, and continues.
     Pause,
-    /// The leader's connections carry nothing in either direction, and later carry again.
+    /// The leader's connections carry nothing in either direction for a while.
     Partition,
 }
 
 /// The result of a fault, if another candidate led within two leases after it ended.
 pub(crate) struct Succession {
-    /// From the fault to the successor's report that it leads.
+    /// The time from the fault to the successor's report that it leads.
     pub(crate) after: Duration,
-    /// How long both reported that they lead: from the successor's report to the old leader's last yes; for a pause,
-    /// only the part after its end.
+    /// The time for which both reported that they lead: from the successor's report to the old leader's last yes. For a
+    /// pause, only the part after the pause counts.
     pub(crate) overlap: Duration,
 }
 
-/// A leader and a candidate that waits for its end, in their own election.
+/// A leader and a candidate that waits for the leader's end, in their own election.
 pub(crate) struct Pair<'a> {
     pub(crate) side: &'a Side,
     election: String,
@@ -49,7 +49,7 @@ pub(crate) struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// Starts a leader, and then a candidate that waits; both can have this fault.
+    /// Starts a leader, and then a candidate that waits. Both can have this fault.
     pub(crate) fn start(side: &'a Side, election: &str, fault: Option<Fault>) -> Self {
         let leader = enter(side, election, 1, fault);
         leader.event(side.leads, 0, LIMIT);
@@ -89,7 +89,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Returns true if the waiter leads without a fault, which happens on a machine that stalls for longer than a
-    /// lease. Then starts another pair, and counts nothing.
+    /// lease. In that case another pair is started, and nothing is counted.
     fn is_spoilt(&mut self) -> bool {
         let is_spoilt = self.waiter.reported(self.side.leads, self.waiting).is_some();
         if is_spoilt {
@@ -133,8 +133,8 @@ impl<'a> Pair<'a> {
         Some(Duration::from_nanos(elected.checked_sub(killed)?))
     }
 
-    /// Begins the fault, and ends it after two leases. The inner option is none if no other candidate led within two
-    /// more.
+    /// Begins the fault, and ends it after two leases. The inner option is `None` if no other candidate led within two
+    /// more leases.
     pub(crate) fn disturb(&mut self) -> Option<Option<Succession>> {
         if self.is_spoilt() {
             return None;
@@ -177,7 +177,7 @@ fn enter(side: &Side, election: &str, number: u32, fault: Option<Fault>) -> Cand
     Candidate::start(side, election, &format!("c{number}"), fault.is_some(), is_cuttable)
 }
 
-/// The machine's clock, which all candidates print.
+/// The time on the machine's clock, which all candidates print.
 fn now() -> u64 {
     Clock::system().now().as_nanos()
 }

@@ -9,7 +9,7 @@ use incumbent_testkit::figure::Sample;
 use crate::pair::{Fault, Pair};
 use crate::side::{Leaving, Side};
 
-/// The time between a NATS server's removals of expired records, over which faults are spread too.
+/// The time between a NATS server's removals of expired records. The starts of faults are spread over this time too.
 const SWEEP: Duration = Duration::from_millis(250);
 /// The number of hand-overs of one side before the next side's turn, so that all see the same machine.
 const TURN: usize = 5;
@@ -28,10 +28,10 @@ impl Extent {
     }
 }
 
-/// The results of `measure_one` for each side's pairs.
+/// Returns the results of `measure_one` for each side's pairs.
 ///
-/// All sides are measured at the same time, because they mostly wait: each round measures each pair once, at a random
-/// phase between two renewals and of the server's sweep.
+/// All sides are measured at the same time, because they mostly wait. Each round measures each pair once, at a random
+/// phase between two renewals and between two of the server's removals.
 pub(crate) fn measure<T: Send>(
     sides: &[Side],
     extent: Extent,
@@ -103,8 +103,8 @@ pub(crate) fn sample(times: impl IntoIterator<Item = Duration>) -> Sample {
     sample
 }
 
-/// The times from each request to leave to the next leader's report, for each side, one after another because they are
-/// short; none for sides that cannot leave.
+/// Returns, for each side, the times from each request to leave to the next leader's report; `None` for a side that
+/// cannot leave. The sides are measured one after another, because hand-overs are short.
 pub(crate) fn hand_over(sides: &[Side], rounds: usize) -> Vec<Option<Sample>> {
     let mut measured: Vec<_> = sides
         .iter()

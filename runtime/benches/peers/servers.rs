@@ -1,4 +1,4 @@
-//! The servers, and the candidates on each, with the compared settings.
+//! The servers, and the candidates on each of them, with the settings that are compared.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -19,21 +19,22 @@ use tempfile::TempDir;
 use crate::pair::Fault;
 use crate::side::{Entry, Leaving, QUESTIONS, Side};
 
-/// The lease of the comparison at one lease: the shortest, in whole seconds, that our preset `fast`, etcd's sessions on
-/// a server with default settings, and the Go candidates all allow.
+/// The lease of the comparison with one lease for all. It is the shortest, in whole seconds, that our preset `fast`,
+/// etcd's sessions on a server with default settings, and the Go candidates all allow.
 const LEASE: Duration = Duration::from_secs(2);
 /// Our shortest lease on etcd: three times the server's shortest.
 const LEASE_ON_ETCD: Duration = Duration::from_secs(6);
-/// The session timeout on Kafka of our candidates with that lease, and by goNELI's rules with an equal receive
-/// deadline: three times as long each, and the shortest that brokers allow by default.
+/// The session timeout on Kafka of our candidates with that lease, and of goNELI's with an equal receive deadline. It
+/// is three times as long as either, and the shortest that brokers allow by default.
 const SESSION: Duration = Duration::from_secs(6);
-/// The interval between heartbeats to the group: for our candidates, and the default of Confluent's client.
+/// The interval between heartbeats to the group: that of our candidates, and the default of Confluent's client.
 const HEARTBEATS: [Duration; 2] = [Duration::from_millis(600), Duration::from_secs(3)];
-/// The time between two attempts of redsync when it is set to be quick: two requests each.
+/// The time between two attempts of redsync when it is set to be quick. Each attempt takes two requests.
 const RETRY: Duration = Duration::from_millis(1);
-/// The tick of a ZooKeeper server that grants sessions as short as [`LEASE`]: at least two ticks.
+/// The tick of a ZooKeeper server that grants sessions as short as [`LEASE`]. A session has at least two ticks.
 const SHORTER_TICK: Duration = Duration::from_secs(1);
-/// The shortest session and the longest that a ZooKeeper server grants by default: 2 and 20 ticks. Curator asks for 60 s.
+/// The shortest session and the longest that a ZooKeeper server grants by default: 2 and 20 ticks. Curator asks for 60
+/// s.
 const SESSIONS: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(40)];
 /// The longest time between two pings of ZooKeeper's client: `MAX_SEND_PING_INTERVAL` of its `ClientCnxn`.
 const PINGS: Duration = Duration::from_secs(10);
@@ -52,11 +53,11 @@ const THREE: u32 = 3;
 /// The session of a candidate on ZooKeeper.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Session {
-    /// The session that Curator requests, as far as a server grants it.
+    /// The session that Curator requests by default, shortened to what the server grants.
     Default,
     /// The shortest session on a server with default settings.
     Shortest,
-    /// [`LEASE`], on a server with [`SHORTER_TICK`].
+    /// A session of [`LEASE`], on a server with [`SHORTER_TICK`].
     WithShorterTick,
 }
 
@@ -91,7 +92,8 @@ impl Servers {
         }
     }
 
-    /// The candidates that hand over: with their defaults, and also as quick as their settings allow if that differs.
+    /// The candidates that hand over: with their default settings, and also as quick as their settings allow, if that
+    /// differs.
     pub(crate) fn that_hand_over(&self) -> Vec<Side> {
         vec![
             self.ours_on_nats("incumbent on NATS", "HANDOVER", None, false),
@@ -109,7 +111,7 @@ impl Servers {
         ]
     }
 
-    /// The candidates whose leaders are killed, with one lease if they allow it.
+    /// The candidates whose leaders are killed, with the same lease if they allow it.
     pub(crate) fn with_one_lease(&self) -> Vec<Side> {
         vec![
             self.ours_on_nats("incumbent on NATS", "CRASH", Some(LEASE), false),
@@ -177,7 +179,7 @@ impl Servers {
         ]
     }
 
-    /// The candidates in Java whose leaders are killed, with their default.
+    /// The candidates in Java whose leaders are killed, with their default session.
     pub(crate) fn in_java_with_their_leases(&self) -> Vec<Side> {
         vec![self.latch("Curator's LeaderLatch", "default", Session::Default)]
     }
@@ -233,7 +235,7 @@ impl Servers {
         self.ours(name, String::new(), lease, move |_| url.clone())
     }
 
-    /// A side whose candidates run this program; `url` makes a URL from the address of a server.
+    /// A side whose candidates run this program. `url` makes a URL from the address of a server.
     fn ours(
         &self,
         name: &str,
@@ -317,7 +319,7 @@ impl Servers {
         Side::new(name, self.etcd.address(), Some(lease), command)
     }
 
-    /// Its session has etcd's default lease, which cannot be chosen.
+    /// A candidate through `etcdctl elect`, whose session has etcd's default lease. That lease cannot be chosen.
     fn etcdctl(&self, name: &str, prefix: &'static str) -> Side {
         let url = format!("etcd://{}/{prefix}", self.etcd.address());
         self.init(&url, &InitOptions::new());
@@ -365,7 +367,8 @@ impl Servers {
         Side::new(name, self.postgres.address(), None, command)
     }
 
-    /// The candidates on Curator's latch: each has a node under the election's path, and the oldest node leads.
+    /// The candidates on Curator's latch. Each has a node under the election's path, and the owner of the oldest node
+    /// leads.
     fn latch(&self, name: &str, folder: &'static str, session: Session) -> Side {
         let jars = tools::zookeeper_jars().expect("cargo xtask bench installs them");
         let classes = tools::curator_candidate().expect("cargo xtask bench builds it");
@@ -390,12 +393,12 @@ impl Servers {
             }
             command
         };
-        // Its client pings three times in a session, and more often in long ones.
+        // ZooKeeper's client pings three times in a session, and more often in long ones.
         let renewal = (lease / 3).min(PINGS);
         Side { waits: "waiting", renewal, ..Side::new(name, server, Some(lease), command) }
     }
 
-    /// The bucket is created like ours.
+    /// The candidates by the rules of nats-kv-leader-elect, in a bucket that is created like ours.
     fn go_on_nats(&self, name: &str, bucket: &'static str, lease: Duration) -> Side {
         self.init(&format!("{}/{bucket}", self.nats.url()), &InitOptions::new().lease(lease));
         go_in_bucket(name, self.nats.address(), bucket, lease)
@@ -423,7 +426,7 @@ fn go_in_bucket(name: &str, servers: String, bucket: &'static str, lease: Durati
         waits: "candidate",
         leads: "won",
         leaving: Leaving::Never,
-        // Renewed every three quarters of the lease, by its rules.
+        // The library's rules renew every three quarters of the lease.
         renewal: lease * 3 / 4,
         ..Side::new(name, servers, Some(lease), command)
     }
@@ -438,7 +441,7 @@ fn with_lease(lease: Option<Duration>) -> InitOptions {
     }
 }
 
-/// The lease of a candidate that was given none, from its record. etcd keeps no record, so there the library reports
+/// The lease of a candidate whose options set none, from its record. etcd keeps no record, so there the library reports
 /// the lease for the server.
 async fn default_lease(url: &str) -> Duration {
     const ELECTION: &str = "default-lease";
@@ -457,7 +460,7 @@ async fn default_lease(url: &str) -> Duration {
     lease
 }
 
-/// A side of ours, with the lease that its candidates are given, and the lease in force.
+/// A side of ours, with the lease that its candidates' options set, and the lease in force.
 fn ours(
     name: &str,
     server: String,
@@ -475,7 +478,8 @@ fn ours(
     Side { waits: "waiting", ..Side::new(name, server, Some(in_force), command) }
 }
 
-/// The machine's clock minus Java's, `CLOCK_MONOTONIC`, in nanoseconds: the time for which the machine was suspended.
+/// The difference between the machine's clock and Java's (`CLOCK_MONOTONIC`), in nanoseconds. It is the time for which
+/// the machine was suspended.
 fn beyond_java() -> u64 {
     let java = clock_gettime(ClockId::Monotonic);
     let java = Duration::new(java.tv_sec.unsigned_abs(), u32::try_from(java.tv_nsec).unwrap_or_default());
@@ -487,7 +491,7 @@ fn this_program() -> Command {
     Command::new(std::env::current_exe().expect("a running program has a path"))
 }
 
-/// The interval at which a Go program is polled whether it leads; 0 if it is not.
+/// The interval at which a Go program polls whether it leads; 0 if it does not poll.
 fn probe(entry: &Entry<'_>) -> String {
     millis(if entry.is_asked { QUESTIONS } else { Duration::ZERO })
 }

@@ -1,4 +1,4 @@
-//! The compared candidates: each is a separate process, which prints a JSON object per line.
+//! The compared candidates. Each is a separate process, which prints a JSON object per line.
 
 use std::io::Write as _;
 use std::process::{ChildStdin, Command, Stdio};
@@ -19,17 +19,17 @@ pub(crate) struct Entry<'a> {
     pub(crate) server: &'a str,
     pub(crate) election: &'a str,
     pub(crate) name: &'a str,
-    /// True if it reports until when it led, see [`LED`].
+    /// True if the candidate reports until when it led: see [`LED`].
     pub(crate) is_asked: bool,
 }
 
-/// The event of a polled candidate that stopped leading, by a call that needs no server. Its time is that of the last
-/// question answered yes.
+/// The event of a polled candidate that no longer leads. It is polled by a call that needs no server. The event's time
+/// is that of the last question whose answer was yes.
 pub(crate) const LED: &str = "led";
 /// The polling interval.
 pub(crate) const QUESTIONS: Duration = Duration::from_millis(5);
 
-/// How a leader leaves before its lease runs out.
+/// The way in which a leader leaves before its lease runs out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaving {
     /// It resigns, and may campaign again.
@@ -46,24 +46,24 @@ pub(crate) struct Side {
     pub(crate) name: String,
     /// The server's address; empty if there is none.
     pub(crate) server: String,
-    /// The lease; none if a lock ends with its connection.
+    /// The lease; `None` for a lock that ends with its connection.
     pub(crate) lease: Option<Duration>,
     /// The time from one renewal to the next, over which faults are spread.
     pub(crate) renewal: Duration,
     /// The event that reports that a candidate waits.
     pub(crate) waits: &'static str,
-    /// The event that reports that it leads.
+    /// The event that reports that a candidate leads.
     pub(crate) leads: &'static str,
-    /// The events that report that it no longer leads, if a new candidate may become the leader.
+    /// The events that report that a leader no longer leads, if a new candidate may become the leader.
     pub(crate) loses: &'static [&'static str],
     pub(crate) leaving: Leaving,
-    /// Set if a candidate reports that it waits before it is in the election.
+    /// Set for a side whose candidates report that they wait before they are in the election.
     pub(crate) present: Option<Present>,
     pub(crate) command: Start,
 }
 
 impl Side {
-    /// A side that prints the events of `lab/interop/peers`, and renews three times in a lease.
+    /// Returns a side that prints the events of `lab/interop/peers`, and renews three times in a lease.
     pub(crate) fn new(
         name: &str,
         server: String,
@@ -114,17 +114,17 @@ impl Candidate {
         time(&self.program.await_line(event, limit, |line| fits(line, event, after)))
     }
 
-    /// The time of the first such event, if it has reported one.
+    /// The time of the first such event, if the candidate has reported one.
     pub(crate) fn reported(&self, event: &str, after: u64) -> Option<u64> {
         self.program.lines().iter().find(|line| fits(line, event, after)).map(time)
     }
 
-    /// The time of the last such event, if it has reported one.
+    /// The time of the last such event, if the candidate has reported one.
     pub(crate) fn last_reported(&self, event: &str) -> Option<u64> {
         self.program.lines().iter().rfind(|line| fits(line, event, 0)).map(time)
     }
 
-    /// Returns true if the newest of these events is the first one.
+    /// Returns true if `leads` is the newest of these events.
     pub(crate) fn newest_is(&self, leads: &str, loses: &[&str]) -> bool {
         let is_one =
             |line: &&Value| line["event"] == leads || loses.iter().any(|loss| line["event"] == *loss);
@@ -143,12 +143,12 @@ impl Candidate {
         self.program.child().resume();
     }
 
-    /// Stops all bytes from and to the server; no connection is closed.
+    /// Stops all bytes from and to the server, but closes no connection.
     pub(crate) fn cut(&self) {
         self.proxy.as_ref().expect("it was started with one").cut();
     }
 
-    /// Lets all bytes pass, including held ones.
+    /// Lets all bytes pass, including those that were held back.
     pub(crate) fn heal(&self) {
         self.proxy.as_ref().expect("it was started with one").heal();
     }
@@ -156,7 +156,7 @@ impl Candidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        // Killed even if it has not ended, because its locks and leases are no longer needed.
+        // The process is killed even if it has not ended, because its locks and leases are no longer needed.
         self.program.child().kill();
     }
 }

@@ -1,4 +1,4 @@
-//! The candidates of a driver: how they enter, the commands of their handles, the reports to them, and their log lines.
+//! The candidates of a driver: their entry, the commands of their handles, the reports to them, and their log lines.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ impl<L: Link> Driver<L> {
     pub(super) fn enter(&mut self, enter: Enter) {
         let refused = self.admit(&enter).err();
         match (refused, self.store.link.check_overlap(&enter.shared.election)) {
-            // A caller that is gone needs no answer.
+            // A caller that is gone has dropped its receiver.
             (Some(error), _) => drop(enter.reply.send(Err(error))),
             (None, Some(check)) => self.in_flight.push(self.store.check_overlap(enter, check)),
             (None, None) => self.enter_checked(enter, Ok(())),
@@ -45,7 +45,7 @@ impl<L: Link> Driver<L> {
                     self.feed(Input::<L>::Command { id, command: session::Command::Health(false) });
                 }
             }
-            // A caller that is gone needs no answer.
+            // A caller that is gone has dropped its receiver.
             Err(error) => drop(enter.reply.send(Err(error))),
         }
     }
@@ -64,7 +64,7 @@ impl<L: Link> Driver<L> {
     }
 
     pub(super) fn command(&mut self, id: CampaignId, command: Command) {
-        // If the campaign is gone, a waiting caller sees its answer dropped.
+        // If the campaign is gone, a waiting caller learns that from the dropped reply.
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         let campaign = self.session.campaign(id);
         let token = campaign.and_then(|campaign| campaign.lease()).map(|lease| lease.token);
@@ -93,7 +93,8 @@ impl<L: Link> Driver<L> {
                     false => entry.waiting.get_or_insert_default().closing.push(leave.done),
                 }
                 self.close_campaign(id);
-                // Not before the drain was reported, because a caller inside the drained work checks for it.
+                // The answer must come after the report of the drain, because a caller inside the drained work checks
+                // for that report.
                 let _ = leave.begun.send(Ok(()));
                 return;
             }
@@ -119,7 +120,7 @@ impl<L: Link> Driver<L> {
         if let Some(leave) = leave
             && let Some(entry) = self.candidates.get_mut(&id)
         {
-            // A caller that no longer waits needs no answer.
+            // A caller that no longer waits has dropped its receiver.
             let _ = leave.begun.send(Ok(()));
             entry.waiting.get_or_insert_default().leaving.push(leave.done);
             entry.answer_leaves(state(&self.session, id));
@@ -146,7 +147,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// The successor is not next in the queue, so the leader did not hand over to it.
+    /// Refuses a hand-over, because the successor is not next in the queue.
     pub(super) fn not_next(&mut self, id: CampaignId, successor: &str, before: Option<String>) {
         let leads = state(&self.session, id) == State::Leading;
         let error = not_next(successor, before.as_deref(), leads);
@@ -205,7 +206,7 @@ impl<L: Link> Driver<L> {
         self.roll.enter(id, Registration { election, name, nonce, since: self.clock.now() });
     }
 
-    /// The campaign did not enter: answers its caller.
+    /// Answers the caller whose campaign was refused.
     pub(super) fn refused(&mut self, id: CampaignId, refusal: Refusal) {
         let reply = self.candidates.get_mut(&id).and_then(|entry| entry.reply.take());
         if let Some(reply) = reply {
@@ -231,7 +232,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// The handlers of a campaign that is over have returned: answers the callers that wait for it.
+    /// Answers the callers that wait for the handlers of a campaign that is over, because those handlers have returned.
     pub(super) fn handlers_returned(&mut self, id: CampaignId) {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         let closing = entry.waiting.iter_mut().flat_map(|waiting| waiting.closing.drain(..));
@@ -242,7 +243,7 @@ impl<L: Link> Driver<L> {
         self.forget(id);
     }
 
-    /// The campaign is over, and has left nothing in the store.
+    /// Records that the campaign is over, and has left nothing in the store.
     pub(super) fn settled(&mut self, id: CampaignId) {
         self.end(id);
         if let Some(CandidateEntry { stage: Stage::Over { settled, .. }, shared, .. }) =
@@ -263,7 +264,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// Logs an operator's request, and whether the campaign accepts it.
+    /// Logs an operator's request, and whether the campaign accepted it.
     pub(super) fn considered(&mut self, id: CampaignId, request: &session::Request, accepted: bool) {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
         log_request(&entry.shared, request, accepted);
@@ -278,7 +279,7 @@ fn state<R: Rule>(session: &session::Session<R>, id: CampaignId) -> State {
     session.campaign(id).map_or(State::Idle, |campaign| campaign.state())
 }
 
-/// The reason why a term was lost, if this event reports a loss.
+/// The reason for which a term was lost, if this event reports a loss.
 fn lost(event: &Event) -> Option<Reason> {
     match event {
         Event::Lost { reason, .. } => Some(*reason),
@@ -286,11 +287,11 @@ fn lost(event: &Event) -> Option<Reason> {
     }
 }
 
-/// The error of a hand over whose successor is not next in the queue.
+/// The error of a hand-over whose successor is not next in the queue.
 fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
     let why = match before {
         Some(before) => format!(
-            "{before:?} arrived before it and does not step behind"
+            "{before:?} arrived before it and keeps its place"
         ),
         None if leads => {
             "no such candidate is in the queue, or it did not become next within the drain time; `candidates` lists \
@@ -303,21 +304,21 @@ fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
     Error::new(ErrorKind::Unsupported, format!("cannot hand over to {successor:?}: {why}{goes_on}"))
 }
 
-/// The error of a hand over that a later one replaced.
+/// The error of a hand-over that a later one has replaced.
 fn replaced(successor: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("a later request hands over to {successor:?} instead"))
 }
 
 const NO_RANDOM_NUMBERS: &str = "the operating system provides no random numbers, which a campaign needs";
 
-/// A campaign's nonce and the seed of its random choices. The numbers are the operating system's; the process id and
-/// the time of day distinguish two machines that were cloned with the state of their random generators.
+/// Draws a campaign's nonce and the seed of its random choices. The random numbers are the operating system's. The
+/// process id and the time of day distinguish two machines that were cloned with the state of their random generators.
 pub(super) fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64)> {
     let mut drawn = [[0; 8]; 3];
     getrandom::fill(drawn.as_flattened_mut())
         .map_err(|error| Error::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error))?;
     let drawn = drawn.map(u64::from_ne_bytes);
-    // Cut to its low 64 bits, which differ. A clock before 1970 counts as zero.
+    // The time of day is cut to its low 64 bits, which differ between two moments. A clock before 1970 counts as zero.
     let today =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);
     let process = [u64::from(std::process::id()), today];
@@ -376,7 +377,7 @@ fn needs_a_person(warning: &Warning) -> bool {
         Warning::StoreReset { barred, .. } => *barred,
         Warning::MaxAgeChanged { to, .. } => to.is_none(),
         Warning::NotExpiring { .. } | Warning::NotARecord { .. } | Warning::SameNonce { .. } => true,
-        // An unanswered step may be answered again.
+        // After an unanswered step, the next step may be answered.
         Warning::GaveWay { fault, .. } => {
             fault.as_ref().is_some_and(|fault| fault.kind != FaultKind::Unreachable)
         }

@@ -34,7 +34,7 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
         let (handle, requests) = DriverHandle::new();
         let Opening { settings, clock, fail_fast, write_listener } = opening;
         let warnings = settings.warnings();
-        // Programs that only read have no candidate that would report the warnings.
+        // The warnings are logged here, because programs that only read have no candidate to report them.
         warnings.iter().for_each(|warning| tracing::warn!(target: "incumbent::driver::opening", "{warning}"));
         let reports = reports(&handle, &clock, write_listener, &notifier);
         let opened = tokio::select! {
@@ -45,7 +45,7 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
         let store = match opened {
             Ok(store) => store,
             Err(error) => {
-                // The caller may end the program because of this error, so flush the log lines that belong to it.
+                // The log lines of this error are flushed, because the caller may end the program because of the error.
                 within(clock, FLUSH_LIMIT, notifier.flush()).await;
                 return drop(ready.send(Err(error)));
             }
@@ -59,7 +59,7 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
     })?
 }
 
-/// Carries the store's reports to its driver, without keeping it alive, and to its user.
+/// Carries the store's reports to its user, and to its driver without keeping the driver alive.
 fn reports(driver: &DriverHandle, clock: &Clock, listener: WriteListener, notifier: &Notifier) -> Reports {
     let driver = driver.sender.as_ref().map(|sender| sender.downgrade());
     let connected = move || {
@@ -71,10 +71,10 @@ fn reports(driver: &DriverHandle, clock: &Clock, listener: WriteListener, notifi
     Reports { clock: clock.clone(), listener, notifier: notifier.clone(), connected: Arc::new(connected) }
 }
 
-/// How long the store may take to open before that is reported.
+/// The time after which a store that is still being opened is reported.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
 
-/// Waits for `opening` and reports a long wait, because no candidate exists yet that could.
+/// Waits for `opening`, and logs if that takes long, because there is no candidate yet that could report it.
 async fn reporting<T>(opening: impl Future<Output = T>) -> T {
     let mut opening = pin!(opening);
     if let Ok(opened) = timeout(REPORT_AFTER, &mut opening).await {
@@ -123,8 +123,8 @@ fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'st
     thread.spawn(run).map_err(refused).map(drop)
 }
 
-/// A runtime that is dropped without waiting for work that an adapter still has on a blocking thread. Without a thread
-/// of its own, it would be dropped on its caller's, which must not block.
+/// A runtime that is dropped without waiting for work that an adapter still has on a blocking thread. It is dropped on
+/// a separate thread, because a drop on the caller's thread could block.
 struct Abandoned(Option<tokio::runtime::Runtime>);
 
 impl Drop for Abandoned {

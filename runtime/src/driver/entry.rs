@@ -15,13 +15,13 @@ use incumbent_store::Error;
 /// it has left nothing in the store.
 pub(super) struct CandidateEntry {
     pub(super) shared: Arc<CandidateState>,
-    /// The time of day at which it became a candidate.
+    /// The time of day at which this candidate entered.
     pub(super) since: SystemTime,
     pub(super) stage: Stage,
     pub(super) commands: Weak<dyn CommandSink>,
-    /// Answered once the campaign has entered, or was refused.
+    /// Answered once the campaign has entered, or has been refused.
     pub(super) reply: Option<Reply>,
-    /// The last term that was led.
+    /// The last term in which the candidate led.
     pub(super) term: Option<Token>,
     /// The channel through which a dropped candidate's work reports its end.
     pub(super) kept_commands: Option<Arc<dyn CommandSink>>,
@@ -29,7 +29,7 @@ pub(super) struct CandidateEntry {
     pub(super) is_well: bool,
     /// The watched event loop responds.
     pub(super) loop_responds: bool,
-    /// The callers that wait for it, if any.
+    /// The callers that wait for this candidate, if any.
     pub(super) waiting: Option<Box<Waiting>>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Waiting {
     pub(super) closing: Vec<Reply>,
 }
 
-/// How far a candidate has come towards its end.
+/// The stage of a candidate's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Running,
@@ -79,10 +79,10 @@ impl CandidateEntry {
         }
     }
 
-    /// The campaign has entered: answers its caller.
+    /// Answers the caller whose campaign has entered.
     pub(super) fn entered(&mut self) {
         if let Some(reply) = self.reply.take() {
-            // A caller that is gone has dropped its candidate; the driver receives that as a command.
+            // A caller that is gone has dropped its candidate, and the driver receives that as a command.
             let _ = reply.send(Ok(()));
         }
     }
@@ -100,7 +100,7 @@ impl CandidateEntry {
         }
     }
 
-    /// Answers the callers that asked to hand over; from now on they wait for the drain.
+    /// Answers the callers that asked to hand over. From now on they wait for the drain.
     pub(super) fn hand_over_begins(&mut self) {
         let Some(waiting) = &mut self.waiting else { return };
         for HandingOver { leave, .. } in waiting.handing_over.drain(..) {
@@ -123,7 +123,7 @@ impl CandidateEntry {
         matches!(self.stage, Stage::Over { returned: true, .. })
     }
 
-    /// Ends the campaign, for the handles too.
+    /// Ends the campaign, for its handles too.
     pub(super) fn end(&mut self) {
         self.reply = None;
         self.kept_commands = None;

@@ -21,7 +21,7 @@ use incumbent_store::{Error, Result};
 
 /// The time limit of a read for an observer or for a caller.
 const QUERY_LIMIT: Duration = Duration::from_secs(5);
-/// The time limit of the check before a candidate enters, the same as for the inspection that follows.
+/// The time limit of the check before a candidate enters. It is the same as for the inspection after that.
 const CHECK_LIMIT: Duration = Duration::from_secs(2);
 /// The time that a closed campaign waits for its handlers to return.
 const HANDLERS_LIMIT: Duration = Duration::from_secs(2);
@@ -39,7 +39,7 @@ pub(super) enum Done<L: Link> {
     ReadForObservers(Arc<str>, u64, Result<Entry, Fault>),
     /// True if the candidates were registered.
     Registered(bool),
-    /// Whether another election of the store has keys that would count in this election.
+    /// The result of the check whether another election of the store has keys that would count in this election.
     OverlapChecked(Box<Enter>, Result<()>),
     /// The handlers of a closed campaign have returned, or the wait for them is over.
     HandlersReturned(CampaignId),
@@ -47,7 +47,7 @@ pub(super) enum Done<L: Link> {
     Replied,
 }
 
-/// A request in flight: one result, or several in turn.
+/// A request in flight, with one result or several, one after another.
 pub(super) type InFlight<L> = BoxStream<'static, Done<L>>;
 
 /// Makes the requests.
@@ -64,7 +64,7 @@ impl<L: Link> StoreRequests<L> {
         one(ask.map(move |answer| Done::Inspected(number, answer)))
     }
 
-    /// Checks the election that a candidate enters. Without an answer within the limit, the candidate may enter.
+    /// Checks the election that a candidate enters. If no answer comes within the limit, the candidate may enter.
     pub(super) fn check_overlap(&self, enter: Enter, check: BoxFuture<'static, Result<()>>) -> InFlight<L> {
         let check = within(self.clock.clone(), CHECK_LIMIT, check);
         let enter = Box::new(enter);
@@ -111,7 +111,7 @@ impl<L: Link> StoreRequests<L> {
     ) -> InFlight<L> {
         let ask = bounded(self.clock.clone(), QUERY_LIMIT, "the query", ask);
         one(async move {
-            // A caller that no longer waits needs no answer.
+            // A caller that no longer waits has dropped its receiver.
             let _ = reply.send(ask.await.map_err(Error::from));
             Done::Replied
         })
@@ -127,7 +127,7 @@ fn one<L: Link>(request: impl Future<Output = Done<L>> + Send + 'static) -> InFl
     stream::once(request).boxed()
 }
 
-/// Waits for the answer to `ask`; without one within the limit, the store cannot be reached.
+/// Waits for the answer to `ask`. If none comes within the limit, the store counts as unreachable.
 pub(super) async fn bounded<T>(
     clock: Clock,
     limit: Duration,

@@ -59,17 +59,17 @@ use incumbent_store::link::{Asked, Asking, Input, Link, OneAnswer, Output, Watch
 use incumbent_store::notifier::Notifier;
 use incumbent_store::registry::Registry;
 
-/// The time limit for closing the connection, and for removing what closed campaigns left in the store.
+/// The time limit for closing the connection, and for removing the keys that closed campaigns left in the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// The part of that limit for notifying other processes that this process has no more candidates.
 const DEREGISTER_LIMIT: Duration = Duration::from_secs(1);
 /// The time for log subscribers and listeners to receive the queued notices.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-/// The inputs that are handled before the store's client gets its turn: its tasks share this thread, and a driver that
-/// is always busy would starve them.
+/// The number of inputs that are handled before the store's client gets its turn. The tasks of the client share this
+/// thread, and a driver that is always busy would starve them.
 const INPUTS: u32 = 64;
-/// The inputs of one kind that are handled before those of another kind.
+/// The number of inputs of one kind that are handled before those of another kind.
 const BATCH: u32 = INPUTS / 2;
 
 /// Carries out the outputs of a store's session, and serves its observers.
@@ -81,7 +81,7 @@ struct Driver<L: Link> {
     session: Session<L::Rule>,
     /// The next wake-up that the session asked for.
     wake: Option<Instant>,
-    /// In boxes, because half of the map's slots may be empty.
+    /// The entries are in boxes, because half of the map's slots may be empty.
     candidates: HashMap<CampaignId, Box<CandidateEntry>>,
     /// The elections that have observers.
     observed: HashMap<Arc<str>, ObservedElection>,
@@ -90,21 +90,21 @@ struct Driver<L: Link> {
     in_flight: SelectAll<InFlight<L>>,
     /// Requests of campaigns that have one answer each.
     asked: FuturesUnordered<OneAnswer<(CampaignId, <L::Rule as Rule>::Answer)>>,
-    /// The earliest of their limits, or an earlier time.
+    /// The earliest limit of these requests, or an earlier time.
     first_limit: Option<Instant>,
     /// The number of the newest watch.
     watch: u64,
-    /// The changes of that watch, once it has begun.
+    /// The changes that the newest watch reports, once it has begun.
     watched: Option<Watch<L>>,
-    /// The reason given in the last warning about a missing watch: each reason is reported once, not each attempt.
+    /// The reason in the last warning about a missing watch. Each reason is reported once, not for each attempt.
     unwatched: Option<String>,
     /// The registered candidates.
     roll: Registry,
-    /// The inputs handled since other tasks of this thread last ran.
+    /// The number of inputs that have been handled since other tasks of this thread last ran.
     inputs: u32,
-    /// Every handle was dropped, so no more requests will come.
+    /// True if every handle has been dropped, so that no more requests will come.
     handles_dropped: bool,
-    /// The store is closing; answered once it is closed.
+    /// The callers that close the store, if it is closing. They are answered once it is closed.
     closing: Option<Vec<Reply>>,
 }
 
@@ -148,7 +148,7 @@ impl<L: Link> Driver<L> {
         self.finish().await;
     }
 
-    /// Waits for the next thing to do, until `until` at most, and does it.
+    /// Waits for the next event, until `until` at most, and handles it.
     async fn turn(&mut self, until: Option<Instant>) {
         let wake = [self.wake, self.checks.next(), self.first_limit, until].into_iter().flatten().min();
         tokio::select! {
@@ -160,8 +160,8 @@ impl<L: Link> Driver<L> {
         }
         self.inputs += 1;
         self.take_ready();
-        // Checked in every turn, so that a flood of other work does not delay a timer, and each only once per turn, so
-        // that no timer delays other work.
+        // Timers are checked in every turn, so that a flood of other work does not delay them. Each is checked only
+        // once per turn, so that no timer delays other work.
         let now = self.clock.now();
         if self.wake.is_some_and(|wake| wake <= now) {
             self.feed(Input::<L>::Tick);
@@ -218,7 +218,7 @@ impl<L: Link> Driver<L> {
 
     async fn finish(mut self) {
         let until = self.clock.now() + CLOSE_LIMIT;
-        // Waits until what closed campaigns left in the store is removed.
+        // Continues until everything that closed campaigns left in the store has been removed.
         while !self.candidates.is_empty() && self.clock.now() < until {
             self.turn(Some(until)).await;
         }
@@ -241,7 +241,7 @@ impl<L: Link> Driver<L> {
             () = close => {}
             () = self.clock.sleep_until(until) => {}
         }
-        // Flush the log before a caller continues, perhaps to end the program.
+        // The log is flushed before a caller continues, because it may then end the program.
         within(self.clock.clone(), FLUSH_LIMIT, self.store.notifier.flush()).await;
         for waiter in self.closing.take().into_iter().flatten() {
             let _ = waiter.send(Ok(()));
@@ -259,12 +259,13 @@ impl<L: Link> Driver<L> {
             Some(Request::List { reply }) => self.list(reply),
             Some(Request::Candidates { election, reply }) => self.candidates(election, reply),
             Some(Request::StoreInfo { reply }) => self.store_info(reply),
-            // A caller that no longer waits needs no answer.
+            // A caller that no longer waits has dropped its receiver.
             Some(Request::Load { reply }) => drop(reply.send(Ok(self.session.load()))),
             Some(Request::Connected) => self.feed(Input::<L>::Connected),
             Some(Request::Close(LeaveReplies { begun, done })) => {
                 self.close(Some(done));
-                // Not before the drains were reported. A caller that no longer waits needs no answer.
+                // The answer must come after the reports of the drains. A caller that no longer waits has dropped its
+                // receiver.
                 let _ = begun.send(Ok(()));
             }
             None => {
@@ -296,18 +297,18 @@ impl<L: Link> Driver<L> {
             }
             Done::Reconnected(true) => self.feed(Input::<L>::Reconnected),
             Done::Reconnected(false) => self.feed(Input::<L>::NotReconnected),
-            // A newer watch was started meanwhile.
+            // A newer watch has been started meanwhile.
             Done::Watching(number, _) if number != self.watch => {}
             Done::Watching(number, Ok(stream)) => {
                 self.watched = Some(stream);
                 self.unwatched = None;
                 self.feed(Input::<L>::Watching { number });
-                // A new watch does not show keys that vanished while there was no watch, so read all keys.
+                // A new watch does not show that keys vanished while there was no watch, so all keys are read.
                 let keys: Vec<_> = self.observed.keys().cloned().collect();
                 keys.iter().for_each(|key| self.read_for_observers(key));
             }
             Done::Watching(number, Err(fault)) => {
-                // A store that does not answer is reported elsewhere; do not blame the watch.
+                // A store that does not answer is reported elsewhere, so the watch is not blamed for it.
                 if fault.kind == FaultKind::Unreachable || self.unwatched.as_ref() == Some(&fault.detail) {
                     tracing::debug!("the store cannot be watched at present: {fault}");
                 } else {
@@ -428,7 +429,7 @@ async fn sleep(clock: &Clock, until: Option<Instant>) {
     }
 }
 
-/// The next change; `None` when the watch ended. Waits until there is a watch.
+/// The next change; `None` when the watch has ended. Waits until there is a watch.
 async fn next<W: Stream + Unpin>(watched: &mut Option<W>) -> Option<W::Item> {
     match watched {
         Some(stream) => stream.next().await,

@@ -1,4 +1,4 @@
-//! Elections that have observers: what they see of a key, and the instants at which it is read again.
+//! Elections that have observers: their last observation of a key, and the instants at which the key is read again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use crate::queue::Queue;
 
 /// The assumed lease of a holder that states none, in a store without a maximum age.
 const UNSTATED_LEASE: Duration = Duration::from_secs(30);
-/// The interval between the reads of an election without a leader: an open watch may miss its changes.
+/// The interval between the reads of an election without a leader, because an open watch may miss its changes.
 const VACANT: Duration = Duration::from_secs(30);
-/// The delay before reading again: after a failed read, or for a record that should be gone.
+/// The delay before another read, after a failed read or while an overdue record still exists.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// An election that has observers, as they see it.
+/// An election that has observers, and its state as they know it.
 pub(super) struct ObservedElection {
     election: Arc<str>,
     readers: Vec<Arc<Queue<Observation>>>,
     /// The last observation that was sent.
     reported: Option<Observation>,
     revision: Option<Revision>,
-    /// The instant by which that record should have expired.
+    /// The instant by which the record of that revision should have expired.
     due: Option<Instant>,
     /// The number of changes seen, which identifies an answer that the watch has overtaken.
     changes: u64,
-    /// The last answer was older than the known revision.
+    /// True if the last answer was older than the known revision.
     is_doubted: bool,
     reading: bool,
-    /// The election changed while it was being read, so it is read once more.
+    /// True if the election has changed while it was being read, so that it must be read once more.
     changed_meanwhile: bool,
-    /// Renewals are not shown as changes, so the entry is read once per lease.
+    /// True if renewals are not shown as changes, so that the entry is read once per lease.
     entry_stays: bool,
 }
 
@@ -59,7 +59,7 @@ impl ObservedElection {
     /// Adds an observer and sends it the last observation.
     pub(super) fn add(&mut self, reader: Arc<Queue<Observation>>) {
         if let Some(reported) = &self.reported {
-            // The reader has not been returned to its owner yet, so there is no waker.
+            // The reader has not been returned to its owner yet, so no task waits for it.
             drop(reader.push(reported.clone()));
         }
         self.readers.push(reader);
@@ -82,7 +82,7 @@ impl ObservedElection {
         (!std::mem::replace(&mut self.reading, true)).then_some(self.changes)
     }
 
-    /// Notes a change that must be read.
+    /// Records a change after which the entry must be read.
     pub(super) fn note_change(&mut self) {
         self.changed_meanwhile |= self.reading;
     }
@@ -108,7 +108,7 @@ impl ObservedElection {
         }
         let is_older = entry.revision().is_some_and(|revision| Some(revision) < self.revision);
         if is_older && !self.is_doubted {
-            // The server lags, or the store was replaced: the second answer decides.
+            // Either the server lags or the store was replaced. The next answer decides.
             self.is_doubted = true;
             return (Some(now + AGAIN), Vec::new());
         }
@@ -143,7 +143,8 @@ impl ObservedElection {
     }
 }
 
-/// Returns true if both are the same holder with the same metadata; the revision changes with every renewal.
+/// Returns true if both are the same holder with the same metadata. The revision is ignored, because it changes with
+/// every renewal.
 fn is_same(one: Option<&Leader>, other: Option<&Leader>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -162,7 +163,7 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Reads `key` again at `at` and at no other time; with `None`, never.
+    /// Sets the only time at which `key` is read again. With `None`, it is not read again.
     pub(super) fn set(&mut self, key: &Arc<str>, at: Option<Instant>) {
         let before = match at {
             Some(at) => self.at.insert(Arc::clone(key), at),
@@ -222,7 +223,7 @@ mod tests {
         (election, subscription)
     }
 
-    /// The unread observations: the leader's name and the time.
+    /// The observations that have not been read: the leader's name and the time of each.
     fn unread(subscription: &mut Subscription<Observation>) -> Vec<(Option<String>, Instant)> {
         let unread = std::iter::from_fn(|| subscription.next().now_or_never().flatten());
         unread.map(|seen| (seen.leader.map(|leader| leader.name), seen.since)).collect()
@@ -233,7 +234,7 @@ mod tests {
         let (mut election, mut reader) = observed();
         assert_eq!(election.changed(at(0), &live("a", 1), None).0, Some(at(10_000)));
         assert_eq!(election.changed(at(3_000), &live("a", 2), None).0, Some(at(13_000)));
-        // The watch may report the same entry twice, which proves nothing new.
+        // The watch may report the same entry twice. The second report proves nothing new.
         assert_eq!(election.changed(at(4_000), &live("a", 2), None).0, Some(at(13_000)));
         assert_eq!(unread(&mut reader), [(Some("a".into()), at(0))]);
     }

@@ -11,7 +11,7 @@ use incumbent_store::clock::Clock;
 use incumbent_store::link::Link;
 use incumbent_store::notifier::Notifier;
 
-/// What a driver needs besides its store.
+/// Everything that a driver needs in addition to its store.
 pub(crate) struct Running {
     pub(super) clock: Clock,
     pub(super) notifier: Notifier,
@@ -21,7 +21,7 @@ pub(crate) struct Running {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// A store that was opened, whatever its rule.
+/// A store that has been opened, whatever its rule.
 #[async_trait]
 pub(crate) trait Opened: Send {
     /// As [`Link::capabilities`].

@@ -1,4 +1,4 @@
-//! The driver's work for observers, for callers with a query, and for an operator's requests.
+//! The driver's work for observers, for callers that query the store, and for an operator's requests.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -20,7 +20,7 @@ use incumbent_store::request::{self, AcceptReset, HandOver, Request as OperatorR
 use incumbent_store::{CandidateInfo, EntryInfo, WatchEvent};
 
 impl<L: Link> Driver<L> {
-    /// Refuses a key that is impossible for an election of this store.
+    /// Refuses a key that no election of this store can have.
     pub(super) fn check_election(&self, key: &str) -> Result<()> {
         request::check_election(key)?;
         self.store.link.check_key(key)
@@ -105,7 +105,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// The store's maximum age, as last inspected.
+    /// The store's maximum age, from the last inspection.
     fn max_age(&self) -> Option<Duration> {
         self.session.info().and_then(|info| info.max_age)
     }
@@ -135,7 +135,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// Processes an operator's request, which is under a reserved key.
+    /// Processes an operator's request, which the watch showed under a reserved key.
     pub(super) fn operator_request(&mut self, key: &str, text: &str, revision: Revision) {
         let Some((election, asked)) = request::read(key, text) else { return };
         let request = match asked {

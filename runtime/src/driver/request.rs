@@ -41,7 +41,7 @@ pub(crate) enum Request {
     List {
         reply: Reply<Vec<WatchEvent>>,
     },
-    /// The candidates of one election or of all.
+    /// Lists the candidates of one election or of all.
     Candidates {
         election: Option<String>,
         reply: Reply<Option<Vec<CandidateInfo>>>,
@@ -62,14 +62,14 @@ pub(crate) enum Request {
 pub(crate) struct Enter {
     pub(crate) id: CampaignId,
     pub(crate) shared: Arc<CandidateState>,
-    /// Weak, so that the driver does not keep itself alive.
+    /// A weak reference, so that the driver does not keep itself alive.
     pub(crate) commands: Weak<dyn CommandSink>,
     pub(crate) options: CampaignOptions,
-    /// Answered once the campaign runs, or is refused.
+    /// Answered once the campaign runs, or has been refused.
     pub(crate) reply: Reply,
 }
 
-/// The channel to a driver. The driver ends when the last one is dropped.
+/// The channel to a driver. The driver ends when the last handle has been dropped.
 #[derive(Clone)]
 pub(crate) struct DriverHandle {
     pub(super) sender: Option<mpsc::UnboundedSender<Request>>,
@@ -82,7 +82,7 @@ impl DriverHandle {
         (Self { sender: Some(sender), fork_guard: ForkGuard::new() }, receiver)
     }
 
-    /// Sends a request; an error means that the driver has ended.
+    /// Sends a request. An error means that the driver has ended.
     pub(crate) fn send(&self, request: Request) -> Result<(), ()> {
         self.sender.as_ref().ok_or(())?.send(request).map_err(drop)
     }
@@ -95,8 +95,8 @@ impl DriverHandle {
 impl Drop for DriverHandle {
     fn drop(&mut self) {
         if self.is_forked() {
-            // Not dropped, because that would wake the driver, through locks that its thread may have held when the
-            // process forked.
+            // The sender is not dropped, because that would wake the driver, through locks that the driver's thread may
+            // have held when the process forked.
             std::mem::forget(self.sender.take());
         }
     }
@@ -110,7 +110,8 @@ pub(crate) struct CampaignHandle {
 
 impl CommandSink for CampaignHandle {
     fn send(&self, command: Command) {
-        // A driver that has ended has ended every campaign, so a waiting caller sees that its answer was dropped.
+        // A driver that has ended has ended every campaign too, and a waiting caller learns that from the dropped
+        // reply.
         let _ = self.driver.sender.as_ref().map(|sender| sender.send(Request::Command(self.id, command)));
     }
 }

@@ -50,7 +50,7 @@ pub struct Faults {
 #[derive(Debug)]
 struct Shared {
     plan: Mutex<Plan>,
-    /// True if messages get through; a change wakes the requests that wait.
+    /// The state of the connection. A change of it wakes the requests that wait.
     link: watch::Sender<Link>,
 }
 
@@ -67,9 +67,9 @@ struct Plan {
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     cut: bool,
-    /// The number of cuts. A request whose answer is outstanding during a cut gets none.
+    /// The number of cuts. A request that waits for its answer during a cut gets none.
     cuts: u64,
-    /// How often watches were killed; all earlier watches are silent.
+    /// The number of times that watches were killed. All earlier watches are silent.
     kills: u64,
 }
 
@@ -94,7 +94,7 @@ impl Plan {
 }
 
 impl<A: Adapter> Faulty<A> {
-    /// Wraps `store`. It has no faults until the handle injects some.
+    /// Wraps `store`. The store has no faults until the handle injects some.
     pub fn new(store: A) -> (Self, Faults) {
         let shared = Shared { plan: Mutex::default(), link: watch::Sender::new(Link::default()) };
         let inner = Arc::new(store);
@@ -109,24 +109,24 @@ impl<A: Adapter> Faulty<A> {
 }
 
 impl Faults {
-    /// The next `count` writes are applied, and answered [`Outcome::Unknown`].
+    /// Applies the next `count` writes, but answers [`Outcome::Unknown`].
     pub fn lose_answers(&self, count: usize) {
         self.plan_writes(WriteFault::LoseAnswer, count);
     }
 
-    /// The next `count` writes never reach the store, and are answered [`Outcome::Unknown`].
+    /// Drops the next `count` writes before they reach the store, and answers [`Outcome::Unknown`].
     pub fn lose_requests(&self, count: usize) {
         self.plan_writes(WriteFault::LoseRequest, count);
     }
 
-    /// The next `count` writes are answered [`Outcome::Unknown`] and wait until they are
-    /// [delivered](Self::deliver_held): a write that commits late.
+    /// Answers [`Outcome::Unknown`] to the next `count` writes, and holds them until they are
+    /// [delivered](Self::deliver_held), as for a write that commits late.
     pub fn hold_requests(&self, count: usize) {
         self.plan_writes(WriteFault::Hold, count);
     }
 
-    /// Delivers the [held](Self::hold_requests) writes to the store now, oldest first, and returns
-    /// their outcomes. Their senders received [`Outcome::Unknown`] before.
+    /// Delivers the [held](Self::hold_requests) writes to the store now, oldest first, and returns their outcomes.
+    /// Their senders have already received [`Outcome::Unknown`].
     pub async fn deliver_held(&self) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         loop {
@@ -136,18 +136,18 @@ impl Faults {
         }
     }
 
-    /// The next `count` writes do not reach the store, and are answered [`Outcome::Busy`].
+    /// Drops the next `count` writes before they reach the store, and answers [`Outcome::Busy`].
     pub fn busy(&self, count: usize) {
         self.plan_writes(WriteFault::Busy, count);
     }
 
-    /// From now on every answer comes this much later, on tokio's clock; zero ends the delay. The request itself is
+    /// Delays every answer from now on by this time, on tokio's clock; zero ends the delay. The request itself is
     /// carried out at once.
     pub fn delay_answers(&self, delay: Duration) {
         self.plan().delay = delay;
     }
 
-    /// From now on writes are refused for lack of a permission, until [`allow_writes`](Self::allow_writes). Reads and
+    /// Refuses all writes from now on for lack of a permission, until [`allow_writes`](Self::allow_writes). Reads and
     /// watches continue.
     pub fn deny_writes(&self, reason: impl Into<String>) {
         self.plan().denied = Some(reason.into());
@@ -167,19 +167,20 @@ impl Faults {
         });
     }
 
-    /// Restores the connection. Requests that still wait for an answer fail: writes are [`Outcome::Unknown`], reads are
-    /// unreachable. Watches continue and deliver the changes that they missed.
+    /// Restores the connection. Requests that still wait for an answer fail: the outcome of a write is
+    /// [`Outcome::Unknown`], and a read fails as unreachable. Watches continue and deliver the changes that they
+    /// missed.
     pub fn heal(&self) {
         self.shared.link.send_modify(|link| link.cut = false);
     }
 
-    /// Every present watch becomes silent without ending. New watches work.
+    /// Makes every present watch silent without ending it. New watches work.
     pub fn kill_watches(&self) {
         self.shared.link.send_modify(|link| link.kills += 1);
     }
 
-    /// From now on reads and lists return the present content of the store, like a server that has lost contact with
-    /// its cluster, until [`fresh_reads`](Self::fresh_reads). Writes and watches are unaffected.
+    /// Makes reads and lists return the present content of the store from now on, like a server that has lost contact
+    /// with its cluster, until [`fresh_reads`](Self::fresh_reads). Writes and watches are unaffected.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -200,19 +201,19 @@ impl Faults {
         }
     }
 
-    /// No code panics while it holds the lock.
+    /// Locks the plan. No code panics while it holds this lock.
     fn plan(&self) -> MutexGuard<'_, Plan> {
         self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a request. If the connection is cut, returns `None` after it is restored.
+    /// Sends a request. If the connection is cut, waits until it is restored, and returns `None`.
     async fn request(&self) -> Option<Sent> {
         let link = *self.shared.link.borrow();
         self.restored().await;
         (!link.cut).then_some(Sent { cuts: link.cuts })
     }
 
-    /// Returns the answer: late if a delay is set, and `None` if the connection was cut meanwhile.
+    /// Returns the answer, after the delay if one is set; `None` if the connection was cut meanwhile.
     async fn answer<T>(&self, sent: Sent, answer: T) -> Option<T> {
         let delay = self.plan().delay;
         if !delay.is_zero() {

@@ -6,7 +6,7 @@ use super::url::StoreSettings;
 use incumbent_core::campaign::Warning;
 
 impl StoreSettings {
-    /// Warnings about this store's settings for its candidates.
+    /// Returns the warnings about this store's settings, for its candidates.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let quoted = self.selectors().into_iter().filter(|(_, text)| selector::unquoted(text).is_some());
         quoted.map(|(setting, text)| Warning::Quoted { setting: setting.into(), text: text.into() }).collect()

@@ -23,7 +23,8 @@ use incumbent_store::clock::Clock;
 use incumbent_store::{Adapter, Examination, InitOptions, InitReport, Permissions, Role, StoreAdmin};
 use incumbent_store::{Error, ErrorKind, Result};
 
-/// A store in a line: its settings, its feature, its name, the schemes of its URLs, and their form in errors.
+/// Defines each store in one line: its settings, its feature, its name, the schemes of its URLs, and their form in
+/// errors.
 macro_rules! stores {
     ($($(#[$doc:meta])* $store:ident($settings:ty) if $feature:meta, $name:literal, [$($scheme:literal),*], $form:literal;)*) => {
         /// The settings of a store, as given by its URL.
@@ -70,7 +71,7 @@ macro_rules! stores {
             }
         }
 
-        /// Does the same with the settings of any store.
+        /// Does the same for the settings of every store.
         macro_rules! any {
             ($this:expr, $each:ident => $does:expr) => {
                 match $this { $(#[cfg($feature)] StoreSettings::$store($each) => $does,)* }
@@ -96,11 +97,11 @@ stores! {
 }
 
 impl StoreSettings {
-    /// Opens the store; its records expire by `clock`.
+    /// Opens the store, whose records expire by `clock`.
     ///
     /// # Errors
-    /// Those of the store. `Unsupported` for etcd, whose elections are queues, and for Kafka, whose elections are groups:
-    /// they have no [`Adapter`], and [`Store`](crate::Store) opens them.
+    /// Those of the store. `Unsupported` for etcd, whose elections are queues, and for Kafka, whose elections are
+    /// groups: they have no [`Adapter`], and [`Store`](crate::Store) opens them.
     pub async fn open(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
         any!(self, settings => settings.adapter(clock).await)
     }
@@ -110,7 +111,8 @@ impl StoreSettings {
         Ok(any!(self, settings => Box::new(settings.connect(reports).await?)))
     }
 
-    /// Sets whether an unresponsive store is an error instead of being waited for, if the store offers the choice.
+    /// Sets whether a store that does not answer is an error instead of being waited for, if the store offers the
+    /// choice.
     #[must_use]
     pub fn fail_fast(self, fail_fast: bool) -> Self {
         any!(self, settings => same settings.fail_fast(fail_fast))
@@ -122,7 +124,7 @@ impl StoreSettings {
         any!(self, settings => same settings.expected_lease(lease))
     }
 
-    /// Refuses a key that is impossible for an election in such a store, without connecting to it.
+    /// Refuses a key that no election of such a store can have, without connecting to the store.
     ///
     /// # Errors
     /// `InvalidName`.
@@ -134,7 +136,7 @@ impl StoreSettings {
     /// Opens the store for an operator's unconditional writes.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     pub async fn operate(&self, clock: &Clock) -> Result<Box<dyn StoreAdmin>> {
         any!(self, settings => settings.admin(clock).await)
     }
@@ -160,7 +162,7 @@ impl StoreSettings {
         any!(self, settings => settings.init(options).await)
     }
 
-    /// Reads the store's effective settings, and judges them; changes nothing. `incumbent doctor` prints it.
+    /// Reads the store's effective settings, and judges them. Nothing is changed. `incumbent doctor` prints the result.
     ///
     /// # Errors
     /// Those of the store.
@@ -168,18 +170,18 @@ impl StoreSettings {
         any!(self, settings => settings.examine().await)
     }
 
-    /// The permissions that a user of that role needs for these elections, as the store's own tools take them; `None`
-    /// if the store has no users.
+    /// The permissions that a user of that role needs for these elections, in the form that the store's own tools
+    /// accept; `None` if the store has no users.
     ///
     /// # Errors
-    /// `InvalidName` for a key that no election can have, and where keys are needed; `InvalidSetting` where the user
-    /// could write every key of the store.
+    /// `InvalidName` for a key that no election can have, and for missing keys if the store needs them;
+    /// `InvalidSetting` if the user could write every key of the store.
     pub fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
         any!(self, settings => incumbent_store::Settings::permissions(settings, role, elections))
     }
 
-    /// The texts that select the elections of this store, each with its setting. For tests: two settings with the same
-    /// texts, on the same servers, have the same elections.
+    /// The texts that select the elections of this store, each with its setting. This is for tests: two settings with
+    /// the same texts, on the same servers, select the same elections.
     #[doc(hidden)]
     pub fn selectors(&self) -> Vec<Selector<'_>> {
         any!(self, settings => incumbent_store::Settings::selectors(settings))

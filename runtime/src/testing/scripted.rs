@@ -49,9 +49,9 @@ pub enum Asked {
     Resign,
     /// To hand over to the candidate of this name.
     HandOver(String),
-    /// To close; also by dropping the last handle.
+    /// To close, by a call or by dropping the last handle.
     Close,
-    /// To set whether it is healthy.
+    /// To set whether the candidate is healthy.
     Healthy(bool),
     /// To accept a reset of the store.
     AcceptReset,
@@ -60,7 +60,7 @@ pub enum Asked {
 }
 
 impl ScriptedElection {
-    /// An election, and its only candidate, which does not lead yet. Deadlines are counted on `clock`.
+    /// Returns an election, and its only candidate, which does not lead yet. Deadlines are counted on `clock`.
     pub fn new(election: &str, candidate: &str, clock: Clock) -> (Self, Candidate) {
         let shared = CandidateState::new(election.into(), candidate.into(), clock);
         let script = Arc::new_cyclic(|me: &Weak<Script>| Script {
@@ -75,21 +75,21 @@ impl ScriptedElection {
         (Self { script }, candidate)
     }
 
-    /// The candidate wins, with a lease that lasts until the next step of the script. Returns the term's token, larger
-    /// than every earlier one; the current token if it already leads.
+    /// Makes the candidate win, with a lease that lasts until the next step of the script. Returns the term's token,
+    /// which is larger than every earlier one. If the candidate already leads, returns its current token.
     pub fn acquire(&self) -> Token {
         self.script.acquire(Instant::NEVER)
     }
 
-    /// The candidate wins, or its term continues, with a lease that is proven until `lease` from now. After that
-    /// instant it does not lead. Soon after, a thread of the election reports that the term ended with
+    /// Makes the candidate win, or its term continue, with a lease that is proven until `lease` from now. After that
+    /// instant the candidate does not lead. Soon after, a thread of the election reports that the term ended with
     /// [`Reason::Expired`].
     pub fn acquire_for(&self, lease: Duration) -> Token {
         self.script.watch();
         self.script.acquire(self.script.shared.clock.now() + lease)
     }
 
-    /// Ends the term at once, for that reason, without a drain. Without a term, does nothing.
+    /// Ends the term at once, for that reason, without a drain. Does nothing without a term.
     pub fn revoke(&self, reason: Reason) {
         self.script.lose(&mut self.script.current(), reason);
     }
@@ -99,8 +99,8 @@ impl ScriptedElection {
         self.revoke(Reason::Expired);
     }
 
-    /// Drains the term for that reason; it ends when no handle holds it. The limit of a second is reported but not
-    /// enforced: end the term with [`revoke`](Self::revoke). Does nothing without a term.
+    /// Drains the term for that reason. The term ends when no handle holds it. The limit of a second is reported but
+    /// not enforced: end the term with [`revoke`](Self::revoke). Does nothing without a term.
     pub fn drain(&self, reason: Reason) {
         self.script.drain(&mut self.script.current(), reason);
     }
@@ -149,7 +149,7 @@ struct ScriptState {
     asked: Vec<Asked>,
 }
 
-/// The drain time that is reported.
+/// The drain time that a draining term reports.
 const DRAIN: Duration = Duration::from_secs(1);
 
 impl Script {
@@ -189,11 +189,11 @@ impl Script {
             state.closed = true;
             self.shared.end(Reason::Closed);
         }
-        // A caller that no longer waits needs no answer.
+        // A caller that no longer waits has dropped its receiver.
         state.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
     }
 
-    /// Leaves, and answers when the term is over; at once without a term.
+    /// Leaves, and answers when the term is over, or at once without a term.
     fn leave(&self, state: &mut ScriptState, reason: Reason, leave: LeaveReplies) {
         let _ = leave.begun.send(Ok(()));
         state.waiting.push(leave.done);
@@ -210,12 +210,13 @@ impl Script {
         self.shared.update(lease, events, &(Weak::clone(&self.me) as Weak<dyn CommandSink>))
     }
 
-    /// Begins to watch for the end of leases, on a thread, because a test may have no runtime or a blocked one.
+    /// Begins to watch for the end of leases. This runs on a thread, because a test may have no runtime or a blocked
+    /// one.
     fn watch(&self) {
         self.watched.call_once(|| {
             let (script, deadline) = (Weak::clone(&self.me), self.deadline.subscribe());
             let clock = self.shared.clock.clone();
-            // Without a thread, the end is reported at the next step of the script.
+            // If no thread can be started, the end is reported at the next step of the script.
             let _ = std::thread::Builder::new().name("incumbent-script".into()).spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
                 if let Ok(runtime) = runtime {
@@ -225,7 +226,7 @@ impl Script {
         });
     }
 
-    /// The current state; an expired lease is ended and reported before any other step.
+    /// The current state. If the lease has expired, its end is reported before any other step.
     fn current(&self) -> MutexGuard<'_, ScriptState> {
         let mut state = self.state();
         if state.lease.is_some_and(|lease| self.shared.clock.now() >= lease.deadline) {
@@ -263,7 +264,7 @@ impl CommandSink for Script {
     fn send(&self, command: Command) {
         let mut state = self.current();
         if state.closed {
-            // A waiting caller sees that its answer was dropped, as with a driver.
+            // A waiting caller sees that its reply was dropped, as with a driver.
             return;
         }
         let is_present = |token| state.term.is_some_and(|term| term.token == token);
@@ -313,7 +314,7 @@ impl CommandSink for Script {
         }
     }
 
-    /// There is no lease in a store to release.
+    /// Nothing waits for the work, because there is no lease in a store to release.
     fn waits_for_work(&self) -> bool {
         false
     }

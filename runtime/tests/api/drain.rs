@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::support::{LEASE, Switched, TWO_RENEWALS, alone, lost, options, soon, until};
 
-/// Longer than any test waits, so if a drain ends, it is for another reason.
+/// A time longer than any test waits. If a drain with this limit ends, it is for another reason.
 const ENDLESS: Duration = Duration::from_secs(3600);
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn leader_by_hand(drain: Duration) -> (Clock, Switched, Store, Candidate, 
     (clock, switched, store, candidate, term)
 }
 
-/// The number of releases sent, once all earlier requests have reached the store.
+/// The number of releases that have been sent, once all earlier requests have reached the store.
 async fn releases(switched: &Switched, store: &Store) -> usize {
     store.leader("jobs").await.unwrap();
     switched.switches.releases.load(Ordering::SeqCst)
@@ -211,7 +211,7 @@ async fn a_drain_handler_is_called_in_time_though_the_leader_leaves_before_any_h
         sender.send(term.is_current()).unwrap();
         async {}
     }));
-    // The handlers run on this thread, so none is called before the first await.
+    // The handlers run on this thread, so none is called before this test first awaits something.
     while !candidate.is_leader() {
         std::thread::yield_now();
     }

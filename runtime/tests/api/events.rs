@@ -1,4 +1,5 @@
-//! Events: every subscriber gets all of them, each `Won` has its `Lost`, and no subscriber delays the driver.
+//! Events: every subscriber gets all of them, each `Won` is followed by its `Lost`, and no subscriber delays the
+//! driver.
 
 use incumbent::testing::ScriptedElection;
 use incumbent::{Clock, Event, Events, Reason, State, Token};

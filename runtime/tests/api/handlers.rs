@@ -96,7 +96,7 @@ async fn a_handler_may_resign_and_wait_for_it() {
         let (inner, sender) = (inner.clone(), sender.clone());
         async move {
             inner.resign().await.unwrap();
-            // The work continues to its end while the lease is held.
+            // Inside the handler, the work continues while the lease is held.
             sender.send(term.is_current()).unwrap();
         }
     }));

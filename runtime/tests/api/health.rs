@@ -73,7 +73,7 @@ async fn a_candidate_that_is_not_healthy_at_first_campaigns_once_it_is() {
     soon(candidate.next_term()).await.unwrap();
 }
 
-/// A probe of an event loop that responds while `turns` is set.
+/// The probe of an event loop that responds while `turns` is set.
 fn probe(turns: &Arc<AtomicBool>) -> LoopProbe {
     let (ask, asked) = std::sync::mpsc::channel();
     let probe = LoopProbe::new(move || ask.send(()).is_ok());
@@ -98,13 +98,13 @@ async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turn
     turns.store(false, Ordering::SeqCst);
     assert_eq!(lost(&mut events).await, Reason::Unhealthy);
     until(|| candidate.state() == State::Idle).await;
-    // The application's own report does not count: the candidate is unhealthy while its loop hangs.
+    // The application's own report is not enough: the candidate is unhealthy while its loop hangs.
     candidate.set_healthy(true);
     candidate.resign().await.unwrap();
     assert_eq!(candidate.state(), State::Idle);
     turns.store(true, Ordering::SeqCst);
     drop(soon(candidate.next_term()).await.unwrap());
-    // A responding loop is not enough either.
+    // A responding loop is not enough either, if the application reports the candidate as unhealthy.
     candidate.set_healthy(false);
     until(|| candidate.state() == State::Idle).await;
 }

@@ -8,7 +8,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::support::{LEASE, options, soon, until};
 
-/// A gate that blocks threads until opened.
+/// A gate that blocks threads until it is opened.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<State>, Condvar)>);
 
@@ -62,7 +62,7 @@ impl Subscriber for Gate {
     fn exit(&self, _: &Id) {}
 }
 
-/// Waits until the leader's term, which has begun, has been renewed for a lease while the gate blocks a thread.
+/// Waits until the leader's present term has been renewed for the length of a lease, while the gate blocks a thread.
 async fn leads_on_beside(gate: &Gate, candidate: &Candidate) {
     let term = soon(candidate.next_term()).await.unwrap();
     until(|| gate.is_holding()).await;

@@ -74,7 +74,7 @@ async fn an_expiry_that_the_store_does_not_report_is_found_when_the_lease_is_ove
     memory.put("jobs", b"one").await.unwrap();
     let mut observer = store.observe("jobs").await.unwrap();
     assert_eq!(names(&mut observer, 1).await, [Some("one".to_owned())]);
-    // A bare record lives for 30 s in a store without another lease.
+    // In a store without another lease, a bare record lives for 30 s.
     clock.advance(Duration::from_secs(30));
     let seen = next(&mut observer).await;
     assert_eq!(seen.leader, None);
@@ -97,7 +97,7 @@ async fn the_store_lists_its_leaders_and_describes_itself() {
         let candidate = store.campaign(key, options(name)).await.unwrap();
         drop(soon(candidate.next_term()).await.unwrap());
         if key == "a" {
-            // Releases the key, and leaves a tombstone.
+            // Closing the candidate releases the key, and leaves a tombstone.
             soon(candidate.close()).await.unwrap();
         } else {
             std::mem::forget(candidate);

@@ -21,7 +21,7 @@ async fn nonce_of_the_leader(store: &Store) -> Nonce {
 async fn a_leader_that_is_asked_hands_over_to_whom_the_operator_names() {
     let (memory, store) = stores();
     let ada = store.campaign("jobs", options("ada")).await.unwrap();
-    // No handle to the term is kept: there is no work to drain.
+    // No handle of the term is kept, so there is no work to drain.
     let first = soon(ada.next_term()).await.unwrap().token();
     let mut events = ada.events();
     let others = ["ben", "cleo", "dara"].map(|name| store.campaign("jobs", options(name)));
@@ -32,7 +32,7 @@ async fn a_leader_that_is_asked_hands_over_to_whom_the_operator_names() {
     assert_eq!(lost(&mut events).await, Reason::HandedOver);
     let second = soon(others[1].next_term()).await.unwrap().token();
     assert!(second > first);
-    // The request still exists, but applies to no other candidate, and not twice.
+    // The request still exists, but it applies to no other candidate, and not twice to the same.
     soon(others[1].close()).await.unwrap();
     until(|| [&ada, &others[0], &others[2]].iter().any(|candidate| candidate.is_leader())).await;
 }
@@ -49,7 +49,7 @@ async fn a_request_for_another_campaign_is_not_honoured() {
     let to_itself = HandOver { leader, to: "ada".into() };
     soon(to_itself.ask(&memory, "jobs")).await.unwrap();
     let revision = soon(store.leader("jobs")).await.unwrap().unwrap().revision;
-    // After one more renewal it has certainly received both.
+    // After one more renewal, the candidate has certainly received both requests.
     loop {
         if soon(store.leader("jobs")).await.unwrap().unwrap().revision > revision {
             break;

@@ -13,7 +13,7 @@ use crate::support::{LEASE, lost, soon};
 fn a_reader_that_sees_that_a_term_is_over_sees_why() {
     const TERMS: u32 = 300;
     let (election, candidate) = scripted();
-    // How many terms have begun, are watched, were seen to end, and ended without a reason.
+    // The numbers of terms that have begun, are being watched, have been seen to end, and have ended without a reason.
     let [begun, watched, ended, unexplained] = [(); 4].map(|()| AtomicU32::new(0));
     let wait = |number: &AtomicU32, term: u32| {
         while number.load(Ordering::Acquire) != term {
@@ -196,7 +196,7 @@ async fn a_win_among_holding_events_is_held_until_it_was_read_and_dropped_and_el
     election.acquire();
     election.drain(Reason::Resigned);
     assert!(candidate.is_leader());
-    // From here on the event is read and dropped.
+    // From now on the event is read and dropped.
     assert!(matches!(holding.next().await, Some(Event::StateChanged(State::Waiting))));
     assert!(matches!(holding.next().await, Some(Event::Won(_))));
     assert!(!candidate.is_leader());

@@ -14,7 +14,7 @@ async fn a_store_that_does_not_answer_is_waited_for_with_a_warning() {
     switched.switches.unreachable.store(true, Ordering::SeqCst);
     let store = switched.store(&clock);
     let candidate = soon(store.campaign("jobs", options("a"))).await.unwrap();
-    // Without a subscriber at the time of the warning, the first subscriber still receives it.
+    // The first subscriber receives the warning even if it subscribes only after the warning.
     let mut events = candidate.events();
     let fault = loop {
         match soon(events.next()).await.unwrap() {
@@ -59,7 +59,7 @@ async fn a_candidate_that_waits_for_its_store_can_be_unhealthy_resign_and_close(
     drop(soon(other.next_term()).await.unwrap());
     soon(other.resign()).await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Resigned);
-    // The other candidate is the only healthy one, so it wins again.
+    // `other` is the only healthy candidate, so it wins again.
     soon(other.next_term()).await.unwrap();
     assert!(!candidate.is_leader());
     candidate.set_healthy(true);

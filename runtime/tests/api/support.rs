@@ -12,7 +12,7 @@ use incumbent::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, 
 use incumbent::store::{Adapter, Memory, MemorySettings, WatchEvent, Watched};
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Preset, Reason, Store};
 
-/// Far longer than any step takes, even on a busy machine.
+/// A time limit far longer than any step takes, even on a busy machine.
 const GENEROUS: Duration = Duration::from_secs(60);
 
 /// A lease that does not end merely because the machine is busy.
@@ -21,7 +21,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(10);
 /// A lease for a test that waits for its end. The shortest lease with time for a retry is slightly below this.
 pub(crate) const SHORT: Duration = Duration::from_millis(800);
 
-/// Two deadlines this far apart have at least two renewals between them: there are three per lease.
+/// The distance between two deadlines that have at least two renewals between them. There are three renewals per lease.
 pub(crate) const TWO_RENEWALS: Duration = Duration::from_secs(5);
 
 /// A candidate without splay.
@@ -73,7 +73,7 @@ pub(crate) struct Switches {
     pub(crate) unreachable: AtomicBool,
     /// Writes and reads are never answered.
     pub(crate) silent: AtomicBool,
-    /// The watch always shows something, and a separate task carries out each write, as with a network client.
+    /// The watch always has something to show, and a separate task carries out each write, as with a network client.
     pub(crate) floods: AtomicBool,
     /// The next write panics.
     pub(crate) panics: AtomicBool,

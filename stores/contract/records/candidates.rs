@@ -17,8 +17,8 @@ async fn register(fixture: &impl Fixture, store: &Store, election: &str, name: &
     store.campaign(election, options.splay(Duration::ZERO)).await.unwrap()
 }
 
-/// All candidates, each as "election name"; two that entered over two connections at the same time may come in either
-/// order.
+/// All candidates, sorted, each as "election name": two that entered over two connections at the same time may come in
+/// either order.
 fn names(present: Option<Vec<CandidateInfo>>) -> Vec<String> {
     let present = present.expect("this store lists candidates");
     let mut names: Vec<_> = present.iter().map(|one| format!("{} {}", one.election, one.name)).collect();
@@ -26,8 +26,8 @@ fn names(present: Option<Vec<CandidateInfo>>) -> Vec<String> {
     names
 }
 
-/// Waits until a request for candidates over `store` returns these. On a busy machine an answer may come too late for
-/// one call.
+/// Asks for candidates over `store` until the answer is `expected`. On a busy machine, another connection may announce
+/// its candidates too late for a single call.
 async fn until_told(store: &Store, expected: &[&str]) {
     let what = format!("the candidates {expected:?}");
     eventually(&what, || async { (names(store.all_candidates().await.unwrap()) == expected).then_some(()) })

@@ -36,7 +36,7 @@ pub(crate) async fn writers_of_different_keys_all_get_through(fixture: &impl Fix
         let key = format!("jobs-{writer}");
         let mut expect = Expect::Absent;
         for attempt in 1..10 {
-            // Other writers may hold the store briefly, which loses no write.
+            // Another writer may lock the store briefly. Then the write is repeated, so none is lost.
             let revision = eventually("the write is applied", || async {
                 match store.write(&key, acquire(attempt, expect, "w", fixture.lease())).await {
                     Outcome::Busy => None,

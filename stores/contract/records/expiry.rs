@@ -39,7 +39,7 @@ pub(crate) async fn an_expired_record_is_gone_and_its_key_can_be_acquired(fixtur
 pub(crate) async fn a_renewal_begins_the_lease_again(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let tries = Cell::new(0);
-    eventually("four renewals, each within a lease of the one before", || async {
+    eventually("four renewals, each within a lease of the previous one", || async {
         tries.set(tries.get() + 1);
         let key = format!("jobs-{}", tries.get());
         let mut sent = fixture.clock().now();
@@ -93,7 +93,7 @@ pub(crate) async fn watchers_receive_an_expiry_where_that_is_promised(fixture: &
         assert_eq!((delivered.key.as_str(), marker > revision), ("jobs", true));
         assert_eq!(store.read("jobs").await.unwrap(), Entry::Expired { revision: marker });
     } else {
-        // The watch's next change is the next write.
+        // The watch does not report the expiry: its next change is the next write.
         let gone = expired(fixture, &*store, "jobs").await;
         let write = acquire(2, expect_of(&gone), "b", fixture.lease());
         let after = applied(store.write("jobs", write.clone()).await);
@@ -101,7 +101,7 @@ pub(crate) async fn watchers_receive_an_expiry_where_that_is_promised(fixture: &
     }
 }
 
-/// The entry once the record is gone.
+/// Waits until the record has expired, and returns the entry.
 async fn expired(fixture: &impl Fixture, store: &dyn incumbent::store::Adapter, key: &str) -> Entry {
     let granularity = store.capabilities().granularity;
     fixture.pass(granularity).await;

@@ -32,7 +32,7 @@ pub(crate) async fn the_age_grows_with_time(fixture: &impl Fixture) {
     let span = fixture.lease() / 2;
     fixture.pass(span).await;
     let old = store.inspect().await.unwrap().age.unwrap();
-    // A store may report its time in milliseconds, or slightly different from ours.
+    // A store may round its time to milliseconds, and its clock may differ slightly from the test's.
     assert!(old + Duration::from_millis(20) >= young + span, "{young:?}, then {old:?} after {span:?}");
 }
 

@@ -38,7 +38,7 @@ pub(crate) trait Fixture: Sized + Send + Sync + 'static {
     /// Makes an empty store.
     fn start() -> impl Future<Output = Self> + Send;
 
-    /// Opens one more connection to it.
+    /// Opens one more connection to the store.
     fn connect(&self) -> impl Future<Output = Box<dyn Adapter>> + Send;
 
     /// Opens a connection for unconditional writes.
@@ -47,10 +47,10 @@ pub(crate) trait Fixture: Sized + Send + Sync + 'static {
     /// Deletes the store and creates it again, under its open connections.
     fn recreate(&self) -> impl Future<Output = ()> + Send;
 
-    /// The clock that was given to the connections.
+    /// The clock that the connections use.
     fn clock(&self) -> &Clock;
 
-    /// A short lease for this store: tests wait until it is over.
+    /// A short lease for this store. Tests wait until it expires.
     fn lease(&self) -> Duration;
 
     /// Lets this much time pass on the clock and in the store.
@@ -195,7 +195,7 @@ pub(crate) fn release(attempt: u64, expect: Revision, successor: Option<&str>) -
     Write { attempt: Attempt(attempt), expect: Expect::Revision(expect), action }
 }
 
-/// The wait and the incarnation that these tests' releases state.
+/// The wait and the incarnation in the releases that these tests write.
 pub(crate) const OWED: Duration = Duration::from_millis(1500);
 pub(crate) const HELD_IN: Incarnation = Incarnation(77);
 
@@ -250,7 +250,7 @@ pub(crate) async fn next_item(watch: &mut BoxStream<'static, Watched>) -> Option
     next.unwrap_or_else(|_| panic!("the watch delivers nothing within {LIMIT:?}"))
 }
 
-/// The changes up to the first that `is_last`.
+/// Returns the changes up to and including the first for which `is_last` is true.
 pub(crate) async fn until(
     watch: &mut BoxStream<'static, Watched>,
     is_last: impl Fn(&WatchEvent) -> bool,

@@ -1,4 +1,5 @@
-//! A watch first reports the present entries, and then changes, until it can no longer guarantee that it reports all.
+//! A watch first reports the present entries, and then changes. It ends when it can no longer guarantee that it reports
+//! all of them.
 
 use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;
@@ -24,7 +25,7 @@ pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
     }
 }
 
-/// Reported if the store promises it: once, after the present entries and before later ones.
+/// A store that promises `ShownAll` reports it once: after the present entries and before later ones.
 pub(crate) async fn it_says_when_it_has_shown_all_that_is_there(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let says_so = store.capabilities().watch_shows_all;

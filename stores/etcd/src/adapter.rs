@@ -26,12 +26,12 @@ use incumbent_store::{ErrorKind, Result};
 /// The pause between two attempts to find a member.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The elections under a prefix, over a connection of their own.
+/// The elections under a prefix, over their own connection.
 ///
-/// It carries keys and leases, and classifies answers; it decides nothing. It repeats only a request that was refused
-/// for an expired token, and answers [`Failure::Unknown`] if the outcome is not known. Every future and stream may be
-/// dropped at any time: that abandons the wait for the answer, not the request, which may still be applied. The caller
-/// bounds the waits.
+/// The adapter carries keys and leases and classifies answers, but decides nothing. The only request that it repeats is
+/// one that was refused for an expired token. It answers [`Failure::Unknown`] if the outcome is not known. Every future
+/// and stream may be dropped at any time: that abandons the wait for the answer, not the request, which may still be
+/// applied. The caller bounds the waits.
 pub(super) struct Etcd {
     settings: EtcdSettings,
     clock: Clock,
@@ -51,9 +51,10 @@ impl Etcd {
     /// If no member answers it waits for one, and logs the first failure; with [`EtcdSettings::fail_fast`] it returns
     /// the failure.
     ///
-    /// # Errors `Authentication` for files, credentials or TLS that cannot be used, `PermissionDenied` for a user
-    /// without the role of a candidate, `Unsupported` for servers that are too old and for proxies, `StoreUnavailable`
-    /// with `fail_fast` if no member answers.
+    /// # Errors
+    /// `Authentication` for files, credentials or TLS that cannot be used, `PermissionDenied` for a user without the
+    /// role of a candidate, `Unsupported` for servers that are too old and for proxies, `StoreUnavailable` with
+    /// `fail_fast` if no member answers.
     pub(super) async fn open(settings: &EtcdSettings, clock: &Clock) -> Result<Self> {
         settings.check()?;
         let keys = settings.keys();
@@ -87,7 +88,7 @@ impl Etcd {
         })
     }
 
-    /// Asks for the shortest lease if it is not known yet. Returns why, if it remains unknown.
+    /// Asks for the shortest lease unless it is known already. Returns a fault if it remains unknown.
     async fn learn_shortest(&self) -> Option<Fault> {
         if self.server().shortest.is_some() {
             return None;
@@ -101,8 +102,8 @@ impl Etcd {
         }
     }
 
-    /// The raft term of the cluster, from the header of a linearised answer. No leader of an earlier term knows a lease
-    /// that is requested after this answer.
+    /// The raft term of the cluster, from the header of a linearised answer. If a lease is requested after this answer,
+    /// no raft leader of an earlier term knows it.
     async fn raft_term(&self) -> Result<u64, Failure> {
         let birth = RangeRequest { key: self.keys.birth(), keys_only: true, ..Default::default() };
         let answer = self.connection.call::<_, RangeResponse>(method::RANGE, birth).await;
@@ -144,8 +145,8 @@ impl Etcd {
         Ok(info)
     }
 
-    /// A problem that leaders survive and only an operator can end, according to the newest answer to
-    /// [`inspect`](Self::inspect): the alarm of a full store. The driver calls this after each inspection, and reports
+    /// The problem that the newest answer to [`inspect`](Self::inspect) reported and only an operator can end: the
+    /// alarm of a full store. Leaders keep leading meanwhile. The driver calls this after each inspection, and reports
     /// a change to every candidate.
     pub(super) fn flaw(&self) -> Option<Fault> {
         lock(&self.flaw).clone()
@@ -166,8 +167,8 @@ impl Etcd {
     }
 
     /// Sends keep-alives of these leases in this order, over the connection's one stream, and emits the answers in the
-    /// same order; then the stream ends. Pass the leases of all campaigns whose rounds begin in one turn of the driver
-    /// together.
+    /// same order; then the stream ends. The caller passes the leases of all campaigns whose rounds begin in the same
+    /// turn of the driver in one call.
     ///
     /// Nothing is sent before the stream is polled. Once [`reconnect`](Self::reconnect) is called, unanswered
     /// keep-alives fail with [`Failure::Unknown`].
@@ -200,7 +201,7 @@ impl Etcd {
         }
     }
 
-    /// The error of a missing permission, with the server, the user and the keys.
+    /// Adds the server, the user and the keys to the failure of a missing permission.
     fn placed(&self, failure: Failure, verb: &str, election: &str) -> Failure {
         match failure {
             Failure::Fault(Fault { kind: FaultKind::Denied, detail }) => {
@@ -241,9 +242,9 @@ impl Etcd {
 
     /// The leader of an election as observers see it: the first place, or [`Entry::Vacant`].
     ///
-    /// A leader whose companion was created with its place has the companion's nonce, lease and metadata, and the
-    /// creation as token; a leader of other software has its place's value as name. The revision is that of the place's
-    /// creation.
+    /// For a leader whose companion was created in one transaction with its place, the entry has the companion's nonce,
+    /// lease and metadata, and the revision of that creation as token. For a leader of other software, the name is the
+    /// value of its place. The entry's revision is that of the place's creation.
     pub(super) async fn entry(&self, election: &str) -> Result<Entry, Fault> {
         let (entry, read) = elections::entry(&self.connection, &self.keys, election).await?;
         self.watches.read(election, read);
@@ -280,8 +281,8 @@ impl Etcd {
         }
     }
 
-    /// Revokes the leases of the companions, and closes the connection. By then no candidate of this connection leads
-    /// or is still leaving.
+    /// Revokes the leases of the companions, and closes the connection. The caller makes sure that no candidate of this
+    /// connection leads or is still leaving.
     pub(super) async fn close(&self) {
         self.leases.give_up_shared().await;
         self.leases.leave_stream();
@@ -295,7 +296,7 @@ impl fmt::Debug for Etcd {
     }
 }
 
-/// Never held across an await, nor while user code runs.
+/// Locks `mutex`. No lock is held across an await, nor while user code runs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -79,7 +79,7 @@ fn member_json(member: &Member) -> Value {
     }
 }
 
-/// The alarms of the cluster, each once.
+/// The alarms of the cluster, without duplicates.
 fn alarms(survey: &Survey) -> Vec<String> {
     let mut alarms: Vec<_> = known(survey).flat_map(|(_, state)| state.alarms.clone()).collect();
     alarms.sort();
@@ -156,7 +156,7 @@ fn judge_members(report: &mut Examination, survey: &Survey) {
 }
 
 fn judge_access(report: &mut Examination, survey: &Survey) {
-    let remedy = "`incumbent permissions --role candidate` prints the role that it needs";
+    let remedy = "`incumbent permissions --role candidate` prints the role that a candidate needs";
     let user =
         survey.user.as_deref().map_or_else(|| "this client".to_owned(), |user| format!("the user {user:?}"));
     if !survey.may_read {

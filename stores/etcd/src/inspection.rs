@@ -39,7 +39,8 @@ const EMPTY_HELLO: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
 /// Finds a usable member, beginning with the current one. Returns the shortest lease, or `None` if no lease was
 /// granted.
 ///
-/// # Errors The first error other than a missing answer, after every member was tried.
+/// # Errors
+/// The first error other than a missing answer, after every member has been tried.
 pub(super) async fn find_member(
     connection: &Connection,
     settings: &EtcdSettings,
@@ -125,7 +126,7 @@ fn is_of_a_proxy(answer: &MemberListResponse) -> bool {
     answer.header.is_none_or(|Header { cluster_id, .. }| cluster_id == 0)
 }
 
-/// A version like `3.7.3` or `3.6.0-rc.1`.
+/// Parses a version such as `3.7.3` or `3.6.0-rc.1`.
 fn version(text: &str) -> Option<Version> {
     let mut numbers = text.splitn(3, '.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
@@ -136,7 +137,8 @@ fn version(text: &str) -> Option<Version> {
 
 /// The shortest lease that the server grants, from the answer to a grant of one second.
 ///
-/// # Errors A fault that explains why none was granted: a full server grants none.
+/// # Errors
+/// A fault that explains why none was granted: a full server grants none.
 pub(super) async fn shortest(connection: &Connection) -> std::result::Result<Duration, Fault> {
     let request = GrantRequest { ttl: 1, id: 0 };
     let granted = connection.call::<_, GrantResponse>(method::GRANT, request).await;
@@ -310,10 +312,10 @@ fn was_closed(text: &str) -> bool {
 /// lacks it.
 async fn other_protocol(member: &str, tls: bool) -> Option<Error> {
     let clear = answer(member, HTTP2).await?;
-    // An HTTP/2 server begins with its settings, the fourth kind of frame.
+    // An HTTP/2 server first sends its settings, in a frame of type 4.
     let is_http2 = matches!(clear[..], [_, _, _, 4, ..]);
     let wants_tls = async {
-        // An alert of TLS, whatever its version.
+        // A TLS alert of any version.
         answer(member, EMPTY_HELLO).await.is_some_and(|begun| begun.starts_with(&[0x15, 3]))
     };
     let (kind, message) = match tls {

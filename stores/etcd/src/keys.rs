@@ -30,7 +30,7 @@ pub(super) struct Identity {
     pub(super) nonce: Nonce,
     /// The campaign's lease time.
     pub(super) lease_time: Duration,
-    /// The time of day at which it became a candidate. Only shown to people.
+    /// The time of day at which this process became a candidate. It is only shown to people.
     pub(super) since: SystemTime,
     /// The metadata that the candidate publishes.
     pub(super) metadata: Vec<(String, String)>,
@@ -118,7 +118,8 @@ impl Keys {
         format!("{}{election}/{OURS}", self.prefix).into_bytes()
     }
 
-    /// The other prefix, inside an election's keys, for which incumbent keeps this key, if any.
+    /// The other prefix inside the election's keys, if this key is one of those that incumbent itself keeps for that
+    /// prefix.
     pub(super) fn prefix_inside(&self, election: &str, kv: &KeyValue) -> Option<String> {
         let name = name_of(kv, &self.places(election));
         inside(&name).map(|begin| format!("{}{election}/{begin}", self.prefix))
@@ -130,7 +131,7 @@ impl Keys {
         let range = self.places(election);
         let names: Vec<_> = kvs.iter().map(|kv| name_of(kv, &range)).collect();
         let others: BTreeSet<_> = names.iter().filter_map(|name| inside(name)).collect();
-        // Elections of another prefix have a slash after it.
+        // A key of an election under another prefix has a slash after that prefix.
         let is_place = |name: &String| {
             let of = |other: &&str| name.strip_prefix(*other).is_some_and(|name| name.contains('/'));
             inside(name).is_none() && !others.iter().any(of)
@@ -167,7 +168,8 @@ impl Keys {
         self.lease_named_by(&kv.key).is_some_and(|named| lease(kv.lease) == Some(named))
     }
 
-    /// The first such place that is possible after this key's first segment.
+    /// The first key after this key's first segment that could be a place of an election with the same name as the
+    /// prefix.
     pub(super) fn next_segment(&self, key: &[u8]) -> Option<Vec<u8>> {
         let name = key.strip_prefix(self.prefix.as_bytes())?;
         let segment = name.iter().position(|byte| *byte == b'/')?;
@@ -284,7 +286,7 @@ pub(super) fn companion_of(kv: &KeyValue, range: &Range) -> Companion {
 struct Value {
     nonce: String,
     lease_ms: u64,
-    /// The time of day at which it became a candidate, in milliseconds since 1970.
+    /// The time of day at which the owner became a candidate, in milliseconds since 1970.
     #[serde(default)]
     since_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Leases: granted, kept alive over one stream, revoked.
+//! Grants leases, keeps them alive over one stream, and revokes them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use super::wire::messages::{
 };
 use incumbent_store::clock::Clock;
 
-/// How long a refusal of a lease for companions counts.
+/// The time after a refused grant of the companions' lease in which the refusal is repeated without asking again.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
 
 /// The answer to one keep-alive.
@@ -27,7 +27,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(1);
 pub(super) struct KeepAliveAnswer {
     /// The lease.
     pub(super) lease: LeaseId,
-    /// The clock, read before this keep-alive was sent.
+    /// The time on the clock before this keep-alive was sent.
     pub(super) sent_at: incumbent_core::Instant,
     /// The answer.
     pub(super) result: Result<KeptAlive, Failure>,
@@ -47,9 +47,8 @@ pub(super) struct Leases {
 struct Shared {
     /// Each by its lease time.
     leases: BTreeMap<Duration, LeaseId>,
-    /// When a lease was last refused, and why: a full cluster, or a permission. The refusal counts for all candidates
-    /// of the connection for a while: after the cluster elects a leader, each of them would ask in every round until a
-    /// lease is granted.
+    /// When a lease was last refused, and why: a full cluster, or a permission. For [`REFUSED_FOR`] all candidates of
+    /// the connection get this refusal. Otherwise each of them would ask in every round until a lease is granted.
     refused: Option<(Instant, Failure)>,
 }
 
@@ -94,8 +93,8 @@ impl Leases {
     }
 
     /// The lease of this connection's companions, for this lease time. A new lease is granted if there is none yet, or
-    /// only the `gone` one. Its number has the raft term from the given read, which is answered first, in the bits
-    /// above the random ones.
+    /// only the `gone` one. The upper bits of its number are the raft term, which is read before the grant is sent, and
+    /// the lower bits are `drawn`.
     pub(super) async fn share(
         &self,
         gone: Option<LeaseId>,
@@ -122,8 +121,8 @@ impl Leases {
         Ok(lease)
     }
 
-    /// Revokes the companions' leases that have no keys left. Other leases run out, because their owners have left
-    /// something behind.
+    /// Revokes the companions' leases that have no keys left. The other leases run out, because keys of their owners
+    /// remain.
     pub(super) async fn give_up_shared(&self) {
         let leases = std::mem::take(&mut self.shared.lock().await.leases);
         for lease in leases.into_values() {
@@ -214,7 +213,7 @@ impl Stream {
 
 impl Asked {
     fn send(&self, lease: LeaseId) {
-        // If the stream has ended, all waiters were answered with that.
+        // If the stream has ended, every waiter has already been answered with that failure.
         let _ = self.requests.send(KeepAliveRequest { id: lease.0.cast_signed() });
     }
 }

@@ -69,8 +69,8 @@ impl Link for Queues {
 
     fn capabilities(&self) -> Capabilities {
         let server = self.etcd.server();
-        // Only shown to people. Until the servers have granted a lease, all that is known is that leases are whole
-        // seconds.
+        // The bounds are only shown to people. Until the servers have granted a lease, all that is known is that leases
+        // are whole seconds.
         let (shortest, longest) = server.lease_bounds().unwrap_or((LEASE_STEP, Duration::MAX));
         Capabilities {
             own_lease: true,
@@ -247,14 +247,14 @@ async fn answered<T>(
     within(clock.clone(), limit, ask).await.unwrap_or(Err(Failure::Unanswered))
 }
 
-/// A read for a campaign. If no answer comes within the limit, the campaign is told, and the store's later answer still
-/// counts for a lease.
+/// A read for a campaign. If no answer comes within the first limit, the campaign gets [`Failure::Unanswered`]. An
+/// answer within the second limit still counts for a lease.
 struct Reading {
     id: CampaignId,
     read: ReadId,
     ask: BoxFuture<'static, Result<Box<Snapshot>, Failure>>,
     sent_at: Instant,
-    /// The limits of the two waits for the answer, counted from now.
+    /// The two limits of the wait for the answer, one after the other.
     limits: [Option<Duration>; 2],
     clock: Clock,
 }
@@ -284,7 +284,7 @@ struct Round {
 }
 
 impl Round {
-    /// The keep-alives of a turn; each lease is sent once.
+    /// Sends the keep-alives of a turn, one for each lease.
     fn begin(
         asked: Vec<KeepAlives>,
         clock: Clock,
@@ -333,7 +333,7 @@ impl Round {
     }
 }
 
-/// The equivalent write of a record, for the listener: taking a place is acquiring.
+/// The write of a record that is equivalent to this action, for the listener. Taking a place is an acquire.
 fn reported(identity: &Identity, action: &Action) -> store::Action {
     let header = |(key, text): &(String, String)| (key.clone().into(), text.clone());
     let put = || Put {
@@ -375,8 +375,8 @@ mod tests {
     const B: LeaseId = LeaseId(0xb);
     const C: LeaseId = LeaseId(0xc);
 
-    /// The keep-alives of these places and of the companions' lease, and the leases that were sent. The first `answers`
-    /// of them are answered, in order.
+    /// A round for these places and the companions' lease, and the leases that it sent. The first `answers` of its
+    /// keep-alives are answered, in order.
     fn round(places: &[(CampaignId, LeaseId)], answers: usize, clock: &Clock) -> (Round, Vec<LeaseId>) {
         let leases = |place| Leases { place, companion: B, moves_to: None };
         let asked =

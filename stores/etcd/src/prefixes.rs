@@ -23,7 +23,8 @@ const PAGE: i64 = 1000;
 /// Checks, before a birth record is written, that no key of the prefix is a candidate's place in an election of another
 /// prefix. If the read is not permitted, returns a fault for candidates to report.
 ///
-/// # Errors A fault if there is such a place, or if the read fails.
+/// # Errors
+/// A fault if there is such a place, or if the read fails.
 pub(super) async fn check(connection: &Connection, keys: &Keys) -> std::result::Result<Option<Fault>, Fault> {
     match place_of_another(connection, keys).await {
         Ok(None) => Ok(None),
@@ -63,8 +64,9 @@ async fn place_of_another(
 
 /// Checks that no prefix lies inside the election's keys.
 ///
-/// # Errors `InvalidName`, with both prefixes. If the store does not answer, or the user may not read, the election's
-/// candidates find out on their own.
+/// # Errors
+/// `InvalidName`, with both prefixes. If the store does not answer, or the user may not read, the election's candidates
+/// find out on their own.
 pub(super) async fn check_overlap(
     connection: &Connection,
     reads: &Arc<Reads>,
@@ -100,7 +102,7 @@ async fn page(
     connection.call(method::RANGE, page).await
 }
 
-/// The first key that may follow this key.
+/// The first key that can come after this key.
 fn behind(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

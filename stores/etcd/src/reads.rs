@@ -38,7 +38,7 @@ impl Reads {
         Self { connection: Arc::clone(connection), queue: Mutex::default() }
     }
 
-    /// Reads, linearised and at one revision.
+    /// Carries out these operations as one linearised read at one revision.
     pub(super) async fn read(self: &Arc<Self>, operations: Vec<Operation>) -> Result<TxnResponse, Status> {
         let (answer, receiver) = oneshot::channel();
         let is_first = {
@@ -59,7 +59,7 @@ impl Reads {
         }
     }
 
-    /// As many reads as fit into a transaction, at least one.
+    /// Takes as many reads as fit into a transaction, and at least one.
     fn take(&self) -> Option<Vec<Asked>> {
         let mut queue = self.queue();
         // A caller that was dropped needs no answer.

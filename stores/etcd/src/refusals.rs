@@ -24,7 +24,7 @@ pub(crate) fn prefix_of_ours(prefix: &str) -> InvalidSettings {
     }
 }
 
-/// Refuses a prefix that is said to be new, but was written to.
+/// Refuses a prefix that is stated to be new but has been written to.
 pub(crate) fn not_new(used: &str, prefix: &str) -> Text {
     Text::from(format!("{used}, so the prefix {prefix:?} of etcd is not new; leave `")).and(Text::setting("new")).and("` out")
 }

@@ -47,8 +47,8 @@ const AUTHORITY: Form = Form {
 /// # Ok::<(), incumbent::Error>(())
 /// ```
 ///
-/// Elections under a prefix by URL: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts are separated
-/// by commas; `user:password@` is percent-decoded. The parameters:
+/// Reads the URL of elections under a prefix: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts
+/// are separated by commas; `user:password@` is percent-decoded. The parameters:
 ///
 /// <!-- generated: parameters -->
 /// | setting | meaning | by default |
@@ -82,9 +82,9 @@ pub(super) struct User {
 }
 
 impl EtcdSettings {
-    /// One member, or several separated by commas, each `host` or `host:port`. The scheme `etcd://` or `etcds://` (with
-    /// TLS) and `user:password@` may precede the first. The elections have no prefix, so `etcdctl elect` finds them
-    /// under the same name.
+    /// Settings for one member, or for several separated by commas, each `host` or `host:port`. The scheme `etcd://` or
+    /// `etcds://` (with TLS) and `user:password@` may precede the first. The elections have no prefix, so `etcdctl
+    /// elect` finds them under the same name.
     ///
     /// # Errors
     /// `InvalidUrl` for an invalid member.
@@ -106,7 +106,7 @@ impl EtcdSettings {
         })
     }
 
-    /// The prefix of the elections' keys. A non-empty prefix ends with a slash, which is added if missing.
+    /// Sets the prefix of the elections' keys. A non-empty prefix ends with a slash, which is added if missing.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
@@ -130,8 +130,8 @@ impl EtcdSettings {
         self
     }
 
-    /// Uses TLS with this client certificate; both files are PEM. A server with `--client-cert-auth` uses its common
-    /// name as the user if no other is given.
+    /// Uses TLS with this client certificate; both files are PEM. Without a user name in the settings, a server with
+    /// `--client-cert-auth` takes the certificate's common name as the user.
     #[must_use]
     pub fn tls_client_certificate(
         mut self,
@@ -142,7 +142,7 @@ impl EtcdSettings {
         self
     }
 
-    /// The time limit for connecting to a member, with TLS; 2 s by default.
+    /// Sets the time limit for connecting to a member, with TLS; 2 s by default.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;

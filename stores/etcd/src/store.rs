@@ -1,4 +1,4 @@
-//! An etcd cluster as a store: what the driver and the tools do with it by its settings.
+//! Implements `Settings` for an etcd cluster, for the driver and the tools.
 
 use incumbent_store::link::Reports;
 use incumbent_store::query::{Query, decode, unfit};

@@ -1,4 +1,4 @@
-//! The requests of a candidacy, and the meaning of etcd's answers.
+//! The requests of a campaign, and the meaning of etcd's answers.
 
 use incumbent_core::queue::{Action, Code, Failure, LeaseId, Operation, Outcome, Own, Snapshot};
 use incumbent_core::store::{Fault, FaultKind};

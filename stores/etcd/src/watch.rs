@@ -25,7 +25,7 @@ use super::wire::messages::{
 use incumbent_store::link::Watched;
 use incumbent_store::request;
 
-/// The number of the watch of the companions; those of places follow.
+/// The number of the watch of the companions. Watches of places have the numbers after it.
 const COMPANIONS: i64 = 1;
 /// How long the removal of a place waits for the removal of its companion at the same revision, or vice versa. A member
 /// sends both at once, so anything later is a separate removal.
@@ -80,7 +80,8 @@ impl Watches {
         followed.numbers.len()
     }
 
-    /// An election was read at this revision. If it has been unfollowed meanwhile, no watch begins.
+    /// Reports that an election was read at this revision, from which its watch begins. If the election has been
+    /// unfollowed meanwhile, no watch begins.
     pub(super) fn read(&self, election: &str, read: Revision) {
         let mut followed = self.followed();
         if followed.numbers.get(election) != Some(&None) {
@@ -146,7 +147,8 @@ impl Watches {
 }
 
 impl Followed {
-    /// A watch that has ended takes no more requests; the next watch covers the elections followed then.
+    /// Sends a request. A watch that has ended takes no more requests, because the next watch covers all elections
+    /// followed when it begins.
     fn send(&self, request: WatchRequest) {
         if let Some(requests) = &self.requests {
             let _ = requests.send(request);
@@ -232,7 +234,8 @@ impl Reading {
     fn take(&mut self, mut answer: WatchResponse) {
         let number = answer.watch_id;
         if number != COMPANIONS && self.watches.election(number).is_none() {
-            // Answers for an unfollowed election: the confirmation, or changes already on their way.
+            // These are answers for an unfollowed election: the confirmation, or changes that were already on their
+            // way.
             self.fragments.remove(&number);
             return;
         }
@@ -294,7 +297,7 @@ impl Reading {
         }
     }
 
-    /// Emits the held changes that `may_go`.
+    /// Emits the held changes for which `may_go` is true.
     fn release(&mut self, may_go: impl Fn(&str, Revision) -> bool) {
         let held = std::mem::take(&mut self.held);
         for ((revision, election), held) in held {

@@ -31,8 +31,9 @@ pub struct InitReport {
 /// there are that many brokers, two of them in sync, records deleted after an hour, segments of ten minutes, and no
 /// unclean elections.
 ///
-/// # Errors `InvalidName` for an election whose topic would be invalid, `PermissionDenied` without Create on the topic,
-/// and every error of reaching the cluster.
+/// # Errors
+/// `InvalidName` for an election whose topic would be invalid, `PermissionDenied` without Create on the topic, and
+/// every error of reaching the cluster.
 pub async fn init(settings: &KafkaSettings, election: &str) -> Result<InitReport> {
     settings.check_key(election)?;
     let cluster = open(settings).await?;
@@ -60,11 +61,11 @@ pub struct Survey {
     pub consumer_session: Option<Duration>,
     /// The topic for commits; the brokers create it when a group is first requested.
     pub offsets: Option<TopicState>,
-    /// The replicas with which the brokers create it: `offsets.topic.replication.factor`.
+    /// The replication factor with which the brokers create that topic: `offsets.topic.replication.factor`.
     pub offsets_replicas: Option<usize>,
     /// The leader topics of all elections, by name.
     pub topics: Vec<TopicState>,
-    /// Why some of this is unknown.
+    /// The reason for which some of this is unknown.
     pub unknown: Option<String>,
 }
 
@@ -81,9 +82,9 @@ pub struct TopicState {
     pub min_in_sync: Option<usize>,
     /// `cleanup.policy`.
     pub cleanup: Option<String>,
-    /// `retention.ms`; `None` if records are kept without a limit, or it is not known.
+    /// `retention.ms`; `None` if records are kept without a limit, or if the setting is not known.
     pub retention: Option<Duration>,
-    /// `segment.ms`: brokers delete closed segments only, and close one after this time, or at `segment.bytes`.
+    /// `segment.ms`. Brokers delete only closed segments, and close a segment after this time or at `segment.bytes`.
     pub segment: Option<Duration>,
     /// `unclean.leader.election.enable`.
     pub unclean: Option<bool>,
@@ -96,7 +97,7 @@ pub struct TopicState {
 pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
     let cluster = open(settings).await?;
     let metadata = cluster.ask(|cluster| cluster.metadata(None)).await?;
-    // The first query that uses the addresses which the brokers advertise.
+    // This query is the first to use the addresses that the brokers advertise.
     let reached = cluster.ask(|cluster| cluster.describe_topic(cluster::COMMITS)).await;
     if let Err(fault) = reached
         && fault.kind == FaultKind::Unreachable
@@ -220,7 +221,8 @@ pub struct Acl {
 
 /// The permissions that a candidate of an election needs, or an observer, which writes nothing and joins no group.
 ///
-/// # Errors `InvalidName` for an election whose topic would be invalid.
+/// # Errors
+/// `InvalidName` for an election whose topic would be invalid.
 pub fn permissions(settings: &KafkaSettings, election: &str, candidate: bool) -> Result<Vec<Acl>> {
     settings.check_key(election)?;
     let (topic, group) = (settings.topic_of(election), settings.group_of(election));
@@ -264,7 +266,7 @@ impl StoreAdmin for KafkaAdmin {
     }
 }
 
-/// Why an operator can neither hand over nor evict.
+/// The refusal of an operator's hand-over or eviction, with the reason.
 pub(crate) fn refused() -> Fault {
     let detail = "in Kafka the group chooses the owner of its partition: an operator can neither hand over nor evict; close \
                   or resign the leader, or remove its member with kafka-consumer-groups.sh";

@@ -32,13 +32,14 @@ pub(super) const LIMIT: Duration = Duration::from_secs(3);
 const SLICE: Duration = Duration::from_millis(500);
 /// The pause between two attempts to reach a broker.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How often and at which interval to look for a topic that was just created.
+/// The number of attempts to find a topic that was just created, and the pause between them.
 const TRIES: usize = 30;
 const SOON: Duration = Duration::from_millis(100);
-/// How long records in a new leader topic are kept; a lease is shorter.
+/// The time for which records in a new leader topic are kept. A lease is shorter.
 const RETENTION: &CStr = c"3600000";
-/// The time after which a segment of a new leader topic is closed. Brokers delete only closed segments, and close one
-/// after a week by default (`log.roll.hours`): until then a topic keeps all of its records, whatever its retention.
+/// The time after which a segment of a new leader topic is closed. Brokers delete only closed segments, and by default
+/// they close a segment after a week (`log.roll.hours`). Until then a topic keeps all of its records, whatever its
+/// retention.
 const SEGMENT: &CStr = c"600000";
 
 /// The message for an unanswered query.
@@ -56,10 +57,10 @@ pub(crate) struct Cluster {
 
 type Producing = DroppedApart<Polled>;
 
-/// The producer for all candidates. It is replaced if it is dead, or wrote to a topic that was recreated.
+/// The producer for all candidates. It is replaced when it is dead, or has written to a topic that was recreated.
 struct Writer {
     producer: Arc<Producing>,
-    /// The ids of the topics to which it wrote, as the records name them.
+    /// The ids of the topics to which the producer has written, as the records name them.
     topics: HashMap<String, String>,
 }
 
@@ -72,7 +73,7 @@ impl Writer {
         Ok(Self { producer, topics: HashMap::new() })
     }
 
-    /// Whether it wrote to an earlier topic with this name.
+    /// Whether the producer has written to an earlier topic with this name. If it has not, remembers this one.
     fn wrote_to_another(&mut self, topic: &str, id: &str) -> bool {
         match self.topics.get(topic) {
             Some(known) => known != id,
@@ -89,11 +90,11 @@ impl Writer {
 pub(super) struct TopicDescription {
     pub(super) id: Option<TopicId>,
     pub(super) partitions: usize,
-    /// The replicas of partition zero, and those in sync.
+    /// The number of replicas of partition zero.
     pub(super) replicas: usize,
 }
 
-/// The beginning and end of a topic's log, and which topic it is.
+/// The beginning and end of a topic's log, and the topic's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) id: Option<TopicId>,
@@ -110,8 +111,9 @@ impl Cluster {
     /// If none does, waits for one and logs the first failure; with [`KafkaSettings::fail_fast`] it returns the
     /// failure.
     ///
-    /// # Errors `InvalidSetting` for properties that the client refuses, `Authentication` and `PermissionDenied` if the
-    /// brokers refuse the credentials, `StoreUnavailable` with `fail_fast` if no broker answers.
+    /// # Errors
+    /// `InvalidSetting` for properties that the client refuses, `Authentication` and `PermissionDenied` if the brokers
+    /// refuse the credentials, `StoreUnavailable` with `fail_fast` if no broker answers.
     pub(crate) async fn open(settings: &KafkaSettings, clock: &Clock) -> Result<Arc<Self>> {
         settings.check()?;
         threads::ready().await?;
@@ -131,7 +133,7 @@ impl Cluster {
                 };
                 return Err(Error::new(kind, error.detail));
             }
-            // One line for each outage, not for each attempt.
+            // Logs one line for each outage, not for each attempt.
             if !std::mem::replace(&mut failing, true) {
                 tracing::warn!("trying Kafka at {} again: {error}", settings.servers_shown());
             }
@@ -149,7 +151,8 @@ impl Cluster {
         asked.unwrap_or_else(|_| Err(unreachable("the query was dropped")))
     }
 
-    /// The store, as a session inspects it. Its incarnation never changes: tokens are numbered in each topic's log.
+    /// Inspects the store for a session. The store's incarnation never changes, because tokens are numbered in each
+    /// topic's log.
     pub(crate) async fn inspect(self: &Arc<Self>) -> Result<StoreInfo, Fault> {
         let asked_at = self.clock.now();
         self.ask(|cluster| cluster.cluster_id()).await?;
@@ -169,7 +172,7 @@ impl Cluster {
 
     // ---- records ----
 
-    /// Passes a record to the client; its delivery report goes to `answers`.
+    /// Passes a record to the client. Its delivery report goes to `answers`.
     pub(crate) fn publish(&self, topic: &str, publish: &Publish, answers: &Answers) {
         let value = publish.value(time_of_day());
         let mut headers = OwnedHeaders::new_with_capacity(publish.headers.len());
@@ -181,7 +184,7 @@ impl Cluster {
             .partition(0)
             .payload(&value)
             .headers(headers);
-        // A missing permission would also end the next producer, which then reports only that it is dead.
+        // A missing permission would also end the next producer, which would then report only that it is dead.
         let id = publish.headers.iter().find(|(name, _)| name == TOPIC).map(|(_, id)| id.as_str());
         self.replace_producer_of_another(topic, id);
         let refused = self.replace_dead_producer().map(|error| failure(&error));
@@ -192,12 +195,12 @@ impl Cluster {
         });
         if let Some(failure) = refused {
             let (attempt, result) = (publish.attempt, Err(failure));
-            // A campaign that is over needs no answer.
+            // If the campaign is over, the answer has no receiver.
             let _ = answers.send(Report::Answer(Reported::Published { attempt, result }));
         }
     }
 
-    /// The producer. A dead producer still answers queries.
+    /// Returns the producer, even a dead one, which still answers queries.
     fn producer(&self) -> Arc<Producing> {
         Arc::clone(&self.writer().producer)
     }
@@ -230,8 +233,8 @@ impl Cluster {
         next.wrote_to_another(topic, id);
         let before = std::mem::replace(&mut *present, next).producer;
         let thread = std::thread::Builder::new().name("incumbent-kafka".into());
-        // Delivers records of other elections before it is dropped. If no thread can be started for that, their outcome
-        // is unknown.
+        // The former producer delivers records of other elections before it is dropped. If no thread can be started for
+        // that, the outcome of those records is unknown.
         let _ = thread.spawn(move || drop(before.flush(LIMIT)));
     }
 
@@ -242,7 +245,7 @@ impl Cluster {
         let until = Instant::now() + LIMIT;
         loop {
             let Topic { id, .. } = self.inspect_topic(topic)?;
-            // The client may know an outdated leader, and a refusal makes it look up the leader again.
+            // The client may know an outdated partition leader, and a refusal makes it look up the leader again.
             let fault = match self.offsets(topic, within) {
                 Ok((low, high, recent)) => return Ok(Extent { id, low, high, recent }),
                 Err(error) => self.explained(of_topic(of_client(&error), topic)),
@@ -266,7 +269,7 @@ impl Cluster {
         Ok((offset(ends.0), offset(ends.1), recent))
     }
 
-    /// The topic of an election, created if it is missing and creation is allowed.
+    /// Returns the topic of an election, after creating it if it is missing and creation is allowed.
     pub(crate) fn prepare(&self, topic: &str) -> Result<Topic, Fault> {
         let inspected = self.inspect_topic(topic);
         let missing = matches!(&inspected, Err(fault) if is_missing(fault));
@@ -280,7 +283,7 @@ impl Cluster {
             return Err(Fault { kind: FaultKind::Broken, detail });
         }
         self.create(topic)?;
-        // Some brokers learn of the new topic only later.
+        // Some brokers learn of the new topic later than others.
         for _ in 0..TRIES {
             match self.inspect_topic(topic) {
                 Err(fault) if is_missing(&fault) => std::thread::sleep(SOON),
@@ -307,7 +310,7 @@ impl Cluster {
         let op = sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_CREATETOPICS;
         let event = self.answer(op, |client, options, queue| {
             let replicas = i32::try_from(replicas).unwrap_or(1);
-            // SAFETY: all are live; the client copies the topic, which is destroyed here.
+            // SAFETY: all arguments are live; the client copies the topic, which is destroyed here.
             unsafe {
                 let new = sys::rd_kafka_NewTopic_new(name.as_ptr(), 1, replicas, ptr::null_mut(), 0);
                 for (name, value) in settings {
@@ -353,7 +356,7 @@ impl Cluster {
         }
     }
 
-    /// The topic's id, and when it was queried.
+    /// Returns the topic's id, and the time at which it was queried.
     pub(crate) fn inspect_topic(&self, topic: &str) -> Result<Topic, Fault> {
         let asked_at = self.clock.now();
         let described = self.describe_topic(topic)?;
@@ -366,7 +369,7 @@ impl Cluster {
         let event = self.answer(
             sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS,
             |client, options, queue| {
-                // SAFETY: all are live; the client copies the names.
+                // SAFETY: all arguments are live; the client copies the names.
                 unsafe {
                     let topics =
                         sys::rd_kafka_TopicCollection_of_topic_names(names.as_mut_ptr(), names.len());
@@ -408,7 +411,7 @@ impl Cluster {
         Ok(topics.iter().filter_map(|topic| self.settings.election_of(topic)).collect())
     }
 
-    /// The client ids of a group's members; none if the group does not exist.
+    /// The client ids of a group's members; empty if the group does not exist.
     pub(crate) fn members(&self, group: &str) -> Result<Vec<String>, Fault> {
         let until = Instant::now() + LIMIT;
         loop {
@@ -425,7 +428,7 @@ impl Cluster {
         // A cluster creates the topic for its groups when it is first asked about one, which takes seconds.
         match self.describe_topic(COMMITS) {
             Err(fault) if is_missing(&fault) => return Ok(Vec::new()),
-            // The next query would not be answered either.
+            // The next query would get no answer either.
             Err(fault) if fault.kind == FaultKind::Unreachable => return Err(fault),
             _ => {}
         }
@@ -433,7 +436,7 @@ impl Cluster {
         let mut names = [name.as_ptr()];
         let op = sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS;
         let event = self.answer(op, |client, options, queue| {
-            // SAFETY: all are live; the client copies the names.
+            // SAFETY: all arguments are live; the client copies the names.
             unsafe {
                 sys::rd_kafka_DescribeConsumerGroups(client, names.as_mut_ptr(), names.len(), options, queue);
             }
@@ -464,11 +467,11 @@ impl Cluster {
         self.metadata_within(topic, LIMIT).map_err(|fault| self.explained(fault))
     }
 
-    /// The fault of a query that no broker answered, with the reason if a broker was recently unreachable. The brokers
-    /// themselves name the addresses for further queries, and those may lead nowhere although the first broker
+    /// Replaces the fault of a query that no broker answered with the reason, if a broker was recently unreachable. The
+    /// brokers themselves name the addresses for further queries, and those may lead nowhere although the first broker
     /// answered.
     fn explained(&self, fault: Fault) -> Fault {
-        // An error of the client itself is no answer of a broker.
+        // An error of the client itself, which begins with `_`, is not an answer of a broker.
         let is_unanswered = fault.detail.starts_with('_') || fault.detail == SILENT;
         self.unreached().filter(|_| is_unanswered).unwrap_or(fault)
     }
@@ -492,7 +495,7 @@ impl Cluster {
         })
     }
 
-    /// The cluster's id, which is the first query to any broker.
+    /// Asks for the cluster's id. This is the first query to any broker.
     fn cluster_id(&self) -> Result<Option<String>, Fault> {
         let until = Instant::now() + LIMIT;
         while let Err(fault) = self.metadata_within(Some("__consumer_offsets"), SLICE) {

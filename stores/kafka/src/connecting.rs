@@ -21,11 +21,11 @@ use super::native::{ClientError, Log};
 use super::report::{Answers, Report};
 use super::settings::KafkaSettings;
 
-/// How long after a broker was unreachable that still explains an unanswered query. The client tries the broker again
-/// within ten seconds, and reports it again within half a minute.
+/// For how long the failure to reach a broker explains unanswered queries. The client tries the broker again within ten
+/// seconds, and reports another failure within half a minute.
 const LATELY: Duration = Duration::from_secs(45);
 
-/// The first bytes of an alert of TLS, which the client takes for the size of an answer.
+/// The client's message for a TLS alert, whose first bytes it takes for the size of an answer.
 const ALERT: &str = "Invalid response size 352518912";
 
 /// The reports of a connection's client: why no broker can be used, and the outcome of each record.
@@ -44,7 +44,7 @@ pub(super) struct Delivery {
 }
 
 impl Reports {
-    /// Keeps why a broker could not be reached.
+    /// Records why a broker could not be reached.
     fn failed(&self, reason: &str) {
         let failed = (Instant::now(), reason.to_owned());
         *lock(&self.unreached) = Some(failed);
@@ -70,9 +70,9 @@ impl Reports {
 
 impl ClientContext for Reports {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
-        // A listener that expects TLS or a user closes the connection, and the client reports that to its log alone.
+        // A listener that expects TLS or a user closes the connection, and the client reports that only in its log.
         if expected(line).is_some() {
-            // Without the name of the client's thread.
+            // Leaves out the name of the client's thread.
             let reason = line.split_once("]: ").map_or(line, |(_, reason)| reason);
             self.failed(reason);
         }
@@ -99,7 +99,7 @@ impl ProducerContext for Reports {
             Ok(message) => u64::try_from(message.offset()).map(Revision).map_err(|_| Failure::Unknown),
             Err((error, _)) => Err(failure(&ClientError::of_kafka(error))),
         };
-        // A campaign that is over needs no answer.
+        // If the campaign is over, the answer has no receiver.
         let _ =
             delivery.answers.send(Report::Answer(Reported::Published { attempt: delivery.attempt, result }));
     }
@@ -123,18 +123,19 @@ pub(super) fn remedy(settings: &KafkaSettings, why: &str) -> &'static str {
     }
 }
 
-/// What a listener may expect of a client that does not do it.
+/// What a listener may expect that the client's settings lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Tls,
     User,
 }
 
-/// A broker that did not ask for TLS or a user keeps a new connection for longer (2 s, as librdkafka counts).
+/// The age in milliseconds from which a connection is no longer new. A broker that asks for neither TLS nor a user
+/// keeps a new connection for longer (2 s, as librdkafka counts).
 const NEW: u64 = 2000;
 
-/// What a listener probably expects that closed a new connection, from the client's line about it: TLS if it could not
-/// read the first request, and a user if it answered that request alone.
+/// What a listener probably expected when it closed a new connection, from the client's log line about that: TLS if the
+/// listener could not read the first request, and a user if it answered only that request.
 fn expected(line: &str) -> Option<Expected> {
     // `Disconnected: connection closed by peer: … (after 2ms in state UP, 1 identical error(s) suppressed)`.
     let (_, after) = line.split_once("Disconnected")?.1.rsplit_once("(after ")?;

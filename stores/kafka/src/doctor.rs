@@ -81,7 +81,7 @@ fn judge_brokers(report: &mut Examination, survey: &Survey, settings: &KafkaSett
             ));
         }
         report.find(Finding::note(
-            "with the consumer protocol the brokers set the session, and a crash is noticed only once it times out",
+            "with the consumer protocol the brokers set the session, and a crash is noticed only once that session times out",
             "set group.consumer.session.timeout.ms on the brokers",
         ));
     } else if let (Some((least, most)), Some(session)) = (survey.session_bounds, settings.group().session)
@@ -112,7 +112,7 @@ fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, wh
     let name = &topic.name;
     if topic.replicas < 3 {
         let what = format!(
-            "{name} has {} of three replicas, and may lose records with a broker; {why}",
+            "{name} has {} of three replicas, and may lose records when a broker is lost; {why}",
             topic.replicas
         );
         let remedy =
@@ -121,7 +121,7 @@ fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, wh
     } else if topic.min_in_sync.is_some_and(|least| least < 2) {
         report.find(Finding::weak(
             format!(
-                "{name} acknowledges a write that only one broker holds, and may lose it with that broker; {why}"
+                "{name} acknowledges a write that only one broker holds, and may lose the write with that broker; {why}"
             ),
             "set min.insync.replicas=2",
         ));
@@ -130,7 +130,7 @@ fn judge_copies(report: &mut Examination, topic: &TopicState, brokers: usize, wh
 
 fn judge_topic(report: &mut Examination, topic: &TopicState, survey: &Survey) {
     let name = &topic.name;
-    judge_copies(report, topic, survey.brokers, "its records say how long a successor must wait");
+    judge_copies(report, topic, survey.brokers, "the records state how long a successor must wait");
     if topic.cleanup.as_deref().is_some_and(|policy| policy != "delete") {
         report.find(Finding::refused(
             format!("{name} is compacted, so it accepts no records without a key: no candidate can win"),

@@ -28,11 +28,11 @@ use incumbent_store::{Error, ErrorKind, Result};
 
 /// The shortest and the longest lease of a group.
 const LEASES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(24 * 3600));
-/// A crashed broker is given up after its session (`broker.session.timeout.ms`).
+/// The time after which a broker counts as crashed: its session (`broker.session.timeout.ms`).
 const FAIL_OVER: Duration = Duration::from_secs(9);
 
-/// A read that takes longer fails, and names the unreachable broker if there is one. The driver would give it up half a
-/// second later.
+/// The time limit of a read. A read that fails by it names the unreachable broker, if there is one. The driver itself
+/// would give up half a second later.
 const READING: Duration = Duration::from_millis(4500);
 
 /// The driver's link to a Kafka cluster.
@@ -41,7 +41,7 @@ pub struct Groups {
     reader: Arc<Reader>,
     reports: Reports,
     members: HashMap<CampaignId, Candidacy>,
-    /// The only possible election, if all elections would have the same topic.
+    /// The key of the first election. If the settings give all elections the same topic, no other key is accepted.
     only: Mutex<Option<String>>,
 }
 
@@ -51,12 +51,12 @@ struct Candidacy {
     topic: String,
     answers: ToCampaign,
     member: Option<Member>,
-    /// Whether its topic is read, or will be once an inspection has succeeded.
+    /// Whether the campaign's topic is read, or will be once an inspection has succeeded.
     follows: bool,
     sent: Sent,
 }
 
-/// Records without a delivery report so far, for the listener to writes.
+/// The records that have no delivery report yet, for the listener to writes.
 type Sent = Arc<Mutex<HashMap<Attempt, (Instant, Action)>>>;
 
 impl Groups {
@@ -225,7 +225,7 @@ impl Link for Groups {
                         if follows { cluster.prepare(&topic) } else { cluster.inspect_topic(&topic) };
                     let id = result.as_ref().ok().and_then(|topic| topic.id);
                     send(&answers, Answer::Inspected(result));
-                    // A campaign that is over needs no answer.
+                    // If the campaign is over, the report has no receiver.
                     let _ = answers.send(Report::Inspected { id, follows });
                 });
             }
@@ -260,7 +260,7 @@ impl Link for Groups {
             if let Some(read) = within(clock, READING, &mut reading).await {
                 return Ok(read?.0);
             }
-            // The reader keeps asking, and reports nothing meanwhile.
+            // The reader keeps trying without reporting failures, so the cluster is asked for one.
             match cluster.unreached() {
                 Some(fault) => Err(fault),
                 None => Ok(reading.await?.0),
@@ -288,7 +288,7 @@ impl Link for Groups {
     fn list(&self) -> BoxFuture<'static, Result<Vec<WatchEvent>, Fault>> {
         let (cluster, reader) = (Arc::clone(&self.cluster), Arc::clone(&self.reader));
         async move {
-            // All are read at the same time.
+            // The entries of all elections are read at the same time.
             let elections = cluster.ask(|cluster| cluster.elections()).await?;
             let entries = elections.into_iter().map(async |key| {
                 let (entry, _) = reader.entry(&key).await?;
@@ -347,7 +347,8 @@ impl Link for Groups {
 
 impl Drop for Groups {
     fn drop(&mut self) {
-        // Done even after a panic of the driver, because a client that keeps polling would keep the partition.
+        // The members leave even after a panic of the driver, because a client that keeps polling would keep the
+        // partition.
         for member in self.members.drain().filter_map(|(_, candidacy)| candidacy.member) {
             member.leave();
         }
@@ -380,7 +381,7 @@ impl Stream {
                     }
                     return Some((vec![(self.id, answer)], self));
                 }
-                // The previous answer was passed on.
+                // All answers before the inspection have been passed on.
                 Report::Inspected { id, follows } => {
                     if follows {
                         self.reader.follow(&self.election, &self.topic, self.lease);
@@ -403,7 +404,7 @@ impl Stream {
     }
 }
 
-/// The equivalent write of a record, for the listener to writes.
+/// The write of a record that is equivalent to this append, for the listener to writes.
 fn reported(campaign: &Campaign, publish: &Publish) -> Action {
     let put = || Put {
         value: publish.name.clone(),
@@ -418,7 +419,7 @@ fn reported(campaign: &Campaign, publish: &Publish) -> Action {
 }
 
 fn send(answers: &UnboundedSender<Report>, answer: Answer) {
-    // A campaign that is over needs no answer.
+    // If the campaign is over, the answer has no receiver.
     let _ = answers.send(Report::Answer(answer));
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Member {
     consumer: Weak<DroppedApart<Consumer>>,
     commands: Sender<Command>,
     topic: String,
-    /// Another member replaced it, so its end does not matter.
+    /// Set when another member has replaced this one, whose end then does not matter.
     replaced: Arc<AtomicBool>,
 }
 
@@ -79,7 +79,7 @@ impl Member {
         Ok(Self { consumer: polled, commands, topic, replaced })
     }
 
-    /// Commits an offset. Never waits; the answer comes later.
+    /// Commits an offset. Returns at once; the answer comes later.
     pub(crate) fn commit(&self, attempt: Attempt, offset: Revision, metadata: &str, answers: &Answers) {
         let committed = match self.consumer.upgrade() {
             Some(consumer) => {
@@ -90,7 +90,7 @@ impl Member {
         };
         if let Err(failure) = committed {
             let result = Err(failure);
-            // A campaign that is over needs no answer.
+            // If the campaign is over, the answer has no receiver.
             let _ = answers.send(Report::Answer(Answer::Committed { attempt, result }));
         }
     }
@@ -104,7 +104,7 @@ impl Member {
                 // The member has left.
                 None => Err(Failure::Unknown),
             };
-            // A campaign that is over needs no answer.
+            // If the campaign is over, the answer has no receiver.
             let _ = answers.send(Report::Answer(Answer::CommittedToken { number, result }));
         });
     }
@@ -119,7 +119,7 @@ impl Member {
         self.send(Command::Leave);
     }
 
-    /// Another member replaced it, so its departure is no longer reported.
+    /// Leaves the group because another member replaces this one. The departure is not reported.
     pub(crate) fn replace(self) {
         self.replaced.store(true, Ordering::Release);
         self.leave();
@@ -162,13 +162,13 @@ impl Polling {
         self.close();
     }
 
-    /// Returns true until the group accepts this member, and reports if it never can: the client keeps asking for a
-    /// coordinator without reporting it.
+    /// Returns true until the group accepts this member. Reports it if no group can ever exist, because the client
+    /// itself keeps asking for a coordinator without a report.
     fn has_no_group(&self) -> bool {
         if self.consumer.membership().generation >= 0 {
             return false;
         }
-        // Brokers create the topic at the first request for a group, which was long ago.
+        // Brokers create the topic at the first request for a group, which this member sent long ago.
         if self.cluster.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
             let detail = format!(
                 "COORDINATOR_NOT_AVAILABLE: no group can have a coordinator, because the brokers do not create \
@@ -238,8 +238,8 @@ impl Polling {
                 }
             }
             Event::Committed { attempt, result } => {
-                // Queried after the answer, because the client repeats commits on its own and may have left and
-                // rejoined.
+                // The membership is queried after the answer, because the client repeats commits on its own and may
+                // have left and rejoined.
                 let result = result.map(|()| self.consumer.membership()).map_err(|error| failure(&error));
                 self.report(Answer::Committed { attempt, result });
             }
@@ -261,7 +261,7 @@ impl Polling {
         while !self.consumer.is_closed() {
             if Instant::now() >= until {
                 tracing::warn!(topic = self.topic, "a client does not close; abandoning it");
-                // Destroying it would wait without a limit.
+                // Destroying the client would wait without a limit.
                 std::mem::forget(Arc::clone(&self.consumer));
                 break;
             }
@@ -280,7 +280,7 @@ impl Polling {
 
     fn report(&self, answer: Answer) {
         if !self.replaced.load(Ordering::Acquire) {
-            // A campaign that is over needs no answer.
+            // If the campaign is over, the answer has no receiver.
             let _ = self.answers.send(Report::Answer(answer));
         }
     }

@@ -1,6 +1,6 @@
-//! A consumer of librdkafka, driven by its events.
+//! A librdkafka consumer, driven by its events.
 //!
-//! `rdkafka`'s own consumer answers rebalances on its own, does not report the result of an asynchronous commit, and
+//! `rdkafka`'s own consumer answers rebalances by itself, does not report the result of an asynchronous commit, and
 //! waits in its drop for a close that may never finish. So only the client is `rdkafka`'s, and this module polls the
 //! queue.
 
@@ -29,7 +29,7 @@ pub(super) struct ClientError {
 
 impl ClientError {
     pub(super) fn of(code: Code) -> Self {
-        // SAFETY: both return static texts for any code.
+        // SAFETY: both functions return static texts for any code.
         unsafe { Self { name: text(sys::rd_kafka_err2name(code)), text: text(sys::rd_kafka_err2str(code)) } }
     }
 
@@ -76,8 +76,8 @@ impl ClientContext for Log {
 
 unsafe extern "C" fn silent(_: *const sys::rd_kafka_t, _: i32, _: *const c_char, _: *const c_char) {}
 
-/// A client that is destroyed on a separate thread, whichever thread drops its last handle: destroying it may wait for
-/// its brokers, and the driver never waits.
+/// A client that is destroyed on a separate thread, whichever thread drops its last handle. Destroying it may wait for
+/// its brokers, and the driver must not wait.
 pub(super) struct DroppedApart<T: Send + 'static>(ManuallyDrop<T>);
 
 impl<T: Send + 'static> DroppedApart<T> {
@@ -96,10 +96,10 @@ impl<T: Send + 'static> Deref for DroppedApart<T> {
 
 impl<T: Send + 'static> Drop for DroppedApart<T> {
     fn drop(&mut self) {
-        // SAFETY: taken once, and not used afterwards.
+        // SAFETY: the client is taken a single time, and not used afterwards.
         let client = unsafe { ManuallyDrop::take(&mut self.0) };
         let thread = std::thread::Builder::new().name("incumbent-kafka".into());
-        // Without a thread it is dropped here.
+        // If no thread can be started, the client is dropped here.
         let _ = thread.spawn(move || drop(client));
     }
 }
@@ -107,14 +107,14 @@ impl<T: Send + 'static> Drop for DroppedApart<T> {
 /// Partitions of topics, in the client's own list.
 pub(super) struct Partitions(NonNull<sys::rd_kafka_topic_partition_list_t>);
 
-// SAFETY: plain data on the heap that only its owner touches.
+// SAFETY: the list is plain data on the heap that only its owner touches.
 unsafe impl Send for Partitions {}
 
 impl Partitions {
-    /// Partition zero of a topic, with an offset.
+    /// Returns a list of partition zero of a topic, with an offset.
     fn zero(topic: &str, offset: i64) -> Self {
         let topic = c_text(topic);
-        // SAFETY: the list is new, and if there is no memory for it the client ends the program.
+        // SAFETY: the list is new. Without memory for it, the client ends the program.
         unsafe {
             let list = NonNull::new_unchecked(sys::rd_kafka_topic_partition_list_new(1));
             let added = sys::rd_kafka_topic_partition_list_add(list.as_ptr(), topic.as_ptr(), 0);
@@ -123,12 +123,12 @@ impl Partitions {
         }
     }
 
-    /// Partition zero of a topic, with an offset and the metadata of a commit.
+    /// Returns a list of partition zero of a topic, with an offset and the metadata of a commit.
     fn zero_with(topic: &str, offset: i64, metadata: &str) -> Self {
         let partitions = Self::zero(topic, offset);
         if !metadata.is_empty() {
-            // SAFETY: the list has one element, and frees memory that the client's own allocator returned; without
-            // memory there is none.
+            // SAFETY: the list has one element, which frees memory that the client's own allocator returned. If that
+            // allocator returns none, the element has no metadata.
             unsafe {
                 let zero = (*partitions.0.as_ptr()).elems;
                 let copy = sys::rd_kafka_mem_malloc(ptr::null_mut(), metadata.len());
@@ -159,7 +159,7 @@ impl Partitions {
     /// # Safety
     /// `list` is null or a list that lives for the call.
     unsafe fn copy(list: *const sys::rd_kafka_topic_partition_list_t) -> Self {
-        // SAFETY: by the caller's promise; a new list is never null.
+        // SAFETY: the caller promises that `list` lives, and a new list is never null.
         unsafe {
             let copy = match list.is_null() {
                 true => sys::rd_kafka_topic_partition_list_new(0),
@@ -169,7 +169,7 @@ impl Partitions {
         }
     }
 
-    /// Whether partition zero is among them.
+    /// Whether partition zero is in the list.
     fn has_zero(&self) -> bool {
         // SAFETY: `elems` has `cnt` elements.
         unsafe {
@@ -178,7 +178,7 @@ impl Partitions {
         }
     }
 
-    /// The first error of a partition.
+    /// The first error that the client reported for a partition.
     fn error(&self) -> Result<(), ClientError> {
         // SAFETY: `elems` has `cnt` elements.
         unsafe {
@@ -197,18 +197,18 @@ impl Drop for Partitions {
 
 /// A consumer's report.
 pub(super) enum Event {
-    /// Partitions were assigned; `zero`: including partition zero.
+    /// Partitions were assigned. `zero` is true if partition zero is one of them.
     Assign { zero: bool, partitions: Partitions },
-    /// Partitions are revoked; `lost`: they already belong to another member.
+    /// Partitions are revoked. `lost` is true if they already belong to another member.
     Revoke { zero: bool, lost: bool, partitions: Partitions },
     /// The answer to a commit.
     Committed { attempt: Attempt, result: Result<(), ClientError> },
     /// A record of a topic, and the wall clock of its writer in milliseconds.
     Record { topic: String, record: Record, written: Option<u64> },
-    /// The reader is at the end of a topic, before this offset: a fetch returned nothing. Not reported while each fetch
-    /// returns the next record.
+    /// The reader is at the end of a topic, before this offset, because a fetch returned nothing. The event does not
+    /// occur while each fetch returns the next record.
     End { topic: String, offset: u64 },
-    /// The client reports an error, of a topic or of its own.
+    /// The client reports an error, either of a topic or of the client itself.
     Error { error: ClientError, topic: Option<String>, fatal: bool },
     /// Nothing of interest.
     Nothing,
@@ -244,7 +244,7 @@ impl Consumer {
             let events =
                 sys::RD_KAFKA_EVENT_REBALANCE | sys::RD_KAFKA_EVENT_OFFSET_COMMIT | sys::RD_KAFKA_EVENT_ERROR;
             sys::rd_kafka_conf_set_events(native.ptr(), events);
-            // Otherwise, lines logged while nothing polls would go to standard error.
+            // Without this callback, lines logged while nothing polls would go to standard error.
             sys::rd_kafka_conf_set_log_cb(native.ptr(), Some(silent));
         }
         let client = Client::new(config, native, sys::types::RDKafkaType::RD_KAFKA_CONSUMER, Log)?;
@@ -260,7 +260,7 @@ impl Consumer {
     /// Waits for the next event.
     pub(super) fn poll(&self, timeout: Duration) -> Option<Event> {
         let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: the queue is live; the event is destroyed below, after all of it was read.
+        // SAFETY: the queue is live. The event is destroyed below, after all of it has been read.
         unsafe {
             let event = sys::rd_kafka_queue_poll(self.queue.0.as_ptr(), millis);
             if event.is_null() {
@@ -376,14 +376,14 @@ impl Consumer {
     /// Joins the group, which assigns the topic's partitions.
     pub(super) fn subscribe(&self, topic: &str) -> Result<(), ClientError> {
         let topics = Partitions::zero(topic, 0);
-        // SAFETY: both are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         ClientError::check(unsafe { sys::rd_kafka_subscribe(self.client.native_ptr(), topics.0.as_ptr()) })
     }
 
     /// Accepts an assignment and pauses it, so that nothing is fetched.
     pub(super) fn accept(&self, partitions: &Partitions) {
         let (client, list) = (self.client.native_ptr(), partitions.0.as_ptr());
-        // SAFETY: all are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         unsafe {
             if self.is_cooperative() {
                 drop_error(sys::rd_kafka_incremental_assign(client, list));
@@ -396,7 +396,7 @@ impl Consumer {
 
     /// Gives up an assignment, which answers its revocation.
     pub(super) fn give_up(&self, partitions: &Partitions) {
-        // SAFETY: both are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         unsafe {
             if self.is_cooperative() {
                 drop_error(sys::rd_kafka_incremental_unassign(
@@ -424,7 +424,8 @@ impl Consumer {
         attempt: Attempt,
     ) -> Result<(), ClientError> {
         let offsets = Partitions::zero_with(topic, i64::try_from(offset.0).unwrap_or(i64::MAX), metadata);
-        // SAFETY: all are live; the client copies the list. The opaque is a number, never a pointer.
+        // SAFETY: the client, the list and the queue are live; the client copies the list. The opaque is a number,
+        // never a pointer.
         ClientError::check(unsafe {
             sys::rd_kafka_commit_queue(
                 self.client.native_ptr(),
@@ -440,7 +441,7 @@ impl Consumer {
     pub(super) fn committed_metadata(&self, topic: &str, limit: Duration) -> Result<String, ClientError> {
         let asked = Partitions::zero(topic, i64::from(sys::RD_KAFKA_OFFSET_INVALID));
         let millis = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: both are live; the client writes the answer into the list, which is owned here.
+        // SAFETY: the client and the list are live; the client writes the answer into the list, which is owned here.
         let code = unsafe { sys::rd_kafka_committed(self.client.native_ptr(), asked.0.as_ptr(), millis) };
         ClientError::check(code).and_then(|()| asked.error())?;
         Ok(asked.metadata())
@@ -464,12 +465,11 @@ impl Consumer {
         }
     }
 
-    /// Whether partition zero is in the assignment, and the assignment not lost.
+    /// Whether the client has partition zero in its assignment, and has not lost the assignment.
     fn owns_zero(&self) -> bool {
         let client = self.client.native_ptr();
         let mut assigned = ptr::null_mut();
-        // SAFETY: the client is live, and returns a list that is owned here. The check for a lost assignment follows
-        // it.
+        // SAFETY: the client is live, and returns a list that is owned here.
         unsafe {
             let code = sys::rd_kafka_assignment(client, &mut assigned);
             let list = NonNull::new(assigned).map(Partitions);
@@ -480,7 +480,7 @@ impl Consumer {
 
     /// Begins to leave the group and to close. Keep polling until it [is closed](Self::is_closed).
     pub(super) fn begin_close(&self) {
-        // SAFETY: both are live.
+        // SAFETY: the client and the queue are live.
         unsafe {
             drop_error(sys::rd_kafka_consumer_close_queue(self.client.native_ptr(), self.queue.0.as_ptr()));
         }
@@ -493,13 +493,13 @@ impl Consumer {
 
     // ---- a reader ----
 
-    /// Waits for a connection to a broker, within the limit. Without one, a client that starts to read a topic looks up
-    /// its leader a second later.
+    /// Waits for a connection to a broker, within the limit. A client that starts to read a topic without a connection
+    /// looks up the topic's leader only a second later.
     pub(super) fn connect(&self, limit: Duration) {
         let limit = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
         let mut metadata = ptr::null();
-        // SAFETY: the client is live, and its answer is destroyed here. The query is for the topics that it reads, and
-        // there are none.
+        // SAFETY: the client is live, and its answer is destroyed here. The query is for the topics that the client
+        // reads, and there are none.
         unsafe {
             sys::rd_kafka_metadata(self.client.native_ptr(), 0, ptr::null_mut(), &mut metadata, limit);
             if !metadata.is_null() {
@@ -508,20 +508,20 @@ impl Consumer {
         }
     }
 
-    /// Reads a topic's partition zero from this offset on, in addition to what is read already.
+    /// Begins to read a topic's partition zero from this offset, in addition to the topics that are already being read.
     pub(super) fn read_from(&self, topic: &str, offset: u64) {
         let partition = Partitions::zero(topic, i64::try_from(offset).unwrap_or(i64::MAX));
         self.stop_reading(topic);
-        // SAFETY: both are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         unsafe {
             drop_error(sys::rd_kafka_incremental_assign(self.client.native_ptr(), partition.0.as_ptr()));
         }
     }
 
-    /// Stops reading a topic. The error does not matter if the topic was not read.
+    /// Stops reading a topic. The error is ignored, because it only means that the topic was not being read.
     pub(super) fn stop_reading(&self, topic: &str) {
         let partition = Partitions::zero(topic, 0);
-        // SAFETY: both are live; the client copies the list.
+        // SAFETY: the client and the list are live; the client copies the list.
         unsafe {
             drop_error(sys::rd_kafka_incremental_unassign(self.client.native_ptr(), partition.0.as_ptr()));
         }
@@ -529,7 +529,7 @@ impl Consumer {
 }
 
 /// The offset of the first record of partition zero that was written at this time of day or later; `None` if there is
-/// none. Waits for the brokers, within the limit.
+/// no such record. Waits for the brokers, within the limit.
 pub(super) fn offset_at<C: ClientContext>(
     client: &Client<C>,
     topic: &str,
@@ -539,7 +539,7 @@ pub(super) fn offset_at<C: ClientContext>(
     let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
     let asked = Partitions::zero(topic, millis(time_of_day));
     let limit = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: both are live; the client writes the answer into the list.
+    // SAFETY: the client and the list are live; the client writes the answer into the list.
     let code = unsafe { sys::rd_kafka_offsets_for_times(client.native_ptr(), asked.0.as_ptr(), limit) };
     ClientError::check(code)?;
     asked.error()?;
@@ -561,7 +561,7 @@ unsafe fn drop_error(error: *mut sys::rd_kafka_error_t) {
     }
 }
 
-/// A name for the client. Names with a zero byte were refused before.
+/// A name for the client. Names with a zero byte have been refused earlier.
 pub(super) fn c_text(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
@@ -569,7 +569,7 @@ pub(super) fn c_text(text: &str) -> CString {
 /// # Safety
 /// `message` is live, and has a value and headers that live as long.
 unsafe fn decode(message: *const sys::rd_kafka_message_t) -> Record {
-    // SAFETY: by the caller's promise; the client's own lengths are used.
+    // SAFETY: the caller promises that `message` is live; the lengths are the client's own.
     unsafe {
         let value = match (*message).payload.is_null() {
             true => &[],

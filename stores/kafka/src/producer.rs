@@ -1,5 +1,5 @@
-//! A producer that is polled on its own thread. The one of `rdkafka` panics if the operating system refuses to start
-//! that thread.
+//! A producer that is polled on its own thread. `rdkafka`'s own threaded producer panics if the operating system
+//! refuses to start that thread.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rdkafka::producer::BaseProducer;
 use super::connecting::Reports;
 use incumbent_store::{Error, ErrorKind, Result, threads};
 
-/// The longest wait for an event, and so the longest wait until the thread ends.
+/// The longest wait for an event, and so the longest time from the drop of the producer to the end of its thread.
 const POLL: Duration = Duration::from_millis(100);
 
 /// A producer and its thread.
@@ -58,14 +58,14 @@ impl Drop for Polled {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // The thread ends after its current poll, or has panicked.
+            // The thread ends after its current poll, unless it has panicked.
             let _ = thread.join();
         }
     }
 }
 
-/// The threads of a new client, with some to spare: its own, one for each known broker including the coordinator, and
-/// ours, which polls it.
+/// The threads of a new client, with some to spare: the client's own, one for each known broker including the
+/// coordinator, and our thread, which polls the client.
 const THREADS: usize = 8;
 
 /// Makes sure that a client can start its threads; otherwise librdkafka ends the program

@@ -1,9 +1,10 @@
 //! The reader of a connection: partition zero of the leader topics, for the campaigns and for observers.
 //!
-//! A client of librdkafka may show nothing of a topic, permanently and without an event: if a topic was recreated and
-//! the earlier one had a larger leader epoch, each of the client's fetches is refused (`UNKNOWN_LEADER_EPOCH`), and it
-//! takes the new topic's metadata for outdated. So the reader asks the brokers where a log ends, and if its records are
-//! not shown within a bound, a new client reads it. Its campaigns see that as a gap, which costs a wait at most.
+//! A librdkafka client may show nothing of a topic, permanently and without an event. If a topic was recreated and the
+//! earlier one had a larger leader epoch, the client takes the new topic's metadata for outdated, and each of its
+//! fetches is refused (`UNKNOWN_LEADER_EPOCH`). So the reader asks the brokers where a log ends. If the log's records
+//! are not shown within a bound, a new client reads the log. The campaigns of that log see the change as a gap, which
+//! costs a wait at most.
 //!
 //! No client is ever a member of a group. `logs` decides; this module has the clients, each with a thread that polls
 //! it, and the queries to the brokers, which block and so have their own threads.
@@ -71,13 +72,13 @@ impl Reader {
         self.0.wake();
     }
 
-    /// Notes the topic's id, from an inspection that its campaigns know of.
+    /// Records the topic's id, from an inspection that the topic's campaigns know of.
     pub(crate) fn identified(&self, topic: &str, id: TopicId) {
         self.0.lock().logs.identified(topic, id, Instant::now());
         self.0.wake();
     }
 
-    /// Notes that a record was appended at this offset, and must be shown within a lease.
+    /// Reports that a record was appended at this offset, and must be shown within a lease.
     pub(crate) fn appended(&self, topic: &str, offset: Revision, lease: Duration) {
         self.0.lock().logs.expect(topic, offset.0, lease, Instant::now());
     }
@@ -89,8 +90,8 @@ impl Reader {
         receiver
     }
 
-    /// The leader according to the records that the log has now. If the topic is not read yet, reading begins with its
-    /// newest records; if it does not exist, reading begins once it does.
+    /// The leader according to all records that the log has now. If the topic is not being read yet, the reading begins
+    /// with its newest records. If the topic does not exist, the reading begins once it does.
     pub(crate) async fn entry(&self, election: &str) -> Result<(Entry, Option<EntryInfo>), Fault> {
         let topic = self.0.cluster.settings.topic_of(election);
         let asked = topic.clone();
@@ -98,7 +99,7 @@ impl Reader {
         let read = self.0.lock().logs.question(election, &topic, extent, Instant::now())?;
         self.0.wake();
         if let Some(read) = read {
-            // The sender is dropped when the reader closes.
+            // An answer is missing only if the reader has closed.
             read.await.unwrap_or(Ok(()))?;
         }
         Ok(self.0.lock().logs.leader(&topic))
@@ -122,7 +123,7 @@ impl Drop for Reader {
 }
 
 impl Shared {
-    /// Never held while querying a client or a broker.
+    /// Locks the state, which is never locked while a client or a broker is queried.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,7 +12,7 @@ pub fn protocol(protocol: &str) -> InvalidSettings {
         setting: "protocol",
         value: format!("{protocol:?}"),
         limit: Text::from("classic or consumer"),
-        remedy: Text::from("all members of a group use the same"),
+        remedy: Text::from("choose the one that all members of the group use"),
     }
 }
 
@@ -53,7 +53,7 @@ pub fn instance_id(id: &str) -> InvalidSettings {
 
 /// Refuses the statement that a topic is new.
 pub fn new_topic() -> Text {
-    Text::from("`").and(Text::setting("new")).and("` is for a store with an age, which a Kafka topic does not have; leave it out")
+    Text::from("`").and(Text::setting("new")).and("` is for a store whose age is known, and Kafka does not report the age of a topic; leave it out")
 }
 
 /// Refuses preparing Kafka without an election.

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::UnboundedSender;
 /// The reports of a campaign's clients, in order.
 pub(crate) enum Report {
     Answer(Answer),
-    /// All earlier answers were passed on; the last was an inspection of the topic.
+    /// All earlier answers have been passed on. The last of them was an inspection of the topic.
     Inspected {
         /// The topic's id, if known.
         id: Option<TopicId>,

@@ -29,7 +29,7 @@ const AUTHORITY: Form = Form {
     hint: "",
     credentials: "credentials must be user:password@, once and before the first host; write @ in them as %40",
 };
-/// The topic's name, derived from its group's; goNELI's default.
+/// The default name of a topic, after that of its group, as in goNELI.
 const TOPIC: &str = "{group}.neli";
 /// The longest name of a topic (Kafka's `Topic.java`).
 const LONGEST: usize = 249;
@@ -49,8 +49,8 @@ const LONGEST: usize = 249;
 /// # Ok::<(), incumbent::Error>(())
 /// ```
 ///
-/// Elections by URL: `kafka://host:9092,host2/PREFIX`. The scheme `kafkas` encrypts; several hosts are separated by
-/// commas; `user:password@` is percent-decoded. The parameters:
+/// Reads the URL of elections on Kafka: `kafka://host:9092,host2/PREFIX`. The scheme `kafkas` encrypts; several hosts
+/// are separated by commas; `user:password@` is percent-decoded. The parameters:
 ///
 /// <!-- generated: parameters -->
 /// | setting | meaning | by default |
@@ -83,8 +83,8 @@ pub struct KafkaSettings {
 }
 
 impl KafkaSettings {
-    /// One broker, or several separated by commas, each `host` or `host:port`. The scheme `kafka://` or `kafkas://`
-    /// (with TLS) and `user:password@` (SASL, by default PLAIN) may precede the first.
+    /// Settings for one broker, or for several separated by commas, each `host` or `host:port`. The scheme `kafka://`
+    /// or `kafkas://` (with TLS) and `user:password@` (SASL, by default PLAIN) may precede the first.
     ///
     /// # Errors
     /// `InvalidUrl` for an invalid broker.
@@ -109,52 +109,54 @@ impl KafkaSettings {
         })
     }
 
-    /// The prefix of the groups, without the `.` that follows it.
+    /// Sets the prefix of the groups, without the `.` that follows it.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// The name of the leader topics, in which `{group}` is replaced by the group. A topic without it serves one
-    /// election.
+    /// Sets the name of the leader topics, in which `{group}` is replaced by the group. A name without `{group}` is for
+    /// a single election.
     #[must_use]
     pub fn topic(mut self, topic: impl Into<String>) -> Self {
         self.topic = topic.into();
         self
     }
 
-    /// The session timeout of a member: the time after which the brokers assign its partition to another. Three leases
-    /// by default, two at least.
+    /// Sets the session timeout of a member: the time after which the brokers assign its partition to another. It is
+    /// three leases by default, and two at least.
     #[must_use]
     pub fn session(mut self, session: Duration) -> Self {
         self.group.session = Some(session);
         self
     }
 
-    /// The protocol of the groups. All members of a group use the same.
+    /// Sets the protocol of the groups. All members of a group use the same.
     #[must_use]
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.group.protocol = protocol;
         self
     }
 
-    /// The static id of this process's members (`group.instance.id`): a process that restarts within its session keeps
-    /// its partition, and after a close the partition moves only when the session is over. Each process needs its own.
+    /// Sets the static id of this process's members (`group.instance.id`). A process that restarts within its session
+    /// keeps its partition, and after a close the partition moves only when the session is over. Each process needs its
+    /// own id.
     #[must_use]
     pub fn instance_id(mut self, id: impl Into<String>) -> Self {
         self.instance_id = Some(id.into());
         self
     }
 
-    /// Members that use goNELI share the groups: its assignors, its heartbeats every 100 ms.
+    /// Sets whether members that use goNELI share the groups. If they do, ours use goNELI's assignors and its
+    /// heartbeats every 100 ms.
     #[must_use]
     pub fn goneli(mut self, goneli: bool) -> Self {
         self.group.goneli = goneli;
         self
     }
 
-    /// Whether a missing leader topic is created; it is by default.
+    /// Sets whether a missing leader topic is created, as it is by default.
     #[must_use]
     pub fn create_topics(mut self, create: bool) -> Self {
         self.create = create;
@@ -168,9 +170,11 @@ impl KafkaSettings {
         self
     }
 
-    /// The SASL mechanism: `PLAIN` (the default with a password), `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`.
+    /// Sets the SASL mechanism: `PLAIN` (the default with a password), `SCRAM-SHA-256`, `SCRAM-SHA-512` or
+    /// `OAUTHBEARER`.
     ///
-    /// # Errors `InvalidSetting` for any other.
+    /// # Errors
+    /// `InvalidSetting` for any other mechanism.
     pub fn sasl_mechanism(self, mechanism: &str) -> Result<Self> {
         match mechanism {
             "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" => {
@@ -180,7 +184,7 @@ impl KafkaSettings {
         }
     }
 
-    /// A property of librdkafka, for every client of this store.
+    /// Sets a librdkafka property for every client of this store.
     ///
     /// # Errors
     /// `InvalidSetting` for a property on which elections depend.
@@ -255,7 +259,7 @@ impl KafkaSettings {
         } else if !key.chars().all(plain) {
             "has a character other than a-z, A-Z, 0-9, '.', '_' and '-'"
         } else if topic.len() > LONGEST {
-            "makes a topic name longer than 249 bytes, with prefix and suffix"
+            "makes a topic name longer than 249 bytes, including prefix and suffix"
         } else {
             return Ok(());
         };

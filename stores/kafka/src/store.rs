@@ -1,4 +1,4 @@
-//! A Kafka cluster as a store: what the driver and the tools do with it by its settings.
+//! Implements `Settings` for a Kafka cluster, for the driver and the tools.
 
 use incumbent_core::induction::Protocol;
 use incumbent_core::text::Text;
@@ -113,7 +113,7 @@ impl Settings for KafkaSettings {
         doctor::examine(self).await
     }
 
-    /// The commands of kafka-acls.sh. An operator needs what an observer does, and Create on the topics.
+    /// The commands of kafka-acls.sh. An operator needs the permissions of an observer, and Create on the topics.
     fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
         if elections.is_empty() {
             let message = "Kafka's permissions name topics and groups: give the elections' keys";

@@ -1,7 +1,8 @@
 //! The store of one process: `memory:` and `memory:NAME`.
 //!
-//! For programs whose candidates are tasks of one process, and for tests. It lasts while a handle has it open. It has
-//! no thread: the next caller removes an expired record, or, with markers, a watcher that wakes at that instant.
+//! It is for programs whose candidates are tasks of one process, and for tests. The store lasts while a handle has it
+//! open. It has no thread: an expired record is removed by the next caller or, with markers, by a watcher that wakes at
+//! that instant.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -27,17 +28,17 @@ use incumbent_store::{
 };
 use incumbent_store::{Error, ErrorKind, Result};
 
-/// How many changes a watcher may fall behind before its watch ends.
+/// The number of changes by which a watcher may fall behind before its watch ends.
 const BACKLOG: usize = 1024;
 
 /// The settings of a `memory:` URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemorySettings {
-    /// Handles opened with the same name in one process share the store. Without a name the store is shared only with
-    /// the clones of the opened [`Memory`].
+    /// The name of the store: handles opened with the same name in one process share it. A store without a name is
+    /// shared only by the clones of the opened [`Memory`].
     pub name: Option<String>,
-    /// Expiry leaves a marker for watchers; without it, a record just vanishes.
+    /// Whether the expiry of a record leaves a marker for watchers. Without markers the record just vanishes.
     pub markers: bool,
 }
 
@@ -114,7 +115,7 @@ impl Settings for MemorySettings {
     }
 }
 
-/// The named stores that are open in this process; a forked child begins without those of its parent.
+/// The named stores that are open in this process. A forked child begins without those of its parent.
 static NAMED: Own<HashMap<String, Weak<Shared>>> = Own::new();
 
 /// A connection to a store in memory. A clone is another connection to the same store.
@@ -150,12 +151,12 @@ struct Row {
     entry: Entry,
     /// The lease of the last live record under this key.
     lease: Duration,
-    /// The expiry of a live record; never for any other entry.
+    /// The expiry of a live record; [`Instant::NEVER`] for any other entry.
     over: Instant,
 }
 
 impl Memory {
-    /// Opens a store; its records expire by `clock`.
+    /// Opens a store, whose records expire by `clock`.
     ///
     /// # Errors
     /// [`InvalidSetting`](ErrorKind::InvalidSetting) if a store of that name is open with other settings, and for a
@@ -184,7 +185,7 @@ impl Memory {
         Ok(Self::on(shared))
     }
 
-    /// Deletes the store and creates it again while handles have it open: all records are gone, revisions start again,
+    /// Deletes the store and creates it again while handles have it open. All records are gone, revisions start again,
     /// the incarnation increases, and watches end.
     pub fn reset(&self) {
         let mut contents = lock(&self.shared.contents);
@@ -211,7 +212,8 @@ impl Clone for Memory {
     }
 }
 
-/// No code panics while it holds a lock of this module, so a poisoned lock is still consistent.
+/// Locks `mutex`. No code of this module panics while it holds a lock, so the contents of a poisoned lock are still
+/// consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -298,7 +300,7 @@ impl Contents {
             self.expiries.insert((over, Arc::clone(&shared)));
         }
         self.rows.insert(shared, Row { entry: entry.clone(), lease, over });
-        // An error means that there is no watcher.
+        // An error means that no watcher exists.
         let _ = self.changes.send(WatchEvent { key: key.to_owned(), entry });
         self.newest
     }
@@ -420,8 +422,8 @@ struct Watch {
 }
 
 impl Watch {
-    /// The next change; `None` when the connection is closed, the store is reset, or this watcher
-    /// is so far behind that it has missed a change.
+    /// The next change; `None` when the connection is closed, when the store is reset, or when this watcher is so far
+    /// behind that it has missed a change.
     async fn next(mut self) -> Option<(WatchEvent, Self)> {
         loop {
             if let Some(watched) = self.first.pop_front() {
@@ -432,7 +434,7 @@ impl Watch {
                 biased;
                 () = self.closed.cancelled() => return None,
                 change = self.changes.recv() => return Some((change.ok()?, self)),
-                // The marker of the expiry arrives as a change.
+                // The loop then receives the marker of the expiry as a change.
                 () = self.shared.clock.sleep_until(expiry), if expiry < Instant::NEVER => {}
             }
         }

@@ -220,7 +220,8 @@ async fn a_deletion_says_the_lease_of_the_last_live_record() {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     acquired(&*store, "jobs", "a", LEASE * 3).await;
     operator.delete("jobs").await.unwrap();
-    // Over a tombstone too: the previous leader may not have learned of it yet.
+    // A deletion over a tombstone states the lease too, because the previous leader may not have learned of the first
+    // deletion yet.
     let revision = operator.delete("jobs").await.unwrap();
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE * 3) });
     let revision = operator.delete("never led").await.unwrap();

@@ -47,7 +47,7 @@ pub struct Nats {
     clock: Clock,
     capabilities: Capabilities,
     level: u32,
-    /// The incarnation of the bucket that was last found safe.
+    /// The incarnation of the bucket that was found safe by the last check.
     checked: Arc<AtomicU64>,
     /// The bucket's maximum age in nanoseconds, as last read; 0 for none.
     max_age: AtomicU64,
@@ -64,8 +64,8 @@ pub struct Nats {
 impl Nats {
     /// Connects to a bucket and checks that an election on it is safe.
     ///
-    /// Without an answer it waits for a server, and calls the [listener](NatsSettings::on_event) for each failed
-    /// attempt; with [`NatsSettings::fail_fast`] it returns the first failure.
+    /// If no server answers, waits for one, and calls the [listener](NatsSettings::on_event) for each failed attempt.
+    /// With [`NatsSettings::fail_fast`] it returns the first failure instead.
     ///
     /// # Errors
     /// `NotFound` for a bucket that does not exist, `UnsafeStore` for an unsafe one, `Unsupported` for servers that are
@@ -125,11 +125,12 @@ impl Nats {
         *lock(&self.answering) = answering;
     }
 
-    /// Checks the settings again, because an operator may have changed them. A bucket that was safe and has become
-    /// unsafe is kept for [`flaw`](Adapter::flaw), and its campaigns continue; an unsafe recreated bucket is a fault.
+    /// Checks the settings again, because an operator may have changed them. If the bucket was safe and has become
+    /// unsafe, [`flaw`](Adapter::flaw) reports it, and the campaigns continue. A recreated bucket that is unsafe is a
+    /// fault.
     fn check_again(&self, info: &StreamInfo) -> Result<(), Fault> {
         let Incarnation(incarnation) = info.incarnation();
-        // The stream's current leader may be an older server than at opening.
+        // The stream may now be led by an older server than at opening.
         let level = self.level.min(info.config.level());
         let flaw = safety::check(&self.api.bucket, &info.config, level).map_err(|error| Fault {
             kind: FaultKind::Broken,
@@ -252,7 +253,7 @@ impl Nats {
     /// The newest message under a key.
     async fn newest(&self, key: &str) -> Result<Option<StreamMessage>, Fault> {
         let bucket = &self.api.bucket;
-        // Not by the direct get that a bucket may allow, because any replica answers a direct get, perhaps with an old
+        // The direct get that a bucket may allow is not used, because any replica answers it, perhaps with an old
         // record.
         let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream)).into();
         let subject = bucket.subject(key);
@@ -268,7 +269,7 @@ impl Nats {
     }
 }
 
-/// Never held across an await, nor while user code runs.
+/// Locks `mutex`. No lock is held across an await, nor while user code runs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::admin::survey::{ClockDifference, Survey, survey};
 use crate::config::settings::NatsSettings;
 
-/// The usual allowance for clocks that disagree. A campaign's default is a twentieth of its lease, up to this.
+/// The usual allowance for differences between clocks. A campaign's default is a twentieth of its lease, up to this
+/// value.
 const USUAL_SKEW: Duration = Duration::from_secs(1);
 
 pub(crate) async fn examine(settings: &NatsSettings) -> Result<Examination> {
@@ -139,7 +140,7 @@ fn judge(report: &mut Examination, survey: &Survey) {
     }
 }
 
-/// Candidates of the Go library lead in a bucket with which they can work.
+/// The finding that candidates of the Go library lead in this bucket, whose settings suit them.
 fn company(leaders: u64) -> Finding {
     Finding::note(
         format!("{leaders} of the leaders run other software, which survives fewer faults"),
@@ -147,14 +148,14 @@ fn company(leaders: u64) -> Finding {
     )
 }
 
-/// Candidates of the Go library lead in a bucket with which they cannot work.
+/// The finding that candidates of the Go library lead in this bucket, whose settings do not suit them.
 fn refused_company(leaders: u64) -> Finding {
     Finding::refused(
         format!(
             "{leaders} of the leaders run other software, and the bucket has markers: old clients take a marker for a \
              live record, and then never elect a leader again"
         ),
-        "create a bucket without markers for them",
+        "create a bucket without markers for those clients",
     )
 }
 
@@ -165,7 +166,7 @@ fn yes_or_no(yes: bool) -> &'static str {
 fn clock_text(clock: ClockDifference) -> String {
     let side = if clock.server_is_ahead { "ahead of" } else { "behind" };
     format!(
-        "the server's is {} {side} this machine's, give or take {}",
+        "the server's clock is {} {side} this machine's, give or take {}",
         span(clock.by),
         span(clock.uncertain_by)
     )

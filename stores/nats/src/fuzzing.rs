@@ -21,7 +21,7 @@ use incumbent_store::{Error, ErrorKind, Result};
 
 const BUCKET: &str = "b";
 
-/// Reads the settings from the file of a context.
+/// Reads the settings from the text of a context's file.
 pub fn context(text: &[u8]) -> Result<NatsSettings> {
     let environment = Environment { home: Some("/home/ada".into()), ..Environment::default() };
     let context = environment.read("c", Path::new("c.json"), text)?;

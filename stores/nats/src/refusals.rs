@@ -27,7 +27,7 @@ pub(crate) fn age_too_short(lease: Duration, least: Duration) -> InvalidSettings
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("at least {least:?}")),
-        remedy: Text::from("NATS keeps records no shorter than that"),
+        remedy: Text::from("NATS keeps every record at least that long"),
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn bytes_required() -> Text {
     Text::from("this NATS account requires a size limit for every bucket: give ").and(Text::setting("max_bytes")).and(", such as 10000000")
 }
 
-/// Refuses a bucket that is said to be new, but was written to.
+/// Refuses a bucket that is stated to be new but has been written to.
 pub(crate) fn not_new(bucket: &str, count: u64) -> Text {
     Text::from(format!("the NATS bucket {bucket:?} has been written to {count} times, so it is not new; leave `")).and(Text::setting("new")).and("` out")
 }

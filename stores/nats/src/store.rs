@@ -1,4 +1,4 @@
-//! A bucket as a store: what the driver and the tools do with it by its settings.
+//! Implements `Settings` for a NATS bucket, for the driver and the tools.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +44,7 @@ impl Settings for NatsSettings {
         names::check_key(key)
     }
 
-    /// Connects to the bucket, with a connection whose events are reported and logged. The notifier calls the user's
+    /// Connects to the bucket. The connection's events are reported and logged, and the notifier calls the user's
     /// listener.
     async fn connect(&self, reports: Reports) -> Result<RecordLink> {
         let (users, notifier) = (self.listener.clone(), reports.notifier.clone());
@@ -80,7 +80,7 @@ impl Settings for NatsSettings {
         doctor::examine(self).await
     }
 
-    /// Subjects: in the syntax of the server's configuration, or as claims of a JWT.
+    /// The subjects that a user needs, in the syntax of the server's configuration or as claims of a JWT.
     fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
         if role == Role::Candidate && elections.is_empty() {
             let message = "a candidate's permissions name its elections: give their keys";
@@ -112,7 +112,7 @@ impl Settings for NatsSettings {
 /// Logs the events of a connection.
 fn logged() -> impl Fn(&ConnectionEvent) + Send + Sync {
     let failing = AtomicBool::new(false);
-    // Every attempt would report it again, so it is logged only rarely.
+    // Every attempt would report the same fault again, so it is logged only rarely.
     let reported: Mutex<HashMap<String, Instant>> = Mutex::default();
     let report = move |message: String| {
         let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
 //! The watch of a connection: of all keys, or of a few.
 //!
 //! A consumer of all keys receives every renewal of every election in the bucket. With ten thousand processes, each
-//! campaigning in one election, that would be ten thousand times ten thousand messages a round. So a connection that
-//! needs few keys has a consumer for just those, and replaces it when it needs more.
+//! campaigning in one election, that would be ten thousand times ten thousand messages in each renewal interval. So a
+//! connection that needs few keys has a consumer for just those, and replaces it when it needs more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::wire::api::{Api, Failure};
 use crate::wire::follow::{ConsumerMessage, Follow};
 use incumbent_store::Watched;
 
-/// The most keys in a consumer's filter: a server compares each message with every filter.
+/// The most keys in a consumer's filter. The limit is low because a server compares each message with every filter.
 const FEW: usize = 8;
 
 /// The keys that campaigns and observers of a connection need.
@@ -41,7 +41,7 @@ impl Followed {
         self.0.send_if_modified(|keys| keys.remove(key));
     }
 
-    /// Begins a watch of the followed keys, which grows as keys are added; of all keys if none is followed.
+    /// Begins a watch of the followed keys, which grows as keys are added. If no key is followed, it watches all keys.
     pub(super) async fn watch(
         &self,
         api: &Arc<Api>,
@@ -70,18 +70,18 @@ struct Watching {
     api: Arc<Api>,
     interval: Duration,
     followed: watch::Receiver<BTreeSet<String>>,
-    /// A watch outlives the handle that began it.
+    /// Kept so that the watch outlives the handle that began it.
     _sender: Arc<watch::Sender<BTreeSet<String>>>,
     consumer: Consumer,
-    /// The consumer that will replace it, while it is being created.
+    /// The consumer that will replace the present one, while it is being created.
     next: Option<BoxFuture<'static, Result<Consumer, Failure>>>,
 }
 
 struct Consumer {
     scope: Scope,
     messages: BoxStream<'static, ConsumerMessage>,
-    /// The number of entries from before its creation that were not shown yet; `None` once it was reported that all are
-    /// shown.
+    /// The number of entries from before the consumer's creation that have not been shown yet; `None` once the watch
+    /// has reported that all have been shown.
     waiting: Option<u64>,
 }
 
@@ -125,7 +125,7 @@ impl Watching {
     fn grow(&mut self) {
         let keys = self.followed.borrow_and_update();
         let present = &self.consumer.scope;
-        // There may be many thousands of keys.
+        // The keys are not copied, because there may be many thousands of them.
         if *present == Scope::All || keys.iter().all(|key| present.contains(key)) {
             return;
         }

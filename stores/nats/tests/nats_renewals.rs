@@ -19,9 +19,10 @@ use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent::{CampaignOptions, Store};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// The most allocations of ours for a renewal and its watch message, averaged with the inspections: 12.8 were counted.
+/// The most allocations of ours for one renewal and its watch message, with the inspections averaged in. The count is
+/// 12.8.
 const BUDGET: f64 = 14.0;
-/// Each record is renewed every two seconds.
+/// A lease with which each record is renewed every two seconds.
 const LEASE: Duration = Duration::from_secs(6);
 const ELECTIONS: usize = 1_000;
 const WRITES: u64 = 500;
@@ -83,7 +84,7 @@ async fn ours(client: &Client, url: &str) -> f64 {
     let terms: Vec<_> = join_all(candidates.iter().map(|candidate| candidate.next_term())).await;
     let jetstream = jetstream::new(client.clone());
     let mut stream = jetstream.get_stream("KV_OURS").await.unwrap();
-    // Measured after the first round, because renewals are spread only from then on.
+    // The count begins after the first round, because renewals are spread only from then on.
     let first = written(&mut stream).await;
     while written(&mut stream).await < first + 2 * ELECTIONS as u64 {
         tokio::time::sleep(LEASE / 20).await;
@@ -97,7 +98,7 @@ async fn ours(client: &Client, url: &str) -> f64 {
     allocated as f64 / renewals as f64
 }
 
-/// The number of messages that were ever written.
+/// The number of messages that have ever been written to the stream.
 async fn written(stream: &mut jetstream::stream::Stream) -> u64 {
     stream.info().await.unwrap().state.last_sequence
 }
@@ -125,12 +126,12 @@ async fn bare(client: &Client) -> f64 {
     (COUNT.load(Ordering::Relaxed) - before) as f64 / WRITES as f64
 }
 
-/// Replaces the message of this sequence, and returns that of the new one.
+/// Replaces the message with this sequence, and returns the new message's sequence.
 async fn write(client: &Client, expected: u64) -> u64 {
     let mut headers = HeaderMap::new();
     let mut add = |name: &'static str, value: String| headers.insert(HeaderName::from_static(name), value);
     add("Nats-Expected-Last-Subject-Sequence", expected.to_string());
-    // Avoids writing each digit into a growing string.
+    // A text of the right length, so that no digits are formatted one by one into a growing string.
     add("Incumbent-Nonce", "0".repeat(43));
     add("Incumbent-Lease", LEASE.as_millis().to_string());
     add("Incumbent-Term", "0".repeat(47));

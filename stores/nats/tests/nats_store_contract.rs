@@ -16,7 +16,7 @@ use incumbent::store::nats::{InitOptions, init};
 use incumbent::store::{Adapter, Nats, NatsSettings, StoreAdmin};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// Long enough to be renewed in time on a busy machine.
+/// A lease that is long enough to be renewed in time on a busy machine.
 const LEASE: Duration = Duration::from_secs(6);
 
 struct Bucket {
@@ -53,7 +53,7 @@ impl Bucket {
     }
 }
 
-/// Names a kind of bucket, and tests it against the contract.
+/// Names a kind of bucket, and generates the contract's tests for it.
 macro_rules! bucket {
     ($module:ident, $fixture:ident, $options:expr) => {
         mod $module {

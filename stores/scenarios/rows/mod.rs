@@ -13,7 +13,7 @@ use crate::actor::{Actor, Won};
 use crate::bench::Bench;
 use crate::probe::Probe;
 
-/// Waits until `a` leads and another candidate waits. Returns both, the win, and a probe of them.
+/// Waits until `a` leads and another candidate waits. Returns both candidates, the win, and a probe of both.
 async fn with_another(bench: &Bench, a: Actor) -> (Actor, Actor, Won, Probe) {
     let first = a.won(1).await;
     let b = bench.join("b").await;

@@ -8,14 +8,14 @@ use crate::bench::*;
 use crate::probe::last_led;
 use crate::rows::with_another;
 
-/// Packets vanish, both ways, and the connections stay open: `Lost(Expired)` at the deadline and not before,
-/// and the other candidate succeeds.
+/// All packets vanish in both directions, and the connections stay open. The term ends with `Lost(Expired)` at the
+/// deadline and not before, and the other candidate succeeds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_cut_off_leads_until_its_deadline_and_no_longer() {
     leads_until_its_deadline(Proxy::cut).await;
 }
 
-/// Only the server's packets vanish: its answers extend no deadline of the leader.
+/// Only the server's packets vanish: answers that do not arrive extend no deadline of the leader.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_receives_no_answers_leads_until_its_deadline_and_no_longer() {
     leads_until_its_deadline(Proxy::cut_to_client).await;
@@ -32,7 +32,7 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     let proxy = bench.proxy();
     let (a, b, first, probe) = with_another(&bench, bench.join_through(&proxy, "a").await).await;
 
-    // Otherwise the client gives up the connection before it sends the next renewal.
+    // At any other moment, the client would give up the connection before it sends the next renewal.
     before_a_renewal(&a, SHORT).await;
     cut(&proxy);
     let silent = now();
@@ -45,7 +45,7 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     // Renewals that arrive but are not acknowledged keep the claim for at most a lease after the deadline.
     assert!(next.started < lost.at + followed_within(SHORT), "{:?}", next.started.since(lost.at));
 
-    // Requests in flight are lost with the connections; then the network works again.
+    // Closing the connections loses the requests in flight. Then the network works again.
     proxy.close_all();
     proxy.heal();
     a.observes("b").await;
@@ -75,7 +75,7 @@ async fn leads_on_after_a_cut(end: impl Fn(&Proxy)) {
 
     before_a_renewal(&a, LONG).await;
     proxy.cut();
-    // Long enough for a renewal to fall due and stay unanswered.
+    // This is long enough for a renewal to fall due and stay unanswered.
     Clock::system().sleep_until(now() + LONG / 10).await;
     end(&proxy);
     proxy.heal();

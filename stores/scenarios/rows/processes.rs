@@ -10,7 +10,7 @@ use crate::actor::TIME_LIMIT;
 use crate::bench::*;
 use crate::process::{Line, Process, never_two_processes, next_leader};
 
-/// The leader is killed (SIGKILL): another leads once its lease is over, with a larger token.
+/// The leader is killed (SIGKILL). Another candidate leads once the leader's lease is over, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_killed_is_followed_when_its_lease_is_over() {
     on_each(SHORT, |bench| async move {
@@ -34,7 +34,7 @@ async fn a_leader_that_is_killed_is_followed_when_its_lease_is_over() {
     .await;
 }
 
-/// The leader is stopped gracefully: `Lost` first, then the release, and the successor leads at once.
+/// The leader is closed: `Lost` comes first, then the release, and the successor leads at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_closes_is_followed_at_once() {
     let bench = Bench::start(LONG).await;
@@ -54,8 +54,8 @@ async fn a_leader_that_closes_is_followed_at_once() {
     never_two_processes(&[&leader, &successor]);
 }
 
-/// The leader is stopped (SIGSTOP) for longer than its lease: its first `is_leader()` is already false, with the
-/// network cut, so that no message can have caused that; then it reports `Lost(Expired)`.
+/// The leader is stopped (SIGSTOP) for longer than its lease. The network is cut, so that no message can inform it, and
+/// yet its first `is_leader()` already returns false. Then it reports `Lost(Expired)`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_was_stopped_for_too_long_knows_before_any_io() {
     let bench = Bench::start(SHORT).await;
@@ -80,7 +80,7 @@ async fn a_leader_that_was_stopped_for_too_long_knows_before_any_io() {
 /// The leader is stopped (SIGSTOP) and resumes before its deadline: it is still the leader, and renews.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
-    // Outlasts the stop on a busy machine; the test waits for it.
+    // A lease that outlasts the stop on a busy machine. The test waits for a part of it.
     let lease = Duration::from_secs(15);
     let bench = Bench::start(lease).await;
     let leader = Process::start(&bench.url(), "a", lease);
@@ -90,11 +90,11 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
 
     bench.stop(&leader);
     let paused = now();
-    // A renewal falls due meanwhile, while most of the lease is left.
+    // A renewal falls due during the stop, while most of the lease is left.
     Clock::system().sleep_until(paused + lease / 3).await;
     let resumed = now();
     leader.child.resume();
-    assert!(leader.first_answer(resumed), "it gave up a lease that was not over");
+    assert!(leader.first_answer(resumed), "the leader gave up a lease that was not over");
     leader.wait_for("an answer from a lease that was renewed", |line| match line {
         Line::Answer(Reading { leads: Some(_), before, .. }) if *before > paused + lease => Some(()),
         _ => None,

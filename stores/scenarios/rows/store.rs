@@ -8,7 +8,8 @@ use crate::actor::{before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::rows::with_another;
 
-/// The server restarts under a leader, faster than the lease runs out: the term continues, and its release is found.
+/// The server restarts under a leader, faster than the lease runs out. The leader's term continues, and other
+/// candidates find its release.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_restart_of_the_server() {
     on_each(LONG, |mut bench| async move {
@@ -22,15 +23,16 @@ async fn a_leader_survives_a_restart_of_the_server() {
         let released = now();
         a.candidate.close().await.unwrap();
         // A watch that has not resumed yet misses the release, but a read finds it sooner than a lease would run out.
-        // On etcd, if the companion was still on a lease from before the restart, candidates then wait that lease out.
+        // On etcd, if the companion was still on a lease from before the restart, candidates then wait for the length
+        // of that lease.
         assert!(b.won(1).await.started < released + LONG * 2);
         probe.verdict();
     })
     .await;
 }
 
-/// The server is down for longer than the lease: `Lost(Expired)` at the deadline; when it is back a candidate leads
-/// again, with a larger token.
+/// The server is down for longer than the lease. The term ends with `Lost(Expired)` at the deadline. When the server is
+/// back, a candidate leads again, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_server_is_away_no_candidate_leads_for_longer_than_a_lease() {
     let fails = |bench: &mut Bench| bench.server.kill();
@@ -38,7 +40,7 @@ async fn while_the_server_is_away_no_candidate_leads_for_longer_than_a_lease() {
     on_each(SHORT, move |bench| leads_until_its_deadline(bench, fails, is_back)).await;
 }
 
-/// The server is stopped (SIGSTOP) for longer than the lease: the same.
+/// The server is stopped (SIGSTOP) for longer than the lease, with the same result as if it were down.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_server_is_stopped_no_candidate_leads_for_longer_than_a_lease() {
     let fails = |bench: &mut Bench| bench.server.pause();
@@ -81,8 +83,8 @@ async fn a_leader_survives_a_server_that_is_stopped_for_a_moment() {
     probe.verdict();
 }
 
-/// A store is closed while the server is stopped (SIGSTOP): it waits only for a bounded time, and a claim that it could
-/// not release is over after a lease.
+/// A store is closed while the server is stopped (SIGSTOP). Closing takes only a bounded time, and a claim that could
+/// not be released is over after a lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_closes_in_time_while_the_server_is_stopped() {
     let bench = Bench::start(SHORT).await;
@@ -93,15 +95,15 @@ async fn a_store_closes_in_time_while_the_server_is_stopped() {
     let began = now();
     store.close().await.unwrap();
     let took = now().since(began);
-    // Two seconds for the release, some for the connection, and more because the machine is busy.
+    // The release takes two seconds, and the connection some more. The rest is for a busy machine.
     assert!(took < Duration::from_secs(15), "{took:?}");
     assert!(!a.is_leader());
     bench.server.resume();
     assert!(bench.join("b").await.won(1).await.token > first);
 }
 
-/// An operator deletes the leader's claim: the leader reports `Lost(Deleted)` as soon as it learns of it, and another
-/// leads once no previous leader can believe that it still leads.
+/// An operator deletes the leader's claim. The leader reports `Lost(Deleted)` as soon as it learns of it, and another
+/// candidate leads once no previous leader can believe that it still leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_claim_is_deleted_reports_it_and_is_followed_once_it_has() {
     let bench = Bench::start(SHORT).await;

@@ -1,4 +1,4 @@
-//! The public face of a store whose candidates write one record in turn.
+//! The public interface of a store whose candidates write one record in turn.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 use crate::error::Result;
 use crate::registry::{CandidateInfo, Registry};
 
-/// A store that an election can run on.
+/// A store that can hold elections.
 ///
-/// An adapter carries records and classifies answers; it decides nothing. It never retries, never queues an
+/// An adapter carries records and classifies answers, but decides nothing. It never retries, never queues an
 /// unconditional write, and answers [`Outcome::Unknown`] if it cannot know the outcome. Every future may be dropped at
-/// any time: that abandons the wait for the answer, not the write, and the write may still be applied. The driver
-/// bounds its waits, so an adapter needs no time limits.
+/// any time: that abandons the wait for the answer, not the write, which may still be applied. The driver bounds its
+/// waits, so an adapter needs no time limits.
 #[async_trait]
 pub trait Adapter: Send + Sync + 'static {
-    /// The store's capabilities. Constant while it is open.
+    /// The store's capabilities, which do not change while it is open.
     fn capabilities(&self) -> Capabilities;
 
     /// Checks that the store can hold an election under this key; the error gives the reason.
@@ -66,27 +66,28 @@ pub trait Adapter: Send + Sync + 'static {
     /// entries.
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault>;
 
-    /// A campaign or an observer needs this key: the open watch and all later ones show the key from now on, with the
-    /// requests about it. A store whose watch shows all keys does nothing.
+    /// Adds a key that a campaign or an observer needs. The open watch and all later ones show the key from now on,
+    /// with the requests about it. A store whose watch shows all keys does nothing.
     fn follow(&self, key: &str) {
         let _ = key;
     }
 
-    /// No campaign and no observer of this key is left.
+    /// Removes a key that no campaign and no observer needs any more.
     fn unfollow(&self, key: &str) {
         let _ = key;
     }
 
-    /// Replaces the current connection with a new one, to another server if there are several. Returns once connected
-    /// again; the driver bounds the wait.
+    /// Replaces the current connection with a new one, to another server if there are several. Returns once the new
+    /// connection is up; the driver bounds the wait.
     async fn reconnect(&self);
 
     /// Announces this connection's candidates to the [requests for candidates](Self::candidates) of other connections.
-    /// Called after changes, once for several simultaneous ones; when a new watch has begun; and before the connection
-    /// is closed. The registry is shared and always up to date, so an adapter that keeps it can ignore later calls.
+    /// The driver calls this after changes, once for several simultaneous ones; when a new watch has begun; and before
+    /// the connection is closed. The registry is shared and always up to date, so an adapter that keeps it can ignore
+    /// later calls.
     ///
-    /// No campaign waits for it or depends on it. After a failure it is called again later. A store without a way to
-    /// announce candidates does nothing.
+    /// No campaign waits for the announcement or depends on it. After a failure it is repeated later. A store without a
+    /// way to announce candidates does nothing.
     async fn register(&self, registry: &Registry) -> Result<(), Fault> {
         let _ = registry;
         Ok(())
@@ -102,39 +103,40 @@ pub trait Adapter: Send + Sync + 'static {
     async fn close(&self);
 }
 
-/// Writes that no candidate makes: an operator's actions, the faults of `incumbent demo`, and the tests of every store.
+/// Writes that are not a candidate's: an operator's actions, the faults of `incumbent demo`, and the tests of every
+/// store.
 ///
-/// They do not involve the leader. A leader whose record is overwritten or deleted loses its term, and its successor
-/// waits until the old lease is certainly over.
+/// These writes do not involve the leader. A leader whose record is overwritten or deleted loses its term, and its
+/// successor waits until the old lease is certainly over.
 #[async_trait]
 pub trait StoreAdmin: Send + Sync + 'static {
     /// Writes `value` under `key`, without headers and without comparing, like other software that uses the same key.
     ///
-    /// The record lives as long as the store keeps a record without a lease. A store without such a limit gives it the
-    /// previous record's lease, or 30 s under a key that never held one.
+    /// The record lives as long as the store keeps a record without a lease. A store without such a limit gives the
+    /// record the previous record's lease, or 30 s if the key never had a record.
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault>;
 
-    /// Deletes the entry under `key`, of any kind. The tombstone proves nothing, so a successor waits longer than after
-    /// a release.
+    /// Deletes the entry under `key`, of any kind. Unlike a release, the tombstone does not prove that the leader has
+    /// stopped, so a successor waits longer.
     async fn delete(&self, key: &str) -> Result<Revision, Fault>;
 
-    /// Deletes the entry if it still has that revision, in one step; otherwise returns `None` and does nothing.
+    /// Deletes the entry in one step if it still has that revision. Otherwise returns `None` and does nothing.
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault>;
 
-    /// The rest of the leader's lease, as a lower bound, in a store like etcd that counts leases but does not show them
-    /// in its entries. `None` in other stores, where [`Adapter::written`] gives it, and without a leader.
+    /// A lower bound for the rest of the leader's lease, in a store like etcd that counts leases but does not show them
+    /// in its entries. `None` without a leader, and in other stores, which have [`Adapter::written`] instead.
     async fn lease_left(&self, key: &str) -> Result<Option<Duration>, Fault> {
         let _ = key;
         Ok(None)
     }
 }
 
-/// The age of a live record; its holder renews it while healthy.
+/// The age of a live record. A healthy holder renews its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
     /// The record's revision.
     pub revision: Revision,
-    /// The time since it was written.
+    /// The time since the record was written.
     pub ago: Duration,
 }
 

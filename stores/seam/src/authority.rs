@@ -21,9 +21,9 @@ pub struct Form {
     pub host: &'static str,
     /// The default port of a host.
     pub port: u16,
-    /// A hint at another cause, if the scheme is not shown because it may be part of a password.
+    /// A hint at another cause, for a scheme that is not shown because it may be part of a password.
     pub hint: &'static str,
-    /// The error of credentials that cannot be read.
+    /// The error for credentials that cannot be read.
     pub credentials: &'static str,
 }
 
@@ -72,7 +72,7 @@ impl Form {
 
     /// A host of the list, with its port.
     fn address(&self, position: usize, host: &str) -> Result<String> {
-        // Both found signs are one byte long, and the rest is an end of the host.
+        // Both characters searched for are one byte long, and the rest is an end of the host.
         let bare = match host.rfind(']') {
             Some(end) => &host[end + 1..],
             None => host.find(':').map_or("", |colon| &host[colon..]),

@@ -33,10 +33,10 @@ pub const NAMESPACE: char = '+';
 /// resume a sleeper is at most this late.
 const NAP: Duration = Duration::from_secs(1);
 
-/// A monotonic clock that counts the time the machine spends suspended.
+/// A monotonic clock that counts the time for which the machine is suspended.
 ///
-/// A read costs what `std::time::Instant::now` does: measured, 30 to 42 ns on Linux, no system call.
-/// Cheap to clone.
+/// A read costs as much as `std::time::Instant::now`: 30 to 42 ns on Linux (measured), with no system call. The clock
+/// is cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     source: Source,
@@ -68,7 +68,8 @@ impl Clock {
         Self { source: Source::Manual(Arc::new(manual)), boot: Some("manual".into()) }
     }
 
-    /// This clock, after the boot named `id`. To a store that outlives the machine, a new name looks like a reboot.
+    /// Returns this clock as it would be after the boot named `id`. To a store that outlives the machine, a new name
+    /// looks like a reboot.
     #[must_use]
     pub fn in_boot(mut self, id: &str) -> Self {
         self.boot = Some(id.into());
@@ -106,7 +107,7 @@ impl Clock {
             }
             Source::Manual(manual) => loop {
                 let mut moved = std::pin::pin!(manual.moved.notified());
-                // Enabled before the clock is read, so that an advance in between is not missed.
+                // The future is enabled before the clock is read, so that an advance in between is not missed.
                 moved.as_mut().enable();
                 if self.now() >= at {
                     return;
@@ -117,7 +118,7 @@ impl Clock {
     }
 
     /// Returns true if the clock keeps running while the machine is suspended. If it does not, a leader on a machine
-    /// that was suspended may believe in its lease for longer than it lasts.
+    /// that was suspended may believe in its lease after the lease has ended.
     pub fn counts_suspend(&self) -> bool {
         match &self.source {
             Source::System => machine::COUNTS_SUSPEND,
@@ -125,9 +126,9 @@ impl Clock {
         }
     }
 
-    /// The machine's boot, from which the clock counts. Two processes may compare their instants if, and only if, their
-    /// ids are equal. On Linux a process in a time namespace with a shifted clock has a separate id. `None` if each
-    /// process has its own clock, or if the boot is not known.
+    /// The id of the machine's boot, from which the clock counts. Two processes may compare their instants if, and only
+    /// if, their ids are equal. On Linux a process in a time namespace with a shifted clock has a separate id. `None`
+    /// if each process has its own clock, or if the boot is not known.
     pub fn boot_id(&self) -> Option<&str> {
         self.boot.as_deref().or_else(|| machine::boot_id())
     }
@@ -144,7 +145,7 @@ mod machine {
 
     pub(super) fn now() -> u64 {
         let time = clock_gettime(ClockId::Boottime);
-        // Neither is negative, because the clock counts from the boot.
+        // Neither field is negative, because the clock counts from the boot.
         time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
     }
 

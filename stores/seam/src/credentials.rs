@@ -20,7 +20,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, to be sent only to the server.
+    /// Returns the text itself, which may be sent only to the server.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -101,11 +101,11 @@ mod pem {
 
     /// Checks that a file holds a private key; the error names the setting.
     pub(super) fn check_private_key(path: &Path, setting: &'static str) -> Result<()> {
-        // The library's error is left out: it may quote from the key.
+        // The library's own error may quote from the key, so it is left out.
         PrivateKeyDer::from_pem_file(path).map(drop).map_err(|_| unusable(path, setting, "private key"))
     }
 
-    /// The error for a file that cannot be read, or holds something else.
+    /// The error for a file that cannot be read, or that holds something other than the setting requires.
     pub fn unusable(path: &Path, setting: &'static str, what: &str) -> Error {
         let unreadable = refusals::unusable_file(&path.display().to_string(), setting, what);
         Error::named(ErrorKind::Authentication, unreadable)

@@ -124,13 +124,13 @@ impl Error {
         Self { named: Some(Box::new(Named::Text(text.clone()))), ..Self::new(kind, text.to_string()) }
     }
 
-    /// An error of `kind` about a setting that is refused.
+    /// Returns an error of `kind` about a setting that is refused.
     pub fn refused(kind: ErrorKind, refusal: InvalidSettings) -> Self {
         let message = refusal.to_string();
         Self { named: Some(Box::new(Named::Refusal(refusal))), ..Self::new(kind, message) }
     }
 
-    /// This error, with what caused it.
+    /// Returns this error with its cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
@@ -142,7 +142,7 @@ impl Error {
         self.kind
     }
 
-    /// The description of the error and the remedy; without the source.
+    /// The description of the error and the remedy, without the source.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -165,7 +165,7 @@ impl Error {
     }
 }
 
-/// The error of a call that a store did not answer as asked.
+/// Converts the fault of a call that a store did not carry out.
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         let kind = match fault.kind {

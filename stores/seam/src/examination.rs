@@ -1,4 +1,4 @@
-//! What `doctor` finds in a store: its effective settings, and what they mean for its elections.
+//! The findings of `doctor` about a store: its effective settings, and their meaning for its elections.
 
 use incumbent_core::queue::Server;
 use incumbent_core::store::{Capabilities, StoreInfo};
@@ -12,22 +12,22 @@ pub struct Examination {
     pub settings: Vec<Setting>,
     /// The problems.
     pub findings: Vec<Finding>,
-    /// What a candidate's guarantees are computed from; nothing can be promised without it.
+    /// The values from which a candidate's guarantees are computed. Without them nothing can be promised.
     pub basis: Option<Basis>,
-    /// No other server takes over when the store's server fails.
+    /// True if no other server takes over when the store's server fails.
     pub is_on_one_server: bool,
-    /// The store's elections cannot be listed.
+    /// True if the store's elections cannot be listed.
     pub is_closed: bool,
-    /// What it means that so many leaders run other software.
+    /// Returns the finding for a number of leaders that run other software.
     pub company: Option<fn(u64) -> Finding>,
 }
 
-/// What a candidate's guarantees are computed from.
+/// The values from which a candidate's guarantees are computed.
 #[derive(Clone, Debug)]
 pub enum Basis {
     /// The candidates write one record in turn.
     Records(Capabilities, StoreInfo),
-    /// Candidates queue; they keep leases alive and read, and write nothing meanwhile.
+    /// Candidates queue. They keep leases alive and read, and write nothing while they wait or lead.
     Queue(Server),
 }
 
@@ -36,9 +36,9 @@ pub enum Basis {
 pub struct Setting {
     /// The setting's name.
     pub name: &'static str,
-    /// The setting's text for people; none for a value only for programs.
+    /// The setting's text for people; `None` for a value that only programs see.
     pub text: Option<String>,
-    /// The setting's value for programs; none for a line only for people.
+    /// The setting's value for programs; `None` for a line that only people see.
     pub value: Option<Value>,
 }
 
@@ -67,7 +67,7 @@ impl Examination {
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// There could be two leaders, or the same token twice.
+    /// There could be two leaders, or the same token could be used twice.
     Broken,
     /// A candidate cannot enter, or never wins.
     Refused,
@@ -101,17 +101,17 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A setting that allows two leaders.
+    /// Returns the finding of a setting that allows two leaders.
     pub fn broken(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { severity: Severity::Broken, what: what.into(), remedy: remedy.into() }
     }
 
-    /// A setting that keeps candidates out.
+    /// Returns the finding of a setting that keeps candidates out.
     pub fn refused(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { severity: Severity::Refused, what: what.into(), remedy: remedy.into() }
     }
 
-    /// A setting that costs time or reserve.
+    /// Returns the finding of a setting that costs time or reserve.
     pub fn weak(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { severity: Severity::Weak, what: what.into(), remedy: remedy.into() }
     }

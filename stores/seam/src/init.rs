@@ -1,4 +1,4 @@
-//! The preparation of a store for elections: what is asked of it, and what was found and done.
+//! The preparation of a store for elections: its requirements, the findings and the actions.
 
 use std::time::Duration;
 
@@ -13,31 +13,31 @@ use crate::refusals;
 #[non_exhaustive]
 #[must_use]
 pub struct InitOptions {
-    /// The election whose topic is created, in Kafka; other stores are prepared as a whole.
+    /// The election whose topic is created, in Kafka. Other stores are prepared as a whole.
     pub election: Option<String>,
-    /// The lease of a NATS bucket's elections, which is its TTL. By default 30 s for a new bucket; an existing one keeps
-    /// its own.
+    /// The lease of a NATS bucket's elections, which is its TTL. By default it is 30 s for a new bucket, and an
+    /// existing bucket keeps its own.
     pub lease: Option<Duration>,
-    /// The number of a NATS cluster's servers that keep the bucket: 1, 3 or 5. By default 1 for a new bucket; an
-    /// existing one keeps its own.
+    /// The number of a NATS cluster's servers that keep the bucket: 1, 3 or 5. By default it is 1 for a new bucket, and
+    /// an existing bucket keeps its own.
     pub replicas: Option<u32>,
-    /// The most bytes of a NATS bucket, 65,536 at least, if the account requires a limit. By default a new bucket has
-    /// none; an existing one keeps its own.
+    /// The most bytes of a NATS bucket, at least 65,536, for an account that requires a limit. By default a new bucket
+    /// has none, and an existing bucket keeps its own.
     pub max_bytes: Option<u64>,
     /// A NATS bucket must report an expiry to watchers by a marker (2.11 or newer).
     pub markers: bool,
     /// A NATS bucket must let each election have its own lease (2.11 or newer).
     pub own_leases: bool,
-    /// No election ever ran in this store, so that its first leader need not wait for a lease. Refused for
-    /// a store that has been written to. Not for automation: if it recreates a store under a leader, the statement is
-    /// false and there can be two leaders.
+    /// The statement that no election ever ran in this store, so that its first leader need not wait for a lease. It is
+    /// refused for a store that has been written to. Not for automation: if automation recreates a store under a
+    /// leader, the statement is false and there can be two leaders.
     pub never_used: bool,
     /// Whether to change an existing NATS bucket that differs, instead of reporting the differences.
     pub update: bool,
 }
 
 impl InitOptions {
-    /// Nothing is required beyond the safety of elections.
+    /// Returns options that require nothing beyond the safety of elections.
     pub fn new() -> Self {
         Self::default()
     }
@@ -90,7 +90,7 @@ impl InitOptions {
         self
     }
 
-    /// Refuses the election, which is not for a store that is prepared as a whole.
+    /// Refuses an election's key, for a store that is prepared as a whole.
     ///
     /// # Errors
     /// `InvalidSetting`.
@@ -132,9 +132,9 @@ pub struct InitReport {
     pub updated: bool,
     /// The store states that no election ever ran in it.
     pub never_used: bool,
-    /// The lease of the elections in a NATS bucket; elsewhere each candidate has its own.
+    /// The lease of the elections in a NATS bucket. In other stores each candidate has its own.
     pub lease: Option<Duration>,
-    /// The differences between an existing bucket and the requirements; an update has corrected them.
+    /// The differences between an existing bucket and the requirements. An update has corrected them.
     pub differences: Vec<Difference>,
     /// The leader topic, in Kafka.
     pub topic: Option<String>,
@@ -163,7 +163,7 @@ pub struct Difference {
     pub is: String,
     /// The required value.
     pub should: String,
-    /// True if it can be changed without creating the bucket again.
+    /// True if the setting can be changed without creating the bucket again.
     pub changeable: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The seam between the driver and the stores: the rule of a store's elections, and the requests that it carries out.
+//! The seam between the driver and the stores: a link names the rule of a store's elections, and carries out its
+//! requests.
 //!
 //! The driver is the same for every rule. A store whose candidates take turns writing one record implements
 //! [`Adapter`](crate::Adapter), and [`RecordLink`](super::RecordLink) turns it into a link.
@@ -23,27 +24,27 @@ use crate::error::Result;
 use crate::notifier::{Notifier, WriteListener};
 use crate::registry::{CandidateInfo, Registry};
 
-/// The target of log lines about the connection, for programs to filter them.
+/// The target of log lines about the connection, by which programs can filter them.
 pub const CONNECTION: &str = "incumbent::driver::connection";
 
 /// The store's answers to campaigns.
 pub type Answers<L> = Vec<(CampaignId, <<L as Link>::Rule as Rule>::Answer)>;
 /// The answers to a request, each within its limit.
 pub enum Asking<L: Link> {
-    /// One answer, without a timer of its own.
+    /// One answer, for which no separate timer is set.
     One(OneAnswer<(CampaignId, <L::Rule as Rule>::Answer)>),
     /// Perhaps many.
     Several(BoxStream<'static, Answers<L>>),
 }
-/// An event for the session of such a store.
+/// An event for the session of a store with this link.
 pub type Input<L> = session::Input<<<L as Link>::Rule as Rule>::Answer, <<L as Link>::Rule as Rule>::Shown>;
-/// An output of the session of such a store.
+/// An output of the session of a store with this link.
 pub type Output<L> =
     session::Output<<<L as Link>::Rule as Rule>::Request, <<L as Link>::Rule as Rule>::Timer>;
 /// The changes of a store, and the requests of an operator.
 pub type Watch<L> = BoxStream<'static, Watched<<<L as Link>::Rule as Rule>::Shown>>;
 
-/// An open store, bound to the rule of its elections.
+/// An open store, together with the rule of its elections.
 ///
 /// Requests are independent futures, which the driver bounds; only [`ask`](Self::ask) itself bounds what it returns.
 pub trait Link: Send + 'static {
@@ -63,11 +64,11 @@ pub trait Link: Send + 'static {
         > + Send
         + 'static;
 
-    /// True if a leader's renewals do not change its entry. Otherwise each renewal is a new revision, and an entry that
-    /// stays the same for its lease has expired.
+    /// True if a leader's renewals do not change its entry. If false, each renewal is a new revision, and an entry that
+    /// stays the same for the length of its lease has expired.
     const ENTRIES_STAY: bool;
 
-    /// The properties of the store that the rule depends on, as of the newest inspection.
+    /// The properties of the store on which the rule depends, as of the newest inspection.
     fn properties(&self) -> <Self::Rule as Rule>::Store;
 
     /// As [`Adapter::capabilities`](super::Adapter::capabilities).
@@ -79,7 +80,7 @@ pub trait Link: Send + 'static {
     /// As [`Adapter::check_name`](super::Adapter::check_name).
     fn check_name(&self, name: &str) -> Result<()>;
 
-    /// Refuses to hand over, if the store chooses the successor.
+    /// Refuses a hand-over, if the store itself chooses the successor.
     fn check_hand_over(&self) -> Result<()> {
         Ok(())
     }
@@ -97,7 +98,7 @@ pub trait Link: Send + 'static {
     /// As [`Adapter::inspect`](super::Adapter::inspect).
     fn inspect(&self) -> BoxFuture<'static, Result<StoreInfo, Fault>>;
 
-    /// Sends a campaign's request and emits the answers, each within the request's limit; if there is no answer by
+    /// Sends a campaign's request and emits the answers, each within the request's limit. If there is no answer by
     /// then, the outcome is unknown. `None` for a request that [`ask_together`](Self::ask_together) sends.
     fn ask(&mut self, campaign: &Candidacy<Self::Rule>, asked: Asked<Self::Rule>) -> Option<Asking<Self>>
     where
@@ -108,23 +109,23 @@ pub trait Link: Send + 'static {
         None
     }
 
-    /// The campaign is over, and will not ask again.
+    /// Forgets a campaign that is over, and will not ask again.
     fn ended(&mut self, id: CampaignId) {
         let _ = id;
     }
 
-    /// Whether the leader waits for its successor to be next before it leaves.
+    /// Whether the leader waits until its successor is next before it leaves.
     fn is_handing_over(campaign: &Candidacy<Self::Rule>) -> bool {
         let _ = campaign;
         false
     }
 
-    /// A campaign or an observer needs an election: the watch must show it.
+    /// Adds an election that a campaign or an observer needs, and that the watch must show.
     fn follow(&self, key: &str) {
         let _ = key;
     }
 
-    /// No campaign and no observer of an election is left.
+    /// Removes an election that no campaign and no observer needs any more.
     fn unfollow(&self, key: &str) {
         let _ = key;
     }
@@ -132,14 +133,14 @@ pub trait Link: Send + 'static {
     /// Watches all elections.
     fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>>;
 
-    /// The entry in a change of an election; `None` if the change does not contain the entry, which must then be read.
+    /// The entry in a change of an election; `None` if the change does not contain the entry, so that it must be read.
     fn entry_of(shown: &<Self::Rule as Rule>::Shown) -> Option<&Entry>;
 
     /// Reads the entry of an election.
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>>;
 
-    /// Reads the entry of an election for observers. The watch also shows them each change, so an entry that it has
-    /// just shown is not read again.
+    /// Reads the entry of an election for observers. The watch shows them each change too, so an entry that the watch
+    /// has just shown need not be read again.
     fn observed(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
         self.entry(key)
     }
@@ -150,7 +151,7 @@ pub trait Link: Send + 'static {
     /// Reads the entries of all elections.
     fn list(&self) -> BoxFuture<'static, Result<Vec<WatchEvent>, Fault>>;
 
-    /// The candidates of an election or of all; `own` are those of this connection.
+    /// The candidates of an election or of all. `own` are the candidates of this connection.
     fn candidates(
         &self,
         own: &Registry,
@@ -173,7 +174,7 @@ pub struct Asked<R: Rule> {
     pub id: CampaignId,
     /// The election's key.
     pub election: Arc<str>,
-    /// The time of day at which it became a candidate.
+    /// The time of day at which the campaign's candidate entered the election.
     pub since: SystemTime,
     /// What it asks.
     pub request: R::Request,
@@ -200,12 +201,12 @@ pub enum Watched<S> {
         /// The request's revision.
         revision: Revision,
     },
-    /// Every entry that these elections had when the watch began was shown.
+    /// Every entry that these elections had when the watch began has been shown.
     ShownAll(Scope),
 }
 
-/// A store's reports apart from its answers: the outcomes of writes to the user's listener, and new connections to the
-/// driver.
+/// The reports of a store other than its answers: the outcomes of writes to the user's listener, and new connections to
+/// the driver.
 #[derive(Clone)]
 pub struct Reports {
     /// The clock of all deadlines.
@@ -226,7 +227,7 @@ impl Reports {
     }
 }
 
-/// A request with one answer. It ends without an answer if it is polled at its limit or [later](in_time).
+/// A request with one answer. The request ends without an answer if it is polled at its limit or [later](in_time).
 pub struct OneAnswer<A> {
     /// The request's limit.
     pub until: Instant,
@@ -242,14 +243,14 @@ impl<A> Future for OneAnswer<A> {
     }
 }
 
-/// The store did not answer in time.
+/// The fault of a store that did not answer in time.
 pub fn unanswered(what: &str, limit: Duration) -> Fault {
     let detail = format!("the store did not answer {what} within {limit:?}");
     Fault { kind: FaultKind::Unreachable, detail }
 }
 
-/// Waits for `work`; `None` if it is polled after `until` and is not done. It sets no timer, because the driver polls
-/// all these requests again at the limit of the first.
+/// Waits for `work`; `None` if `work` is not done when it is polled at `until` or later. No timer is set, because the
+/// driver polls all these requests again at the earliest limit.
 pub async fn in_time<T>(clock: &Clock, until: Instant, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     poll_fn(|context| match work.as_mut().poll(context) {

@@ -10,11 +10,11 @@ use incumbent_core::{Incarnation, selector};
 use crate::error::{Error, ErrorKind, Result};
 use crate::refusals;
 
-/// The longest key or name, in bytes: an arbitrary bound. Those of NATS and etcd differ.
+/// The longest key or name, in bytes. The bound is arbitrary; NATS and etcd have other limits.
 const LONGEST: usize = 1024;
 
-/// Refuses a text that is empty, longer than 1024 bytes, or has an invisible character: a control character, white space at
-/// either end. `what` names it in the error.
+/// Refuses a text that is empty, is longer than 1024 bytes, has a control character, or has white space at either end.
+/// `what` names the text in the error.
 pub fn check_text(what: &str, text: &str) -> Result<()> {
     let refused = if text.is_empty() {
         refusals::empty_text(what)
@@ -44,7 +44,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     fail_over: Duration::ZERO,
 };
 
-/// The lifetime of a foreign record under a key that never held a lease.
+/// The lifetime of a foreign record under a key that never had a lease.
 pub const FOREIGN_LEASE: Duration = Duration::from_secs(30);
 
 /// A stored message: value and headers exactly as they were given.
@@ -79,8 +79,8 @@ impl<'a> Message<'a> {
         Self { kind: Kind::Live, value, headers: &[], lease: None }
     }
 
-    /// An operator's deletion, which proves nothing. `headers` hold the lease of the deleted record, as
-    /// [`deletion_headers`](incumbent_core::record::deletion_headers) writes it.
+    /// The message of an operator's deletion, which does not prove that the leader has stopped. `headers` hold the
+    /// lease of the deleted record, as [`deletion_headers`](incumbent_core::record::deletion_headers) writes it.
     pub fn deletion(headers: &'a [Header]) -> Self {
         Self { kind: Kind::Tombstone, value: b"", headers, lease: None }
     }
@@ -92,10 +92,10 @@ pub fn pairs(headers: &[Header]) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The largest incarnation that this process has created or read. If the wall clock is set back between two
-/// incarnations of a store, a process that saw the first still creates a larger second one.
+/// incarnations of a store, a process that knows the first still gives the second a larger number.
 static LARGEST: AtomicU64 = AtomicU64::new(0);
 
-/// An incarnation for a new store, larger than every one this process knows.
+/// Returns an incarnation for a new store, larger than every one that this process knows.
 pub fn next_incarnation() -> Incarnation {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);

@@ -1,15 +1,15 @@
 //! The thread that runs the user's log subscribers and listeners.
 //!
 //! A driver renews leases, so no user code may run on its thread: a log subscriber that blocks on a full pipe would
-//! cost every term of the store. The driver puts a notice into a bounded queue instead, and never waits. One thread
-//! for each driver, started with the first notice, runs the notices in their order.
+//! cost every term of the store. The driver puts a notice into a bounded queue instead, and never waits. Each driver
+//! has one such thread, which starts with the first notice and runs the notices in their order.
 //!
-//! Log lines get into the queue through `Relay`, a subscriber that is the default of the driver's thread. So the
-//! lines of client libraries that run there (async-nats) take the same path as this crate's own, and every line of a
-//! driver reaches the user's subscriber from this one thread.
+//! Log lines get into the queue through `Relay`, a subscriber that is the default of the driver's thread. So the lines
+//! of client libraries that run there (async-nats) take the same path as this crate's own, and every line of a driver
+//! reaches the user's subscriber from this one thread.
 //!
-//! It does not keep every notice. If the user's code blocks the thread, notices beyond the limit are dropped and
-//! counted, and a warning gives their number.
+//! Not every notice is kept. If the user's code blocks the thread, notices beyond the limit are dropped and counted,
+//! and a warning gives their number.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -34,7 +34,8 @@ const FIELDS: usize = 32;
 
 type Notice = Box<dyn FnOnce() + Send>;
 
-/// A handle to the notifier's thread. The thread ends after the last handle is dropped and the queued notices have run.
+/// A handle to the notifier's thread. The thread ends once the last handle has been dropped and the queued notices have
+/// run.
 #[derive(Clone)]
 pub struct Notifier(Arc<Sender>);
 
@@ -61,7 +62,7 @@ struct Inner {
 }
 
 impl Notifier {
-    /// A notifier that logs to the caller's own subscriber.
+    /// Returns a notifier that logs to the caller's own subscriber.
     #[allow(clippy::new_without_default, reason = "it depends on the caller's subscriber")]
     pub fn new() -> Self {
         let logs = dispatcher::get_default(Dispatch::clone);
@@ -73,7 +74,7 @@ impl Notifier {
         dispatcher::set_default(&Dispatch::new(Relay { notifier: self.clone() }))
     }
 
-    /// Runs `notice` on the notifier's thread, after all earlier ones. Never waits.
+    /// Runs `notice` on the notifier's thread, after all earlier notices. Returns at once.
     pub fn notify(&self, notice: impl FnOnce() + Send + 'static) {
         let queue = &self.0.queue;
         let mut inner = queue.lock();
@@ -90,12 +91,12 @@ impl Notifier {
         queue.changed.notify_one();
     }
 
-    /// Returns once all earlier notices have run; at once if the queue is full.
+    /// Returns once all earlier notices have run, or at once if the queue is full.
     pub async fn flush(&self) {
         if self.0.queue.lock().started {
             let (done, flushed) = oneshot::channel::<()>();
             self.notify(move || drop(done));
-            // The sender is dropped in both cases: after the notice has run, or because the queue was full.
+            // The sender is dropped in both cases: the notice has run, or the queue was full.
             let _ = flushed.await;
         }
     }
@@ -104,7 +105,7 @@ impl Notifier {
         let (queue, logs) = (Arc::clone(&self.0.queue), self.0.logs.clone());
         let thread = std::thread::Builder::new().name("incumbent-notify".into());
         if thread.spawn(move || queue.run(&logs)).is_err() {
-            // Without a thread the notices are lost; the next one tries to start it again.
+            // Without a thread the notices are lost. The next notice tries to start the thread again.
             let mut inner = self.0.queue.lock();
             inner.started = false;
             inner.dropped += inner.waiting.len() as u64;
@@ -135,7 +136,7 @@ impl Queue {
         // If there was no subscriber when the store was opened, the lines go to one that is installed later.
         let _default = (!logs.is::<NoSubscriber>()).then(|| dispatcher::set_default(logs));
         while let Some((notice, dropped)) = self.next() {
-            // The panic hook reports a panic in user code, which does not affect other notices.
+            // User code that panics does not affect other notices. The panic hook reports the panic.
             let _ = catch_unwind(AssertUnwindSafe(notice));
             if dropped > 0 {
                 let warn = || {
@@ -166,25 +167,25 @@ impl Queue {
 
 /// A subscriber that runs no user code: it copies each line and queues it for the notifier.
 ///
-/// Spans are not kept, because this crate enters none on a driver's thread.
+/// Spans are ignored, because this crate enters none on a driver's thread.
 struct Relay {
     notifier: Notifier,
 }
 
 impl Subscriber for Relay {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Called once for each log statement of the program. Returns the answer of the user's subscriber, so that no
-        // line costs more than without the relay.
+        // `tracing` calls this once for each log statement of the program. The answer is that of the user's subscriber,
+        // so that no line costs more than without the relay.
         self.notifier.0.logs.register_callsite(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        // Requests no levels beyond those that the user's subscriber wants.
+        // The relay asks for no level, so that the user's own subscriber determines the levels.
         Some(LevelFilter::OFF)
     }
 
     fn enabled(&self, _: &Metadata<'_>) -> bool {
-        // The user's own filter is called on the notifier's thread.
+        // The user's own filter is called later, on the notifier's thread.
         true
     }
 
@@ -224,7 +225,7 @@ impl Line {
     fn log(&self) {
         let metadata = self.metadata;
         let fields = metadata.fields();
-        // The array must be full, and a field without a value counts as absent.
+        // The array must be full. A field without a value counts as absent.
         let Some(filler) = fields.iter().next() else { return };
         let mut values: [(&Field, Option<&dyn Value>); FIELDS] = [(&filler, None); FIELDS];
         for (entry, (field, value)) in values.iter_mut().zip(&self.values) {
@@ -276,7 +277,7 @@ pub struct WriteEvent<'a> {
     pub action: &'a Action,
     /// The outcome; `Unknown` without an answer.
     pub outcome: &'a Outcome,
-    /// The time until the answer, or until the limit.
+    /// The time from sending the write until the answer, or until the limit.
     pub took: Duration,
 }
 
@@ -287,7 +288,7 @@ type Listener = dyn Fn(&WriteEvent<'_>) + Send + Sync;
 pub struct WriteListener(Option<Arc<Listener>>);
 
 impl WriteListener {
-    /// A listener that calls this function.
+    /// Returns a listener that calls this function.
     pub fn new(listener: impl Fn(&WriteEvent<'_>) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }

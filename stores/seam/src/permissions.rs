@@ -13,7 +13,7 @@ pub enum Role {
     Operator,
 }
 
-/// The permissions of a user, as the store's own tools take them.
+/// The permissions of a user, in the form that the store's own tools accept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Permissions {
     /// A part of the server's configuration, or the commands that give the permissions.

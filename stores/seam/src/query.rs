@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::refusals;
 use incumbent_core::text::Text;
 
-/// The parameters of a URL. Each is [taken](Query::take) by name, which also registers the name as known;
+/// The parameters of a URL. Each parameter is [taken](Query::take) by name, which also registers the name as known.
 /// [`finish`](Query::finish) refuses parameters that were not taken.
 pub struct Query {
     scheme: &'static str,
@@ -17,7 +17,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads the part of a URL of this scheme after the `?`.
+    /// Reads the part after the `?` in a URL of this scheme.
     ///
     /// # Errors
     /// `InvalidUrl`.
@@ -35,19 +35,19 @@ impl Query {
         Ok(Self { scheme, pairs, known: Vec::new() })
     }
 
-    /// The text of a parameter, which counts as known from now on.
+    /// Takes the text of a parameter, whose name counts as known from now on.
     pub fn take(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
         let index = self.pairs.iter().position(|(other, _)| other == name)?;
         Some(self.pairs.swap_remove(index).1)
     }
 
-    /// The parameters with a `.` in their name.
+    /// Takes the parameters with a `.` in their name.
     pub fn take_dotted(&mut self) -> Vec<(String, String)> {
         self.pairs.extract_if(.., |(name, _)| name.contains('.')).collect()
     }
 
-    /// A text that is not empty.
+    /// Takes a parameter whose text must not be empty.
     pub fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.take(name) {
             Some(value) if value.is_empty() => Err(unfit(refusals::empty_parameter(name, self.scheme))),
@@ -55,7 +55,7 @@ impl Query {
         }
     }
 
-    /// A parameter that is `true` or `false`.
+    /// Takes a parameter that is `true` or `false`.
     ///
     /// # Errors
     /// `InvalidUrl` for another text.
@@ -68,7 +68,7 @@ impl Query {
         }
     }
 
-    /// A parameter that is a time.
+    /// Takes a parameter that is a duration.
     ///
     /// # Errors
     /// `InvalidUrl` for another text.
@@ -92,7 +92,7 @@ impl Query {
     }
 }
 
-/// The decoded part of a URL without a host that is before its `?`, and the parameters after it.
+/// Splits a URL without a host into the decoded part before its `?`, and the parameters after it.
 ///
 /// # Errors
 /// `InvalidUrl`.
@@ -110,7 +110,7 @@ pub fn is_word(text: &str) -> bool {
     text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b))
 }
 
-/// Parses a duration in a URL, a whole number and its unit: `ms`, `s`, `m` or `h`. `None` for anything else.
+/// Parses a duration in a URL: a whole number and its unit, `ms`, `s`, `m` or `h`. `None` for anything else.
 pub fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);

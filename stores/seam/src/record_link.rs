@@ -15,7 +15,7 @@ use crate::registry::merge;
 use crate::registry::{CandidateInfo, Registry};
 use crate::request;
 
-/// The link to a store that is opened by its [`Adapter`].
+/// The link to a store that implements [`Adapter`].
 pub struct RecordLink {
     adapter: Arc<dyn Adapter>,
     reports: Reports,
@@ -69,7 +69,7 @@ impl Link for RecordLink {
                     let (attempt, action) =
                         (write.attempt, reports.listener.is_there().then(|| write.action.clone()));
                     let outcome = in_time(&reports.clock, until, adapter.write(&election, write)).await;
-                    // Without an answer within the limit, its outcome is unknown.
+                    // A write without an answer within the limit has an unknown outcome.
                     let outcome = outcome.unwrap_or(Outcome::Unknown);
                     if let Some(action) = action {
                         reports.written(&election, sent, &action, &outcome);

@@ -1,8 +1,8 @@
 //! The candidates in the elections of a store.
 //!
 //! A waiting candidate writes nothing to the store, so the store does not know of it. Each connection keeps a registry
-//! of its own candidates. The adapter announces it to other connections in whatever way its store allows: on request,
-//! or by storing it at every change.
+//! of its own candidates. The adapter announces this registry to other connections in whatever way its store allows: on
+//! request, or by storing it at every change.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -21,17 +21,18 @@ pub struct CandidateInfo {
     pub election: String,
     /// The candidate's name.
     pub name: String,
-    /// The nonce of its campaign, which distinguishes candidates with the same name; `None` if it is not reported.
-    /// The nonce of its campaign.
+    /// The nonce of the candidate's campaign, which distinguishes candidates with the same name; `None` if it is not
+    /// reported.
     pub nonce: Option<Nonce>,
-    /// How long it has been a candidate without interruption. It starts again after the candidate was unhealthy, or its
-    /// process restarted.
+    /// For how long it has been a candidate without interruption. The time starts again after the candidate was
+    /// unhealthy, or its process restarted.
     pub standing_for: Duration,
 }
 
 /// The present candidates of one connection.
 ///
-/// Cheap to clone; all clones are the same registry. It is empty once its store is closed, and in a forked child.
+/// A registry is cheap to clone, and all clones are the same registry. It is empty once its store is closed, and in a
+/// forked child.
 #[derive(Clone, Debug)]
 pub struct Registry {
     shared: Arc<Shared>,
@@ -41,7 +42,7 @@ pub struct Registry {
 struct Shared {
     clock: Clock,
     birth: ForkGuard,
-    /// In boxes, because half of a map's slots may be empty.
+    /// The registrations are in boxes, because half of a map's slots may be empty.
     registered: Mutex<BTreeMap<u64, Box<Registration>>>,
 }
 
@@ -102,19 +103,20 @@ impl Registry {
         self.shared.lock().values().map(|registration| (**registration).clone()).collect()
     }
 
-    /// A reference to this registry that does not keep it alive.
+    /// Returns a reference to this registry that does not keep it alive.
     pub fn downgrade(&self) -> WeakRegistry {
         WeakRegistry(Arc::downgrade(&self.shared))
     }
 }
 
 impl Shared {
-    /// Checked before the lock is taken, because in a forked child a thread of the parent may hold it.
+    /// Returns true in a forked child. This is checked before the lock is taken, because a thread of the parent may
+    /// have held the lock during the fork.
     fn is_forked(&self) -> bool {
         self.birth.is_forked()
     }
 
-    /// No code panics while it holds the lock.
+    /// Locks the registrations. No code panics while it holds this lock.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Box<Registration>>> {
         self.registered.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -137,15 +139,15 @@ impl WeakRegistry {
 }
 
 impl Registration {
-    /// What is known of the candidate at an instant.
+    /// The information about the candidate at an instant.
     pub fn at(self, now: Instant) -> CandidateInfo {
         let Self { election, name, nonce, since } = self;
         CandidateInfo { election: election.as_ref().to_owned(), name, nonce, standing_for: now.since(since) }
     }
 }
 
-/// Merges a connection's own candidates with those of other connections, each campaign once: of all elections, or of
-/// one.
+/// Merges a connection's own candidates with those of other connections, for all elections or for one. Each campaign
+/// appears once.
 pub fn merge(
     own: Vec<CandidateInfo>,
     heard: Vec<CandidateInfo>,
@@ -169,12 +171,13 @@ fn sort(present: &mut [CandidateInfo]) {
     });
 }
 
-/// The registries of this process's connections to one store: what a store lists that cannot ask other processes.
+/// The registries of this process's connections to one store, which are the list of a store that cannot ask other
+/// processes.
 #[derive(Debug, Default)]
 pub struct Connections(Mutex<Vec<WeakRegistry>>);
 
 impl Connections {
-    /// Adds the registry of a connection, once.
+    /// Adds the registry of a connection, unless it has already been added.
     pub fn add(&self, registry: &Registry) {
         let mut known = self.lock();
         known.retain(|known| known.upgrade().is_some());

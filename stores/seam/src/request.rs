@@ -30,8 +30,8 @@ pub fn subject(election: &str) -> String {
 /// A request that the leader hands over the leadership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// The campaign that should hand over, by the nonce in its record. If another campaign leads by then, that one
-    /// ignores the request.
+    /// The campaign that should hand over, by the nonce in its record. If another campaign leads when the request
+    /// arrives, that one ignores it.
     pub leader: Nonce,
     /// The name of the successor.
     pub to: String,
@@ -72,9 +72,9 @@ impl HandOver {
 /// An operator's statement that the tokens of an election may start again, after its store was restored or lost writes
 /// that it had acknowledged.
 ///
-/// A candidate that stays out ([`StoreReset`](incumbent_core::campaign::Warning::StoreReset), barred) honours it once, and only if it has
-/// seen no larger token than `seen` and the store has this `incarnation`. So a late or repeated request cannot apply to
-/// another reset.
+/// A candidate that stays out ([`StoreReset`](incumbent_core::campaign::Warning::StoreReset), barred) honours the
+/// statement once, and only if it has seen no larger token than `seen` and the store has this `incarnation`. So a late
+/// or repeated request cannot apply to another reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptReset {
     /// The largest token that may be forgotten, as the candidates report it.
@@ -112,11 +112,11 @@ impl AcceptReset {
 pub enum Request {
     /// The leader hands over.
     HandOver(HandOver),
-    /// Candidates accept that tokens start again.
+    /// Asks the candidates to accept that tokens start again.
     AcceptReset(AcceptReset),
 }
 
-/// The election and the request of the record under a key; `None` for any other record.
+/// The election and the request that the record under a key states; `None` for any other record.
 pub fn read<'key>(key: &'key str, text: &str) -> Option<(&'key str, Request)> {
     let under = |prefix| key.strip_prefix(prefix).filter(|election| !election.is_empty());
     if let Some(election) = under(HAND_OVER) {
@@ -126,7 +126,7 @@ pub fn read<'key>(key: &'key str, text: &str) -> Option<(&'key str, Request)> {
     Some((election, Request::AcceptReset(AcceptReset::read(text)?)))
 }
 
-/// Returns true if the key is reserved and holds no election.
+/// Returns true if the key is reserved, so that no election can have it.
 pub fn is_reserved(key: &str) -> bool {
     key.starts_with(RESERVED)
 }

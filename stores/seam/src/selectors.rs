@@ -1,6 +1,7 @@
-//! The texts of a store's settings that select its elections: two candidates whose texts differ are in different elections.
+//! The texts of a store's settings that select its elections. Two candidates whose texts differ are in different
+//! elections.
 //!
-//! Each store lists its texts; this module checks them, wherever the settings came from.
+//! Each store lists its texts. This module checks them, wherever the settings came from.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What the driver and the tools do with any store, by its settings.
+//! The interface between the settings of any store and the driver and tools that use them.
 
 use std::fmt;
 use std::future::Future;
@@ -18,7 +18,7 @@ pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {
     /// The open store, with the rule of its elections.
     type Link: Link;
 
-    /// Reads a URL of this store, or of what follows the scheme where no other part is a place on the network.
+    /// Reads a URL of this store. For a store without a place on the network, the part after the scheme is enough.
     ///
     /// # Errors
     /// `InvalidUrl`, with the part and the remedy.
@@ -39,7 +39,7 @@ pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {
     /// Those of the store.
     fn connect(&self, reports: Reports) -> impl Future<Output = Result<Self::Link>> + Send;
 
-    /// Opens the store by its adapter; its records expire by `clock`.
+    /// Opens the store by its adapter. Records expire by `clock`.
     ///
     /// # Errors
     /// Those of the store, and [`no_adapter`].
@@ -51,14 +51,14 @@ pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {
     /// Those of the store.
     fn admin(&self, clock: &Clock) -> impl Future<Output = Result<Box<dyn StoreAdmin>>> + Send;
 
-    /// Prepares the store for elections, or reports how it differs from what is asked for. A second call changes
-    /// nothing. It does not wait for a store that does not answer.
+    /// Prepares the store for elections, or reports how it differs from the options. A second call changes nothing. The
+    /// call does not wait for a store that does not answer.
     ///
     /// # Errors
     /// `InvalidSetting` for an option that is invalid or not for this kind of store, and those of the store.
     fn init(&self, options: &InitOptions) -> impl Future<Output = Result<InitReport>> + Send;
 
-    /// Reads the store's effective settings, and judges them; changes nothing.
+    /// Reads the store's effective settings, and judges them. Nothing is changed.
     ///
     /// # Errors
     /// Those of the store.
@@ -67,7 +67,7 @@ pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {
     /// The permissions that a user of that role needs for these elections; `None` if the store has no users.
     ///
     /// # Errors
-    /// `InvalidName` for a key that no election can have, and where keys are needed.
+    /// `InvalidName` for a key that no election can have, and for missing keys if the store needs them.
     fn permissions(&self, role: Role, elections: &[&str]) -> Result<Option<Permissions>> {
         let _ = (role, elections);
         Ok(None)
@@ -88,7 +88,7 @@ pub trait Settings: Clone + fmt::Debug + Send + Sync + Sized + 'static {
     }
 }
 
-/// Large settings, in one variant of many.
+/// Implements the trait for boxed settings, so that large settings do not enlarge an enum with many variants.
 impl<S: Settings> Settings for Box<S> {
     type Link = S::Link;
 
@@ -137,7 +137,7 @@ impl<S: Settings> Settings for Box<S> {
     }
 }
 
-/// The error of a store whose elections are not records. `elections` is what they are.
+/// The error of a store whose elections are not records. `elections` names what they are instead.
 pub fn no_adapter(elections: &str) -> Error {
     let message =
         format!("elections of this store are {elections}, so it has no adapter; open it with Store::open");

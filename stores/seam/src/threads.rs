@@ -1,4 +1,4 @@
-//! The thread of a runtime for calls that block, such as the look-up of a name.
+//! Makes sure that a runtime has a thread for calls that block, such as the look-up of a host name.
 //!
 //! tokio starts such a thread when it is first needed, and panics if the operating system refuses it, for instance at a
 //! limit on processes. Once its pool has a thread, a call that gets no thread of its own waits for that thread instead.
@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
 
-/// How long an idle thread is kept (100 years), so that it never has to be started again.
+/// The time for which an idle thread is kept (100 years), so that it never has to be started again.
 pub const KEPT: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Makes sure that the present runtime has a thread for calls that block.
 ///
-/// # Errors `StoreUnavailable` if there is none and none can be started; the caller may try again when other threads
-/// have ended.
+/// # Errors
+/// `StoreUnavailable` if the runtime has no such thread and cannot start one. The caller may try again when other
+/// threads have ended.
 pub async fn ready() -> crate::error::Result<()> {
     use tokio::io::AsyncWriteExt as _;
 

@@ -22,13 +22,13 @@ use incumbent_store::local::{CAPABILITIES, check_text};
 use incumbent_store::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
 use incumbent_store::{Error, ErrorKind, Result, threads};
 
-/// How often to try to store the candidates while other processes write; renewals need the lock more. The random wait
-/// between two attempts doubles each time.
+/// The number of attempts to store the candidates while other processes write. They are far apart because renewals need
+/// the lock more. The random wait between two attempts doubles each time.
 const REGISTER_ATTEMPTS: u32 = 40;
 const REGISTER_WAIT: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(400));
 
-/// How often to try to read the candidates while other processes write; each attempt takes up to the time limit of a
-/// read.
+/// The number of attempts to read the candidates while other processes write. Each attempt takes up to the time limit
+/// of a read.
 const LIST_ATTEMPTS: u32 = 5;
 
 /// An open SQLite store.
@@ -37,7 +37,7 @@ pub struct Sqlite {
     clock: Clock,
     writer: Worker,
     reader: Worker,
-    // Dropped with the store, because the reader would otherwise stay in the list of readers.
+    // Removes the reader from the list of readers when the store is dropped.
     _registration: ReaderRegistration,
     _notice: Option<Notice>,
     opened: Opened,
@@ -79,14 +79,14 @@ impl Sqlite {
     /// ran under this path, so that the first leader need not wait for a leader of an earlier incarnation of the file.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`UnsafeStore`](ErrorKind::UnsafeStore) for `never_used` on a file that has been
-    /// written to.
+    /// Those of [`open`](Self::open), and [`UnsafeStore`](ErrorKind::UnsafeStore) for `never_used` on a file that has
+    /// been written to.
     pub async fn init(settings: &SqliteSettings, clock: &Clock, never_used: bool) -> Result<StoreInfo> {
         Ok(Self::prepare(settings, clock, never_used).await?.0)
     }
 
-    /// Creates the file if it does not exist, and returns its description, and whether this call created the file: of
-    /// several simultaneous calls, one does.
+    /// Creates the file if it does not exist. Returns its description, and whether this call created it, as exactly one
+    /// of several simultaneous calls does.
     pub(super) async fn prepare(
         settings: &SqliteSettings,
         clock: &Clock,
@@ -100,8 +100,8 @@ impl Sqlite {
             let is_new = connection.with(|database| Ok(database.is_new))?;
             if never_used {
                 let until = std::time::Instant::now() + OPEN_TIMEOUT;
-                // Again while other processes write, until a slow transaction is recorded again, and after the file was
-                // taken for a copy.
+                // Repeated while other processes write, until a slow transaction has been recorded again, and after the
+                // file was taken for a copy.
                 while let Err(failure) = connection.with(|database| database.mark_never_used()) {
                     let may_pass = failure.is_passing() || failure.is_of_another_file();
                     if !may_pass || std::time::Instant::now() >= until {
@@ -197,7 +197,7 @@ impl Adapter for Sqlite {
             state.check();
             state.connection.with(|_| Ok(()))
         };
-        // An error in opening is reported by the next call, which tries again.
+        // The next call tries to open the file again, and reports the error if it fails too.
         let _ = tokio::join!(self.writer.run(again), self.reader.run(again));
     }
 

@@ -1,6 +1,7 @@
-//! The registered candidates. The file is updated when one enters or leaves, but never while it waits.
+//! The registered candidates. The file is updated when a candidate enters or leaves, but never while it waits.
 //!
-//! The rows of an ended process stay until another candidate enters or leaves, and are not returned.
+//! The rows of an ended process stay until another candidate enters or leaves. Until then they are left out of every
+//! list.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::{forked, process};
 use incumbent_store::CandidateInfo;
 use incumbent_store::registry::{Registration, Registry};
 
-/// Created by the first candidate, so a file that never had a candidate has no such table.
+/// The table that the first candidate creates. A file that never had a candidate has no such table.
 const LAYOUT: &str = "
     CREATE TABLE IF NOT EXISTS candidate (
         nonce      TEXT PRIMARY KEY,
@@ -34,7 +35,7 @@ const LAYOUT: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The most connections that are checked each time candidates are stored: a check reads some files of /proc.
+/// The most connections that are checked each time candidates are stored, because a check reads some files of /proc.
 const CHECKED_CONNECTIONS: u32 = 16;
 
 /// A connection of a process, in one boot of the machine.
@@ -72,13 +73,13 @@ impl ConnectionId {
 
 impl Database {
     /// Stores the registry of the connection with that number, and deletes the rows of ended connections. Without a
-    /// change it writes nothing. It does not wait for a lock, because renewals come first.
+    /// change nothing is written. The call does not wait for a lock, because renewals come first.
     pub(super) fn register(&mut self, connection: u64, registry: &Registry) -> Result<(), Cause> {
         let registered = registry.registrations();
         let own = ConnectionId { boot: self.boot.clone(), process: process::here(), connection };
         let (reading, _) = self.reading()?;
         let is_new = !has_table(&reading)?;
-        // Other processes are checked before the lock is taken.
+        // The connections of other processes are checked before the lock is taken.
         let (gone, written) = if is_new {
             (Vec::new(), HashSet::new())
         } else {
@@ -94,7 +95,7 @@ impl Database {
         let waits_for_locks = Arc::clone(&self.waits_for_locks);
         waits_for_locks.store(false, Ordering::Relaxed);
         let writing = Writing::begin(self);
-        // Waits for readers, since they finish quickly.
+        // The commit waits for readers, because they finish quickly.
         waits_for_locks.store(true, Ordering::Relaxed);
         let writing = writing?;
         if is_new {
@@ -152,8 +153,8 @@ fn has_table(sql: &Connection) -> Result<bool, Cause> {
     Ok(found.is_some())
 }
 
-/// The ended connections that still have rows. If there are many connections, only a few are checked; later changes,
-/// which every connection makes, check the rest.
+/// The ended connections that still have rows. If there are many connections, only a few are checked. Later changes
+/// check the rest, and every connection makes such changes.
 fn gone(reading: &Transaction<'_>, own: &ConnectionId) -> Result<Vec<ConnectionId>, Cause> {
     let connections: Vec<_> = reading
         .prepare_cached(
@@ -239,7 +240,7 @@ fn id(row: &Row<'_>) -> rusqlite::Result<ConnectionId> {
     Ok(ConnectionId { boot: row.get(0)?, process, connection: row.get(4).map(unsigned)? })
 }
 
-/// Reads the four columns that follow.
+/// Reads a registration from the four columns after those of the connection.
 fn registration(row: &Row<'_>) -> rusqlite::Result<Registration> {
     let nonce = u128::from_str_radix(row.get_ref(8)?.as_str()?, 16).ok().map(Nonce);
     let since = Instant::from_nanos(row.get(7).map(unsigned)?);

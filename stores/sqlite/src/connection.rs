@@ -1,4 +1,4 @@
-//! A connection that follows its path: it opens the new file if the old one was deleted or replaced.
+//! A connection that stays with its path: if the file is deleted or replaced, it opens the new one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::head::Known;
 use super::settings::SqliteSettings;
 use incumbent_store::clock::Clock;
 
-/// How often to open the file again if it keeps being replaced.
+/// How many times the file is opened again if it keeps being replaced.
 const REOPENINGS: u32 = 10;
 
 /// The file of one thread, opened at its first use.
@@ -43,15 +43,15 @@ impl Connection {
         }
     }
 
-    /// This connection for reading, with a longer limit for locks.
+    /// Returns this connection for reading, with a longer limit for locks.
     pub(super) fn for_reading(self) -> Self {
         Self { lock_timeout: READ_LOCK_TIMEOUT, ..self }
     }
 
     /// Does `work` on the file that is at the path now.
     ///
-    /// The file is checked before and after. Work on a file that was removed from its path in
-    /// between may be lost with it, so it counts as [`Cause::Replaced`] whatever `work` returned.
+    /// The file is checked before and after. If it was removed from its path in between, the work may be lost with it,
+    /// so the result is [`Cause::Replaced`] whatever `work` returned.
     pub(super) fn with<T>(
         &mut self,
         work: impl FnOnce(&mut Database) -> Result<T, Cause>,
@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// If the last transaction was slow, records its time again.
+    /// Records the time of the last transaction again, if that transaction was slow.
     pub(super) fn settle(&mut self) {
         if self.database.as_ref().is_some_and(Database::is_late) {
             // If this fails, the worst result is a new incarnation.
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// How often the file was opened. A watch cannot be continued on another opening.
+    /// The number of times that the file has been opened. A watch cannot be continued on another opening.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }

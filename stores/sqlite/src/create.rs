@@ -1,13 +1,13 @@
 //! Creates the file atomically: completely or not at all.
 //!
-//! A new file is created under another name and then moved to its place. Before that, it removes any journal that an
-//! earlier, deleted file left behind.
+//! A new file is created under another name and then moved to its place. Before that, any journal that an earlier,
+//! deleted file left behind is removed.
 //!
 //! SQLite names a journal after the file, so two successive files of the same name share it. Therefore each transaction
-//! runs under an advisory lock on the folder, which cannot be deleted along with the file: shared for opening, reading
-//! and writing, exclusive for creating the file. So no new file replaces a file that is being written. An operator who
-//! moves a file there takes no such lock. At worst, within the milliseconds of a transaction, that file gets pages of
-//! the previous file, and these pages identify the previous file.
+//! runs under an advisory lock on the folder, which cannot be deleted along with the file. The lock is shared for
+//! opening, reading and writing, and exclusive for creating the file. So no new file replaces a file that is being
+//! written. An operator who moves a file there takes no such lock. At worst, within the milliseconds of a transaction,
+//! that file gets pages of the previous file, and these pages identify the previous file.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -31,12 +31,12 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Folder(File);
 
 impl Folder {
-    /// Keeps other processes from creating the file while a transaction lasts.
+    /// Takes a shared lock, which keeps other processes from creating the file while a transaction lasts.
     pub(super) fn shared(path: &Path, lock_timeout: Duration) -> Result<Self, Cause> {
         Self::locked(path, lock_timeout, File::try_lock_shared)
     }
 
-    /// Keeps other processes from creating or using the file.
+    /// Takes an exclusive lock, which keeps other processes from creating or using the file.
     fn exclusive(path: &Path, lock_timeout: Duration) -> Result<Self, Cause> {
         Self::locked(path, lock_timeout, File::try_lock)
     }
@@ -81,14 +81,14 @@ pub(super) fn is_missing(path: &Path) -> bool {
     }
 }
 
-/// Creates the file, unless another process has created it meanwhile. Returns whether this process did.
+/// Creates the file, unless another process has created it meanwhile. Returns true if this process created it.
 pub(super) fn make(path: &Path, clock: &Clock, boot: &str, lock_timeout: Duration) -> Result<bool, Cause> {
     let folder = Folder::exclusive(path, lock_timeout)?;
     if !is_missing(path) {
         return Ok(false);
     }
     let draft = with_end(path, "-new");
-    // A process that was killed while creating may have left these.
+    // A process that was killed while it created the file may have left these files.
     for end in ["", "-journal", "-wal", "-shm"] {
         remove(&with_end(&draft, end))?;
     }
@@ -121,9 +121,9 @@ fn write(draft: &Path, clock: &Clock, boot: &str) -> Result<(), Cause> {
     sql.close().map_err(|(_, error)| Cause::Sql(error))
 }
 
-/// Flushes every acknowledged write to the disk; on macOS to its platters too. `extra` flushes the folder after a
-/// journal is deleted; otherwise a crash of the machine could restore the journal, and with it the state before the
-/// last write.
+/// Makes SQLite flush every acknowledged write to the disk, on macOS to its platters too. `extra` flushes the folder
+/// after a journal is deleted. Otherwise a crash of the machine could restore the journal, and with it the state before
+/// the last write.
 pub(super) fn make_durable(sql: &Connection) -> Result<(), Cause> {
     sql.pragma_update(None, "synchronous", "extra")?;
     sql.pragma_update(None, "fullfsync", true)?;

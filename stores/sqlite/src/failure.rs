@@ -25,7 +25,7 @@ pub(super) enum Cause {
     FolderLocked(String),
     /// The file must not be used, or cannot be created.
     Refused(ErrorKind, Text),
-    /// The file was deleted or replaced during the work, or a new incarnation of it began.
+    /// The file was deleted or replaced during the work, or a new incarnation began in it.
     Replaced,
     /// The content is older than before or belongs to another file: a backup was copied into the file.
     WentBack,
@@ -33,7 +33,7 @@ pub(super) enum Cause {
     Elsewhere,
     /// This connection is closed.
     Closed,
-    /// Unknown, because the thread that did the work is gone.
+    /// The outcome is unknown, because the thread that did the work is gone.
     Lost,
 }
 
@@ -44,12 +44,12 @@ impl From<rusqlite::Error> for Cause {
 }
 
 impl Cause {
-    /// The error for a lock that another process holds.
+    /// The error of a lock that another process holds.
     pub(super) fn busy() -> Self {
         Self::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
     }
 
-    /// Returns true if another process holds a lock beyond the time limit.
+    /// Returns true if another process held a lock beyond the time limit.
     pub(super) fn is_busy(&self) -> bool {
         match self {
             Self::Sql(error) => is_busy(error),
@@ -90,7 +90,7 @@ impl Failure {
         self.cause.is_busy()
     }
 
-    /// Returns true if the file, or its incarnation, is no longer what it was before.
+    /// Returns true if the file has been replaced, or has a new incarnation.
     pub(super) fn is_of_another_file(&self) -> bool {
         matches!(self.cause, Cause::Replaced)
     }
@@ -164,8 +164,8 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Returns true if the disk failed. A commit with this error may or may not be applied: the failed step may have been
-/// the next to last, the removal of the journal.
+/// Returns true if the disk failed. A commit with this error may or may not have been applied, because the step that
+/// failed may have been the next to last, the removal of the journal.
 pub(super) fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }

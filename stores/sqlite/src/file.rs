@@ -19,15 +19,16 @@ use incumbent_core::text::Text;
 use incumbent_store::ErrorKind;
 use incumbent_store::clock::{Clock, NAMESPACE};
 
-/// The time limit of one statement that waits for another process's transaction, which takes milliseconds. It is the
-/// shortest time that a campaign gives an attempt.
+/// The time limit of one statement that waits for another process's transaction. Such a transaction takes milliseconds.
+/// The limit is the shortest time that a campaign gives an attempt.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The time limit of a read that waits for writers: successive writers can delay it several times.
+/// The time limit of a read that waits for writers. It is longer because successive writers can delay a read several
+/// times.
 pub(super) const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The random pause between two tries of the lock grows from the first of these values to the second. SQLite's own
-/// pause grows to 100 ms, a long time in a hand-over; and hundreds of processes that all try every millisecond block
+/// The bounds of the random pause between two tries of the lock, which grows from the first to the second. SQLite's own
+/// pause grows to 100 ms, a long time in a hand-over. But hundreds of processes that all try every millisecond block
 /// each other.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(8));
 
@@ -47,11 +48,11 @@ pub(super) struct Database {
     pub(super) identity: Identity,
     /// The known state of the file, including from earlier openings.
     pub(super) known: Option<Known>,
-    /// The last transaction, if the file may have been changed after it, and when that was noticed.
+    /// The last transaction, if another program may have changed the file after it, and when that was noticed.
     pub(super) suspect: Option<(Instant, Last)>,
     /// True to wait for locks.
     pub(super) waits_for_locks: Arc<AtomicBool>,
-    /// The file can only be read.
+    /// True if the file can only be read.
     pub(super) is_read_only: bool,
     /// This opening created the file.
     pub(super) is_new: bool,
@@ -83,7 +84,7 @@ impl Database {
                 Self::open_present(settings, clock, boot, known, lock_timeout)
             });
             match opened.map(|database| Self { is_new, ..database }) {
-                // The file was deleted just now, or other processes are opening it at the same time.
+                // The file has just been deleted, or other processes are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
@@ -132,7 +133,7 @@ impl Database {
             refuse_other_namespace(&database)?;
             if is_read_only { database.check_adopted() } else { database.adopt() }
         });
-        // Checks that this is the file that was examined, and also the file that SQLite has opened.
+        // Checks that this is the file that was examined, and that SQLite has opened the same file.
         if database.was_opened_elsewhere() {
             return Err(Cause::Replaced);
         }
@@ -152,7 +153,7 @@ impl Database {
         result
     }
 
-    /// The result, or `Replaced` if the file was removed from its path meanwhile.
+    /// Returns the result, or `Replaced` if the file was removed from its path meanwhile.
     pub(super) fn in_place<T>(&self, result: Result<T, Cause>) -> Result<T, Cause> {
         if self.has_moved() { Err(Cause::Replaced) } else { result }
     }
@@ -231,14 +232,14 @@ fn check_folder(path: &Path) -> Result<(), Cause> {
     Err(Cause::Refused(ErrorKind::PermissionDenied, detail.into()))
 }
 
-/// Keeps the journal between transactions, with a zeroed header. Creating and deleting it each time would change the
-/// folder, which file systems flush far more slowly.
+/// Makes SQLite keep the journal between transactions, with a zeroed header. Creating and deleting it each time would
+/// change the folder, which file systems flush far more slowly.
 fn keep_journal(sql: &Connection) -> Result<(), Cause> {
     sql.pragma_update_and_check(None, "journal_mode", "persist", |_| Ok(()))?;
     Ok(())
 }
 
-/// Waits for a lock, at SQLite's n-th consecutive call.
+/// Waits between two tries of a lock. SQLite calls this with the number of tries so far.
 fn wait(tries: i32, lock_timeout: Duration) -> bool {
     let tries = tries.unsigned_abs();
     let (shortest, longest) = PAUSES;
@@ -253,8 +254,8 @@ pub(super) fn jitter(span: Duration) -> Duration {
     span.mul_f64(f64::from(part) / f64::from(u32::MAX))
 }
 
-/// Refuses a file of another program or an unknown version; converts a file of the previous version, if it can be
-/// written.
+/// Refuses a file of another program or of an unknown version. A file of the previous version is converted, if it can
+/// be written.
 fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     let pragma = |sql: &Connection, name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if pragma(sql, "application_id")? != APPLICATION {

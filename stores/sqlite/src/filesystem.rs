@@ -23,7 +23,7 @@ enum Kind {
     NotKnown(std::io::ErrorKind),
 }
 
-/// Refuses a folder on a file system that machines may share, and, unless `fuse` is set, on FUSE or on a file system
+/// Refuses a folder on a file system that machines may share. Unless `fuse` is set, also refuses FUSE and a file system
 /// whose kind the system does not report.
 pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
     let detail = match system::kind(folder) {
@@ -46,7 +46,8 @@ pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
     Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()))
 }
 
-/// The kind if the system did not report it. A missing or forbidden folder is reported when the file is opened.
+/// The kind of a file system about which the system reported an error. A missing or forbidden folder is reported later,
+/// when the file is opened.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "macos"))]
 fn without_an_answer(error: rustix::io::Errno) -> Kind {
     use rustix::io::Errno;
@@ -67,7 +68,7 @@ mod system {
             .map_or_else(super::without_an_answer, |status| numbered(status.f_type as u32))
     }
 
-    /// By the numbers in statfs(2), linux/magic.h and coreutils' stat.c.
+    /// The kind by its number in statfs(2), linux/magic.h and coreutils' stat.c.
     pub(super) fn numbered(number: u32) -> Kind {
         Kind::Shared(match number {
             0x6969 => "NFS",
@@ -114,7 +115,7 @@ mod system {
             .take_while(|byte| *byte != 0)
             .collect();
         let is_fuse = ["fuse", "macfuse", "osxfuse"].iter().any(|fuse| name.starts_with(fuse.as_bytes()));
-        // MNT_LOCAL of sys/mount.h: stored on this machine.
+        // The flag MNT_LOCAL of sys/mount.h: the file system is stored on this machine.
         let is_local = status.f_flags & 0x1000 != 0;
         match name.as_slice() {
             _ if is_fuse => Kind::Fuse,

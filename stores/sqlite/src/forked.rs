@@ -1,7 +1,8 @@
-//! Files that were open when the process forked. SQLite keeps a record of the locks that its process holds. A child
-//! inherits this record but not the locks, and would use the file as if it held them
-//! (<https://www.sqlite.org/howtocorrupt.html>, "Carrying an open database file across a fork"). So a child must not
-//! use it.
+//! Files that were open when the process forked.
+//!
+//! SQLite keeps a record of the locks that its process holds. A child inherits this record but not the locks, and would
+//! use the file as if it held them (<https://www.sqlite.org/howtocorrupt.html>, "Carrying an open database file across
+//! a fork"). So a child must not use such a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 use incumbent_store::fork::ForkGuard;
 use incumbent_store::{Error, ErrorKind, Result};
 
-/// The time limit for the list's lock. It is held only briefly, unless the process forked meanwhile.
+/// The time limit for locking the list. The lock is held only briefly, unless the process forked while another thread
+/// held it.
 const LIST_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -34,7 +36,7 @@ impl Opened {
     /// Registers the file at the absolute `path`, before it is opened.
     ///
     /// # Errors
-    /// `Forked` if it was open when the process forked.
+    /// `Forked` if the file was open when the process forked.
     pub(super) fn claim(path: &Path) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let (number, birth) = (NUMBER.fetch_add(1, Ordering::Relaxed), ForkGuard::new());
@@ -51,7 +53,7 @@ impl Opened {
         self.number
     }
 
-    /// Removes the registration; may be called twice.
+    /// Removes the registration. A second call does nothing.
     pub(super) fn release(&self) {
         if self.birth.is_forked() {
             return;
@@ -68,7 +70,7 @@ impl Drop for Opened {
     }
 }
 
-/// Returns true if that opening still exists, or if that is unknown.
+/// Returns true if the opening with that number still exists, or if that is unknown.
 pub(super) fn is_open(number: u64) -> bool {
     entries().is_none_or(|open| open.iter().any(|entry| entry.number == number))
 }

@@ -31,13 +31,13 @@ pub(super) struct Last {
 
 impl Last {
     pub(super) fn next(self) -> Self {
-        // Without random numbers, the count alone has to identify it.
+        // Without random numbers, the count alone identifies the transaction.
         let write_id = getrandom::u64().unwrap_or_default();
         Self { writes: self.writes + 1, write_id: i64::from_ne_bytes(write_id.to_ne_bytes()) }
     }
 
-    /// Compares the file's last transaction with the `known` one. Returns true if the file was replaced by an older
-    /// file, or by a copy that was written to.
+    /// Returns true if the file was replaced by an older file, or by a copy that was written to. This shows in a
+    /// comparison of the file's last transaction with the `known` one.
     pub(super) fn went_back(self, known: Self) -> bool {
         self.writes < known.writes || self.writes == known.writes && self.write_id != known.write_id
     }
@@ -69,7 +69,8 @@ impl Known {
         Ok(())
     }
 
-    /// Returns true if this connection's last transaction was so slow that its time is too far from the file's.
+    /// Returns true if this connection's last transaction was so slow that its own time is too far from the file's time
+    /// of change.
     pub(super) fn is_late(&self) -> bool {
         self.ours.is_some_and(|(changed, written)| changed.saturating_sub(written) > LATE / 2)
     }

@@ -1,11 +1,11 @@
 //! The identity of the file at the path, so that a copied or restored file is not taken for the original.
 //!
 //! A file is identified by its device, its inode and, because inodes are reused, its time of birth if the file system
-//! keeps it. They are stored in the file itself, so that a copy at any place is recognised as another file.
+//! keeps that time. All three are stored in the file itself, so that a copy at any place is recognised as another file.
 //!
-//! A copy *into* the file keeps all three. The inode's time of change reveals it: no program can set that time, and
-//! each transaction of this crate records its own time. If the file changed well after the last transaction, another
-//! program changed it.
+//! A copy *into* the file keeps all three. The inode's time of change reveals such a copy: no program can set that
+//! time, and each transaction of this crate records its own time. If the file changed well after the last transaction,
+//! another program changed it.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ pub(super) const LATE: i64 = 500_000_000;
 /// The largest delay of a slow transaction, which may still be recorded again.
 const SLOW: i64 = 10_000_000_000;
 
-/// The largest difference in the other direction: file systems truncate times, FAT to two seconds.
+/// The largest difference in the other direction, because file systems truncate times, FAT to two seconds.
 const EARLY: i64 = 2_000_000_000;
 
 /// The identity of a file, unique on this machine.
@@ -31,7 +31,7 @@ const EARLY: i64 = 2_000_000_000;
 pub(super) struct Identity {
     pub(super) device: i64,
     pub(super) inode: i64,
-    /// Nanoseconds since 1970; 0 if the file system does not keep it.
+    /// The file's time of birth in nanoseconds since 1970; 0 if the file system does not keep it.
     pub(super) birth: i64,
 }
 
@@ -45,7 +45,8 @@ pub(super) struct FileState {
 }
 
 impl FileState {
-    /// Reads the metadata at the path. The file is not opened: closing it would release SQLite's locks.
+    /// Reads the metadata at the path. The file is not opened for this, because closing it would release SQLite's
+    /// locks.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         let file = fs::metadata(path)?;
         let birth = file.created().map_or(0, since_1970);
@@ -61,7 +62,7 @@ impl FileState {
         Self { identity, changed, links: file.nlink() }
     }
 
-    /// Not needed here, because no store opens on systems whose processes share no clock.
+    /// The identity is not needed here, because no store opens on systems whose processes share no clock.
     #[cfg(not(unix))]
     fn of(file: &fs::Metadata, birth: i64) -> Self {
         let changed = file.modified().map_or(0, since_1970);
@@ -83,8 +84,9 @@ impl FileState {
         (0..=SLOW).contains(&self.changed.saturating_sub(written))
     }
 
-    /// Refuses a file whose journal another process might look for elsewhere. SQLite names it after the path, and a
-    /// process that does not find a crashed process's journal reads half a transaction.
+    /// Refuses a file whose journal another process might look for elsewhere. SQLite names the journal after the file's
+    /// path. If a process crashes in a transaction, another process that does not find the journal reads half of that
+    /// transaction.
     pub(super) fn check(&self, path: &Path) -> Result<(), Cause> {
         let detail = if self.links > 1 {
             format!(
@@ -127,7 +129,8 @@ mod mount {
 
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-    /// Asks the kernel, before 5.8 through its list of mounts. `None` if it is unknown either way.
+    /// Returns true if a file is mounted at the path; `None` if that is unknown. The kernel answers since 5.8; before,
+    /// its list of mounts does.
     pub(super) fn is_mount_point(path: &Path) -> Option<bool> {
         match statx(CWD, path, AtFlags::empty(), StatxFlags::empty()) {
             Ok(file) if file.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {

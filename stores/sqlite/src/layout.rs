@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 
-/// "incb": the application id of this crate's files (<https://sqlite.org/fileformat.html>, section 1.3.15).
+/// The application id of this crate's files, "incb" (<https://sqlite.org/fileformat.html>, section 1.3.15).
 pub(super) const APPLICATION: i64 = 0x696e_6362;
 
 /// The version of the tables' layout.
@@ -53,7 +53,7 @@ pub(super) const FROM_LAYOUT_1: &str = "
     ALTER TABLE store ADD COLUMN birth   INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// The first row of `store`: incarnation, boot, now, the wall clock, device, inode, birth.
+/// Inserts the first row of `store`: incarnation, boot, now, the wall clock, device, inode, birth.
 pub(super) const BIRTH: &str = "
     INSERT INTO store (one, incarnation, boot, born, touched, written, device, inode, birth)
     VALUES (1, ?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7)

@@ -1,7 +1,7 @@
 //! The kernel's notice that the file has changed, so that a waiting candidate need not poll constantly.
 //!
-//! It watches the file for writes, and the folder for a file that replaces it. If the kernel allows no more watches, a
-//! candidate polls: `fs.inotify.max_user_instances` is usually 128 per user, and each open store takes one.
+//! The notice watches the file for writes, and the folder for a file that replaces it. If the kernel allows no more
+//! watches, a candidate polls: `fs.inotify.max_user_instances` is usually 128 per user, and each open store takes one.
 
 pub(super) use system::Notice;
 
@@ -23,11 +23,11 @@ mod system {
     use crate::worker::{Job, WorkerState};
     use incumbent_store::fork::ForkGuard;
 
-    /// How long further changes after a change are combined: a transaction changes the file several times, and hundreds
-    /// of candidates that start together make hundreds of transactions.
+    /// The time for which further changes after a change are combined. A transaction changes the file several times,
+    /// and hundreds of candidates that start together make hundreds of transactions.
     const COMBINED: Duration = Duration::from_millis(25);
 
-    /// A watch of the file, until it is dropped.
+    /// A watch of the file, which ends when this is dropped.
     #[derive(Debug)]
     pub(crate) struct Notice {
         kernel: Arc<OwnedFd>,
@@ -36,7 +36,8 @@ mod system {
     }
 
     impl Notice {
-        /// Makes the reader behind `jobs` check soon after each change; `None` if the kernel offers no notices.
+        /// Makes the reader behind `jobs` check the file soon after each change; `None` if the kernel offers no
+        /// notices.
         pub(crate) fn start(path: &Path, jobs: Sender<Job>) -> Option<Self> {
             let kernel = Arc::new(inotify::init(CreateFlags::CLOEXEC).ok()?);
             let changes = WatchFlags::DELETE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
@@ -80,7 +81,7 @@ mod system {
                         }
                         (is_file || is_over, is_over)
                     }
-                    // The watch of a deleted file ends; its folder reports the next file.
+                    // The watch of a deleted file ends, and the watch of the folder reports the next file.
                     Ok(event) => (!event.events().contains(ReadFlags::IGNORED), false),
                     Err(Errno::INTR) => (false, false),
                     Err(_) => return,
@@ -94,7 +95,7 @@ mod system {
             }
         }
 
-        /// Watches the file that is at the path now. If there is none, its folder reports a new one.
+        /// Watches the file that is at the path now. If there is none, the watch of the folder reports a new one.
         fn watch_file(&self) {
             let _ = inotify::add_watch(&*self.kernel, &self.path, WatchFlags::MODIFY);
         }

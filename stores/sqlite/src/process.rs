@@ -1,6 +1,6 @@
-//! The identity of this process, and a check whether another still runs.
+//! The identity of this process, and a check whether another process still runs.
 //!
-//! If the system does not report a process's start, as here outside Linux, a killed process seems to run once its
+//! Outside Linux, this module does not learn when a process started. There a killed process seems to run once its
 //! number is reused.
 
 /// A process of this boot of the machine. The number alone is not enough, because numbers are reused.
@@ -28,7 +28,7 @@ enum ProcessState {
     Ended,
 }
 
-/// This process. Read again each time, because a forked child is another process.
+/// Returns this process. The identity is read again each time, because a forked child is another process.
 pub(super) fn here() -> Process {
     let number = std::process::id();
     let started = match system::state(number) {

@@ -16,7 +16,7 @@ pub(crate) fn poll(poll: Duration, least: Duration, most: Duration) -> InvalidSe
     }
 }
 
-/// Refuses the statement that a file is new, if it was written to.
+/// Refuses the statement that a file is new, if the file has been written to.
 pub(crate) fn not_new(count: u64) -> Text {
     Text::from(format!("it has been written to {count} times, so it is not new; leave `")).and(Text::setting("new")).and("` out")
 }

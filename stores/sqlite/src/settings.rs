@@ -13,16 +13,16 @@ use incumbent_store::{Error, ErrorKind, Result, Settings as _};
 pub struct SqliteSettings {
     /// The file. SQLite keeps a journal next to it, with `-journal` added to the name.
     pub path: PathBuf,
-    /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. If unset, it checks a tenth of the
-    /// shortest lease after the last check, 10 ms to 1 s. On Linux the kernel usually reports changes at once; then the
-    /// checks only catch changes that it did not report.
+    /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. By default it is a tenth of the
+    /// shortest lease, 10 ms to 1 s. On Linux the kernel usually reports changes at once, and the checks only catch
+    /// changes that it did not report.
     pub poll: Option<Duration>,
-    /// Create the file if it does not exist (the default); otherwise that is an error.
+    /// Whether the file is created if it does not exist, as it is by default. Otherwise a missing file is an error.
     pub create: bool,
-    /// Use a file on FUSE, behind which any file system may be. The caller guarantees that only one machine reaches the
-    /// file, and that file locks work on it.
+    /// Whether to use a file on FUSE, behind which any file system may be. The caller guarantees that only one machine
+    /// reaches the file, and that file locks work on it.
     pub fuse: bool,
-    /// Also open a read-only file, for programs that only watch its elections; every write fails.
+    /// Whether to open a read-only file too, for programs that only watch its elections. Every write to it fails.
     pub read_only: bool,
 }
 
@@ -53,7 +53,7 @@ impl SqliteSettings {
         self
     }
 
-    /// Sets whether to also open a file that can only be read.
+    /// Sets whether to open also a file that can only be read.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;

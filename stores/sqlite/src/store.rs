@@ -1,4 +1,4 @@
-//! A SQLite file as a store: what the driver and the tools do with it by its settings.
+//! Implements `Settings` for a SQLite file, for the driver and the tools.
 
 use std::fs::OpenOptions;
 
@@ -23,7 +23,7 @@ impl Settings for SqliteSettings {
     fn from_url(url: &str) -> Result<Self> {
         let invalid = |message: &str| Err(Error::new(ErrorKind::InvalidUrl, message));
         let (path, mut query) = query::split("sqlite", url.strip_prefix("sqlite:").unwrap_or(url))?;
-        // Other libraries read the first part of sqlite://a/b as a host, or as a folder, so it is refused here.
+        // Other libraries read the first part of sqlite://a/b as a host or as a folder, so such a URL is refused here.
         let path = match path.strip_prefix("//") {
             Some(absolute) if absolute.starts_with('/') => absolute,
             Some(_) => {

@@ -19,7 +19,8 @@ use incumbent_store::ErrorKind;
 use incumbent_store::local::{Message, pairs, remember_incarnation};
 use incumbent_store::{EntryInfo, WatchEvent};
 
-/// The most bytes of a row that are read; headers in JSON are longer than the headers themselves.
+/// The most bytes of a row that are read. A row within this limit holds a record within [`LONGEST`], because headers in
+/// JSON are longer than the headers themselves.
 const LONGEST_ROW: i64 = LONGEST as i64;
 
 /// The changes after a revision.
@@ -57,7 +58,7 @@ impl Database {
         }
     }
 
-    /// Writes a foreign record without comparing.
+    /// Writes a foreign record unconditionally.
     pub(super) fn put(&mut self, key: &str, value: &[u8]) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
@@ -66,7 +67,8 @@ impl Database {
         Ok(revision)
     }
 
-    /// Writes a tombstone without comparing. It proves nothing, but records the deleted record's lease.
+    /// Writes a tombstone unconditionally. The tombstone does not prove that the leader has stopped, but records the
+    /// deleted record's lease.
     pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
@@ -152,7 +154,8 @@ impl Database {
         })
     }
 
-    /// Records an operator's statement that no election ever ran here; refused if the file was written to.
+    /// Records an operator's statement that no election ever ran here. The statement is refused if the file has been
+    /// written to.
     pub(super) fn mark_never_used(&mut self) -> Result<(), Cause> {
         let writing = Writing::begin(self)?;
         if writing.head.newest > Revision(0) {
@@ -163,8 +166,8 @@ impl Database {
         Ok(writing.commit()?)
     }
 
-    /// Adopts the file for this boot of the machine: after a reboot every lease begins again on the new clock, and in a
-    /// copy a new incarnation begins.
+    /// Adopts the file for this boot of the machine. After a reboot every lease begins again on the new clock, and in a
+    /// copy of the file a new incarnation begins.
     pub(super) fn adopt(&mut self) -> Result<(), Cause> {
         let Self { sql, clock, identity, .. } = self;
         let boot = self.boot.as_str();
@@ -194,7 +197,7 @@ impl Database {
         Ok(())
     }
 
-    /// Checks that a read-only file was adopted for this boot; otherwise its times mean nothing.
+    /// Checks that a read-only file has been adopted for this boot. The times in any other file mean nothing.
     pub(super) fn check_adopted(&self) -> Result<(), Cause> {
         let (head, boot) = head_of_any_boot(&self.sql)?;
         if boot != self.boot {
@@ -207,7 +210,8 @@ impl Database {
         Ok(())
     }
 
-    /// Begins a new incarnation of a file that another program has written, unless another process did so meanwhile.
+    /// Begins a new incarnation of a file that another program has written, unless another process has done so
+    /// meanwhile.
     pub(super) fn begin_again(&mut self) -> Result<(), Cause> {
         match Writing::begin(self) {
             Ok(_) | Err(Cause::Replaced) => Ok(()),
@@ -222,7 +226,7 @@ impl Database {
         Ok(())
     }
 
-    /// Returns true if the last transaction took so long that another program seems to have written the file.
+    /// Returns true if the last transaction took so long that the file looks as if another program had written it.
     pub(super) fn is_late(&self) -> bool {
         self.known.as_ref().is_some_and(Known::is_late)
     }
@@ -250,11 +254,11 @@ fn watched(row: &Row<'_>) -> rusqlite::Result<WatchEvent> {
     let kind = if row.get::<_, i64>(2)? == LIVE { Kind::Live } else { Kind::Tombstone };
     let entry = match row.get_ref(4)?.as_blob_or_null()? {
         Some(value) => {
-            // Unreadable headers count as missing, the cautious choice.
+            // Unreadable headers count as missing, which is the cautious choice.
             let headers: Headers = serde_json::from_str(row.get_ref(5)?.as_str()?).unwrap_or_default();
             Entry::decode(revision, kind, value, pairs(&headers))
         }
-        // The value is not read from the disk.
+        // The value of an oversize row is not read from the disk.
         None => Entry::oversize(revision, kind, row.get(3).map(unsigned)?),
     };
     Ok(WatchEvent { key: row.get(0)?, entry })

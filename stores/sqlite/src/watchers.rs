@@ -1,4 +1,4 @@
-//! The watchers of the file, their positions, and the time of the next check.
+//! The watchers of the file, the revisions that they have seen, and the time of the next check.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,28 +13,28 @@ use super::file::jitter;
 use super::identity::{FileState, wall};
 use incumbent_store::WatchEvent;
 
-/// How many changes a watcher may fall behind before its watch ends.
+/// The number of changes by which a watcher may fall behind before its watch ends.
 const BACKLOG: usize = 1024;
 
 /// The shortest and the longest default interval between checks.
 const POLLS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
-/// The number of checks per shortest lease: with a lease of 5 s a candidate learns of a release within half a second,
-/// even without a notice.
+/// The number of checks in the shortest lease: with a lease of 5 s a candidate learns of a release within half a
+/// second, even without a notice.
 const CHECKS_PER_LEASE: u32 = 10;
 
-/// The spacing between different candidates' checks after a change, so that hundreds of candidates leave the processors
-/// to the leader: a check takes about a fifth of it. After a release, the first few checks are early enough.
+/// The spacing between different candidates' checks after a change. A check takes about a fifth of this time, so
+/// hundreds of candidates leave the processors to the leader. After a release, the first few checks are early enough.
 const CHECK_SPACING: Duration = Duration::from_millis(1);
 
 /// The number of candidates that may check at the same time.
 const UNSPACED: u32 = 8;
 
-/// How long to wait for a current writer: a transaction takes a few milliseconds.
+/// The time to wait for a current writer. A transaction takes a few milliseconds.
 const TRANSACTION: Duration = Duration::from_millis(4);
 
-/// How long after a change a later one is sure to alter the file's time. Clocks of file systems tick at least every 10
-/// ms, except on FAT, where a change may be noticed only with the next one.
+/// The time after a change from which a later change is sure to alter the file's time. Clocks of file systems tick at
+/// least every 10 ms, except on FAT. There a change may be noticed only together with the next one.
 const SETTLED: i64 = 50_000_000;
 
 /// The watches of one connection.
@@ -47,13 +47,13 @@ pub(super) struct Watchers {
     due: Instant,
     /// The opening of the file on which the watches began.
     generation: u64,
-    /// The incarnation of the store in which they began.
+    /// The incarnation of the store in which the watches began.
     incarnation: Incarnation,
     /// The shortest lease at the last check.
     lease: Option<Duration>,
     /// The number of candidates at the last check.
     candidates: u32,
-    /// The file's time of change at the last check, if any later change is sure to alter it.
+    /// The file's time of change at the last check; `None` if a later change might not alter it.
     changed: Option<i64>,
     /// The number of consecutive checks that found a writer.
     busy: u32,
@@ -103,8 +103,8 @@ impl Watchers {
         Ok(receiver)
     }
 
-    /// Moves the next check forward, because a change is in progress and done in a moment. The time is random, so that
-    /// many candidates with the same notice do not all check at once.
+    /// Moves the next check forward, because a change is in progress and will soon be done. The time is random, so that
+    /// candidates that get the same notice do not all check at once.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn check_soon(&mut self) {
         self.changed = None;
@@ -127,7 +127,7 @@ impl Watchers {
         let Some(seen) = self.all.iter().map(|watcher| watcher.seen).min() else { return };
         let (before, since) = (changed_at(connection.path()), wall());
         let changes = connection.with(|database| {
-            // Does not wait for a writer, unlike other reads, because the next check comes soon.
+            // Unlike other reads, this one does not wait for a writer, because the next check comes soon.
             database.without_waiting(|database| database.changes_after(seen))
         });
         self.end_if_another(connection, changes.as_ref().ok().map(|changes| changes.incarnation));
@@ -152,7 +152,7 @@ impl Watchers {
         }
     }
 
-    /// How widely the candidates spread their checks after a change.
+    /// The time over which the candidates spread their checks after a change.
     fn spread(&self) -> Duration {
         CHECK_SPACING * self.candidates.saturating_sub(UNSPACED)
     }
@@ -164,7 +164,7 @@ impl Watchers {
         self.poll.unwrap_or_else(follow)
     }
 
-    /// Ends every watch that began on another opening of the file, perhaps of another file, or in another incarnation.
+    /// Ends every watch that began in another incarnation, or on another opening, which may be of another file.
     fn end_if_another(&mut self, connection: &Connection, incarnation: Option<Incarnation>) {
         let incarnation = incarnation.unwrap_or(self.incarnation);
         if (self.generation, self.incarnation) != (connection.generation(), incarnation) {
@@ -180,7 +180,7 @@ fn changed_at(path: &Path) -> Option<i64> {
 }
 
 impl Watcher {
-    /// Sends the entries. Returns true if the watcher exists and keeps up.
+    /// Sends the entries. Returns true if the watcher still exists and keeps up.
     fn send_changes(&mut self, entries: &[WatchEvent]) -> bool {
         let seen = self.seen;
         entries.iter().filter(|watched| watched.entry.revision() > Some(seen)).all(|watched| {

@@ -1,5 +1,7 @@
-//! The threads that wait for the disk, so that a runtime's tasks do not have to. A process's own readers of the file
-//! learn of its writes at once; other processes notice them at their next check.
+//! The threads that wait for the disk, so that a runtime's tasks do not have to.
+//!
+//! The readers of the file in the same process learn of its writes at once. Other processes notice the writes at their
+//! next check.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -107,7 +109,8 @@ impl WorkerState {
     }
 }
 
-/// One list per process, because a forked child has none of its parent's reading threads.
+/// The readers of the process. Each process has its own list, because a forked child has none of its parent's reading
+/// threads.
 static READERS: Own<Vec<Reader>> = Own::new();
 
 struct Reader {
@@ -116,7 +119,7 @@ struct Reader {
     jobs: Sender<Job>,
 }
 
-/// A reader's registration, removed when this is dropped.
+/// The registration of a reader, which is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct ReaderRegistration(u64);
 
@@ -144,7 +147,7 @@ pub(super) fn notify_readers(path: &Path) {
     }
 }
 
-/// No code panics while it holds the lock.
+/// Locks the list of readers. No code panics while it holds this lock.
 fn readers() -> MutexGuard<'static, Vec<Reader>> {
     READERS.get().lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,13 +16,13 @@ use super::layout::{LIVE, TOMBSTONE, WRITE_AHEAD, instant, signed, span, unsigne
 use incumbent_store::ErrorKind;
 use incumbent_store::local::{FOREIGN_LEASE, Message, next_incarnation, remember_incarnation};
 
-/// Gives every live record its whole lease from now on. The file may lack later writes: its holder may have renewed a
-/// record since, on another clock or in a file that was replaced.
+/// Gives every live record its whole lease from now on. The file may lack later writes: a record's holder may have
+/// renewed it since, on another clock or in a file that was replaced.
 pub(super) const RENEW_ALL: &str =
     "UPDATE entry SET over = ?1 + min(lease, 4611686018427387904) WHERE kind = 0";
 
-/// How long a process has to [record its slow transaction again](Database::settle) before other processes take the file
-/// for restored.
+/// The time in which a process can [record its slow transaction again](Database::settle) before other processes take
+/// the file for restored.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(2);
 
 /// The parts of a row that a write needs.
@@ -42,8 +42,8 @@ pub(super) struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// Waits for the lock, and checks that only this crate's transactions have changed the file. Otherwise it begins a new
-    /// incarnation and returns [`Replaced`](Cause::Replaced).
+    /// Waits for the lock, and checks that only this crate's transactions have changed the file. If another program has
+    /// changed it, begins a new incarnation and returns [`Replaced`](Cause::Replaced).
     pub(super) fn begin(database: &'a mut Database) -> Result<Self, Cause> {
         let Database { sql, clock, boot, path, identity, known, suspect, .. } = database;
         let transaction = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -53,8 +53,8 @@ impl<'a> Writing<'a> {
             transaction.prepare_cached("PRAGMA journal_mode")?.query_row([], |row| row.get(0))?;
         let seen = FileState::at(path).ok().filter(|seen| seen.identity == *identity && mode != WRITE_AHEAD);
         let Some(seen) = seen else { return Err(Cause::Replaced) };
-        // The clock is read under the lock, so that a record that has expired for one writer has expired for every
-        // later writer.
+        // The clock is read under the lock. So a record that has expired for one writer has expired for every later
+        // writer.
         let now = clock.now();
         if !is_ours(*known, &head, &seen) {
             if !Known::is_gone(*known, &head) && seen.may_be_slow(head.written) {
@@ -152,7 +152,7 @@ fn is_ours(known: Option<Known>, head: &Head, seen: &FileState) -> bool {
     }
 }
 
-/// Begins a new incarnation of the file: every lease in it runs again in full, and tokens keep growing.
+/// Begins a new incarnation of the file. Every lease in it runs again in full, and tokens keep growing.
 pub(super) fn begin_incarnation(
     sql: &Connection,
     head: &Head,

@@ -1,8 +1,8 @@
 //! The cleanup process, which ends the work if the supervisor was killed.
 //!
-//! While there is work to end it holds an instruction: the command to run, and its environment. It runs the command
-//! when its standard input ends, because then the supervisor is gone, for whatever reason. A supervisor that ends
-//! normally withdraws the instruction first.
+//! While there is work to end, the process holds an instruction: the command to run, and its environment. It runs that
+//! command when its standard input ends, because then the supervisor is gone, for whatever reason. A supervisor that
+//! ends normally withdraws the instruction first.
 
 use std::io;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(super) struct Instruction {
     /// The script that ends the work.
     script: Script,
     environment: Vec<(String, String)>,
-    /// The process group of the handler that began the work, while it runs: it is killed first.
+    /// The process group of the handler that begins the work, while it runs. It is killed before the work is ended.
     begins: Option<i32>,
 }
 
@@ -65,15 +65,15 @@ pub(crate) struct CleanupArgs {
     retry_every: Duration,
 }
 
-/// The hidden command of the cleanup process. It ends when its standard input does, after it has carried out the
-/// instruction.
+/// Runs the hidden command of the cleanup process. The process ends when its standard input does, after it has carried
+/// out the instruction.
 ///
 /// # Errors
-/// The signals that it must ignore cannot be caught.
+/// The signals that the process must ignore cannot be caught.
 pub(crate) async fn cleanup(args: &CleanupArgs) -> io::Result<()> {
     let mut orders = Orders::new(c"run-cleanup")?;
     let mut instruction: Option<Instruction> = None;
-    // An incomplete order: the supervisor died while it wrote, so the previous instruction holds.
+    // If the supervisor died while it wrote, the order is incomplete, and the previous instruction holds.
     while let Some(next) = orders.next().await {
         instruction = next;
     }
@@ -92,7 +92,8 @@ async fn execute(instruction: &Instruction, args: &CleanupArgs) {
         // A group that is gone needs no signal.
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // As in the reconciler, it runs again at once after the first failure, and at intervals after further failures.
+    // As in the reconciler, the command runs again at once after the first failure, and at intervals after further
+    // failures.
     for tried in 0..=args.retries {
         if tried > 1 {
             tokio::time::sleep(args.retry_every).await;
@@ -125,7 +126,7 @@ impl Cleanup {
         Ok(Self { process: Helper::start("run-cleanup", runner.file.folder(), arguments)?, last: None })
     }
 
-    /// Sets the instruction from now on; none if there is nothing to do.
+    /// Sets the instruction from now on; `None` if there is nothing to do.
     pub(super) fn set(&mut self, instruction: Option<Instruction>) {
         if self.last != instruction {
             self.last.clone_from(&instruction);
@@ -133,7 +134,7 @@ impl Cleanup {
         }
     }
 
-    /// Returns when the cleanup process has ended, which should not happen. Cancel-safe.
+    /// Waits until the cleanup process has ended, which should not happen. Cancel-safe.
     pub(super) async fn gone(&mut self) {
         self.process.gone().await;
     }

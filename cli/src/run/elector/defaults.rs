@@ -1,4 +1,5 @@
-//! The settings of the tool elector, from its options and environment variables, for options that nothing else sets.
+//! The settings of the tool elector, from its options and environment variables. They apply to options that nothing
+//! else sets.
 
 use std::time::Duration;
 
@@ -89,7 +90,7 @@ pub(crate) fn take_defaults(
     Ok(notes)
 }
 
-/// Parses a time; `None` for zero, which meant a default in elector.
+/// Parses a time. Returns `None` for zero, which meant a default in elector.
 fn span_of(setting: &str, text: &str) -> Result<Option<Duration>, Failure> {
     if text == "0" {
         return Ok(None);

@@ -12,7 +12,7 @@ impl Elector {
         match event {
             Event::Won(term) => self.won(term).await,
             Event::Draining { reason, .. } => {
-                // After an error, the reason for ending the work is already known.
+                // A candidate that stays out has had an error, so the reason for ending the work is already known.
                 if !self.runner.health.stays_out {
                     self.reason = Some(reason);
                 }
@@ -41,7 +41,7 @@ impl Elector {
             // The term is already over, and its event is about to arrive.
             return Ok(());
         }
-        // Without the file the work still has the token.
+        // If the file cannot be written, the work still has the token.
         self.runner.file.write(deadline, token, &self.runner.clock).await;
         self.term = Some(term);
         self.learn(deadline)?;
@@ -55,13 +55,13 @@ impl Elector {
         if !self.runner.health.stays_out {
             self.reason = Some(reason);
         }
-        // A resigned term is given up only when its work has ended, and after a deletion other candidates wait for our
-        // lease to run out. In all other cases another candidate may lead now.
+        // A term whose work may drain is given up only when that work has ended, and after a deletion other candidates
+        // wait for our lease to run out. In all other cases another candidate may lead now.
         let is_kept = reason.may_drain() || matches!(reason, Reason::Deleted | Reason::HandlerFailed);
         let until = if is_kept { self.deadline } else { self.deadline.min(now) };
         self.give(Input::Lease { until })?;
         self.pass_on(Message::NotLeader)?;
-        // Held until no work is left.
+        // The term is held until no work is left.
         if !self.reconciler.works() {
             self.term = None;
         }
@@ -82,7 +82,7 @@ impl Elector {
     }
 }
 
-/// The election knows only that this candidate left on its own; the reason is known here.
+/// The reason for a loss. The election knows only that this candidate left on its own, but this process knows why.
 pub(super) fn known(ours: Option<Reason>, reason: Reason) -> Reason {
     match ours {
         Some(Reason::HandlerFailed) if reason == Reason::Unhealthy => Reason::HandlerFailed,

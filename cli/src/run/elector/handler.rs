@@ -16,11 +16,11 @@ use super::script::Script;
 use crate::run::command::Environment;
 use crate::stderr;
 
-/// The most bytes that are logged after a handler's end, before anything else happens: more than a pipe holds.
+/// The most bytes that are logged after a handler's end, before anything else happens. A pipe holds less.
 const LAST_WORDS: usize = 1024 * 1024;
 /// The most bytes that are logged before other work proceeds.
 const AT_ONCE: usize = 64 * 1024;
-/// The longest piece of a line that is logged as one.
+/// The longest part of a line that is logged as a line of its own.
 const LONGEST_LINE: usize = 8 * 1024;
 
 /// The option that sets a handler; also its name in logs.
@@ -37,7 +37,7 @@ pub(super) struct Running {
     pub(super) run: RunId,
     pub(super) handler: Handler,
     process: Result<Process, Option<String>>,
-    /// The latest time at which it is killed.
+    /// The latest time at which the handler is killed.
     pub(super) kill_at: Option<Instant>,
 }
 
@@ -49,18 +49,18 @@ struct Process {
 }
 
 impl Running {
-    /// A handler with nothing to run, which succeeds at once.
+    /// Returns a handler with nothing to run, which succeeds at once.
     pub(super) fn nothing(run: RunId, handler: Handler) -> Self {
         Self { run, handler, process: Err(None), kill_at: None }
     }
 
-    /// A handler that could not be started, which fails at once.
+    /// Returns a handler that could not be started, which fails at once.
     pub(super) fn not_started(run: RunId, handler: Handler, error: &io::Error) -> Self {
         Self { run, handler, process: Err(Some(format!("it cannot be started: {error}"))), kill_at: None }
     }
 
-    /// Starts a handler in its own process group. It is not killed with this process, because an end that has begun
-    /// should be completed.
+    /// Starts a handler in its own process group. The handler is not killed with this process, because the end of work
+    /// should be completed once it has begun.
     pub(super) fn start(
         run: RunId,
         handler: Handler,
@@ -96,7 +96,7 @@ impl Running {
         self.process.as_ref().ok().filter(|process| !process.has_ended).map(|process| process.group)
     }
 
-    /// Sends a signal to it and to the processes in its group.
+    /// Sends a signal to the handler and to the processes in its group.
     pub(super) fn signal(&self, signal: Signal) {
         if let Ok(process) = &self.process
             && !process.has_ended
@@ -105,7 +105,8 @@ impl Running {
         }
     }
 
-    /// The reason for its failure, as text; none if it succeeded. Cancel-safe.
+    /// Waits until the handler has ended. Returns the reason for its failure, as text; `None` if it succeeded.
+    /// Cancel-safe.
     pub(super) async fn ended(&mut self) -> Option<String> {
         let process = match &mut self.process {
             Ok(process) => process,
@@ -154,7 +155,7 @@ impl Output {
     async fn read(&mut self) {
         if let Some(pipe) = &self.pipe {
             stderr::wait_for_space().await;
-            // An error of the wait will show again at the read.
+            // The read that follows will find an error of this wait again.
             let _ = pipe.readable().await;
             self.log(AT_ONCE);
         }

@@ -1,4 +1,4 @@
-//! Deadlines, and ending the work in good time before them.
+//! Observes deadlines, and ends the work in good time before them.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Elector {
         if let Some(deadline) = deadline {
             self.learn(deadline)?;
         }
-        // This holds even if the end of the term is already published and its event has not arrived yet.
+        // The work is also ended in time if the end of the term has been published and its event has not arrived yet.
         if self.term.is_some() {
             self.hurry()?;
         }

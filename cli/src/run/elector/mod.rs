@@ -89,7 +89,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
         elector.cleanup.dismiss().await;
     }
     if elector.result == Some(Exit::Inconsistent) {
-        // The term is not given up while the work of on-won may continue, so the lease runs out on its own.
+        // The term is not given up while the work that on-won began may continue, so its lease runs out on its own.
         std::mem::forget(elector.term.take());
         return result;
     }
@@ -113,7 +113,7 @@ async fn report_end(runner: &mut Runner, ours: Option<Reason>, source: &mut Sour
             }
         }
     };
-    // A store that does not answer may delay the end by that long.
+    // If the store does not answer, the end of this process is delayed only this long.
     let _ = tokio::time::timeout(LEAVING, ending).await;
 }
 
@@ -126,7 +126,7 @@ struct Elector {
     running: Option<Running>,
     /// The time at which the reconciler wants to be called.
     wake: Option<Instant>,
-    /// Holds up a drain until no work is left.
+    /// The present term, which holds up a drain until no work is left.
     term: Option<Term>,
     /// The term's deadline as last seen, and the longest time to it so far.
     deadline: Instant,
@@ -160,7 +160,7 @@ enum Work {
 enum Wake {
     Look,
     CleanupGone,
-    /// A handler has returned; the reason if it failed.
+    /// A handler has returned. The text is the reason if it failed.
     Returned(Option<String>),
 }
 
@@ -226,7 +226,7 @@ impl Form for Elector {
                     "asked twice to end: the work that on-won began may still be running on this machine";
                 warn(left);
                 self.result = Some(Exit::Inconsistent);
-                // Nothing is left to wait for.
+                // A new reconciler has no work to wait for.
                 self.reconciler = Reconciler::new(Settings::default(), self.runner.clock.now());
                 return self.give(Input::Close);
             }
@@ -263,14 +263,14 @@ impl Elector {
     /// Leaves the election for good.
     fn close(&mut self) -> Result<(), Failure> {
         self.asked = true;
-        // The end begins now, before the election reports the reason.
+        // The end of the work begins now, before the election reports the reason.
         self.reason.get_or_insert(Reason::Closed);
         self.runner.leave();
         self.give(Input::Close)
     }
 }
 
-/// The failure of the running handler; never returns if none runs. Cancel-safe.
+/// Waits for the running handler, and returns its failure. Never returns if no handler runs. Cancel-safe.
 async fn returned(running: &mut Option<Running>) -> Option<String> {
     match running {
         Some(running) => running.ended().await,

@@ -47,7 +47,7 @@ impl Elector {
             Output::StandUp => {
                 self.runner.health.stays_out = false;
                 self.term = None;
-                // If a win were dropped, this leader would never begin its work.
+                // If this candidate has won meanwhile, it leads without having begun its work, so it resigns.
                 if self.runner.candidate.as_ref().is_some_and(Candidate::is_leader) {
                     self.runner.resign();
                 }
@@ -62,8 +62,7 @@ impl Elector {
                     "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
                      Check this machine before you start a candidate here again"
                 ));
-                // The candidate's term stays held: it is not given up while the work may continue, and the lease runs
-                // out on its own.
+                // The term is not given up while the work may continue, so its lease runs out on its own.
                 self.result = Some(Exit::Inconsistent);
             }
             Output::WakeAt(_) => {}
@@ -71,10 +70,11 @@ impl Elector {
         Ok(())
     }
 
-    /// Releases the term, because no work is left. A term won since then is another term.
+    /// Releases the term, because no work is left. A term that was won since then is another term, and is kept.
     fn relinquish(&mut self) {
         let Some(term) = self.term.take_if(|term| Some(term.token()) == self.begun) else { return };
-        // This leader does no work. A lease that was not renewed in time runs out, unless it is renewed later.
+        // This leader does no work. If its lease was not renewed in time, the lease is left to run out, unless it is
+        // renewed later.
         if self.overdue.is_none() && term.is_current() && term.drains_until().is_none() {
             self.runner.resign();
         }
@@ -84,7 +84,7 @@ impl Elector {
         if handler == Handler::Begin {
             self.begun = self.token;
         }
-        // A handler that ends the work continues without this process.
+        // The cleanup process has nothing to do, because a handler that ends the work continues without this process.
         self.instruct_cleanup(if handler == Handler::Begin { Work::Begins } else { Work::None });
         let Some(script) = self.scripts.of(handler) else {
             self.running = Some(Running::nothing(run, handler));
@@ -100,14 +100,14 @@ impl Elector {
         self.instruct_cleanup(self.work);
     }
 
-    /// Why the work ends, as far as is known.
+    /// The reason for which the work ends, as far as it is known.
     fn why(&self) -> Reason {
         let by_hand = || match self.typed {
             Some(Message::Error) => Reason::HandlerFailed,
             _ => Reason::Resigned,
         };
         let over = || (self.deadline != Instant::ZERO).then_some(Reason::Expired);
-        // If there is no other reason, the lease has run out by the clock.
+        // If no other reason is known, the lease has run out by the clock.
         self.reason.or_else(over).unwrap_or_else(by_hand)
     }
 
@@ -124,7 +124,7 @@ impl Elector {
         self.cleanup.set(instruction);
     }
 
-    /// Ends a begin that is no longer needed; in time, if there is a lease.
+    /// Ends a begin handler that is no longer needed. If there is a lease, the handler ends before the lease is over.
     fn stop(&mut self) {
         let now = self.runner.clock.now();
         let by_grace = now + self.runner.args.drain;
@@ -144,7 +144,7 @@ impl Elector {
             Reported::State(state) => {
                 self.runner.emit(json!({ "event": "state", "state": state.to_string() }))
             }
-            // Its work is ended while the lease is held; then the election is given up.
+            // The work that the handler began is ended while the lease is held, and then the lease is given up.
             Reported::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
             Reported::Failed(_) => {}
             Reported::Overdue { since } => {

@@ -23,16 +23,16 @@ use crate::stderr::notice;
 
 /// The interval between two checks for a new deadline, and for a command's end that no signal reported.
 const TICK: Duration = Duration::from_millis(50);
-/// The interval between two checks of the processes that a command has just left behind, whose end no signal reports (1
-/// ms).
+/// The interval between two checks of processes that a command has just left behind (1 ms). No signal reports their
+/// end.
 const SOON: Duration = Duration::from_millis(1);
 /// The shortest time between two starts of a waiting process, so that a process that keeps ending does not keep a
 /// processor busy.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long before the end of a drain the command is killed, so that it is dead by then.
+/// The time before the end of a drain at which the command is killed, so that it is dead by then.
 const DYING: Duration = Duration::from_millis(200);
 
-/// `incumbent run … -- CMD`. Returns the exit code.
+/// Runs `incumbent run … -- CMD`. Returns the exit code.
 pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     let mut opened = match Opened::open(&args, args.drain + DYING).await? {
         Ok(opened) => opened,
@@ -60,7 +60,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     };
     supervisor.keep_ready();
     let done = drive(&mut supervisor, &mut opened).await;
-    // Dropped first in every case: the command does not outlive the candidate.
+    // The processes are dropped before the candidate in every case, so that the command does not outlive the candidate.
     supervisor.work = None;
     supervisor.ready = None;
     supervisor.rest = None;
@@ -78,12 +78,12 @@ struct Supervisor {
     /// The earliest time at which another waiting process is started.
     ready_from: Instant,
     work: Option<Work>,
-    /// The term whose command is started again, and when.
+    /// The term whose command will be started again, and the time of that.
     rest: Option<(Term, Instant)>,
     /// The term whose command was ended because its lease was not renewed.
     overdue: Option<Overdue>,
     backoff: Backoff,
-    /// The exit code, once it is known; then only leaving remains.
+    /// The exit code, once it is known. Then the only step left is to leave.
     result: Option<u8>,
     /// The signal that asked the supervisor to end.
     asked: Option<Signal>,
@@ -91,7 +91,7 @@ struct Supervisor {
     is_over: bool,
 }
 
-/// The orders that name the control group of the command and its children.
+/// Returns the orders that name the control group of the command and its children.
 fn where_to_look(cgroup: Option<&Cgroup>) -> Vec<Order> {
     cgroup.map(|cgroup| Order::Within(cgroup.path().to_owned())).into_iter().collect()
 }
@@ -120,7 +120,7 @@ impl Form for Supervisor {
         let group = self.work.as_ref().map(|work| &work.group).or(self.ready.as_ref());
         let nap = match group {
             Some(group) if group.has_just_ended() => Some(SOON),
-            // While a process waits for a term, nothing depends on the clock.
+            // A process that waits for a term does not depend on the clock.
             Some(_) if self.work.is_none() && self.rest.is_none() && self.overdue.is_none() => None,
             _ => Some(TICK),
         };
@@ -147,7 +147,7 @@ impl Form for Supervisor {
             Event::Lost { term, reason } => {
                 let at = self.runner.clock.now();
                 self.rest = None;
-                // Done before any output, which may remain unread for a long time.
+                // The work is killed before any output, which may remain unread for a long time.
                 self.kill_work().await?;
                 self.runner.lost(&term, reason, at);
                 if self.runner.args.once && self.result.is_none() {
@@ -216,7 +216,8 @@ impl Supervisor {
         let is_busy = self.work.is_some() || self.cgroup.as_ref().is_some_and(Cgroup::is_being_killed);
         if self.ready.is_none() && !is_busy && !self.is_leaving() && !self.is_over && now >= self.ready_from {
             self.ready_from = now + AGAIN;
-            // If no process is ready at the win, one is started then, and that must not fail.
+            // A failure is only logged here. If no process is ready at the win, another is started then, and that
+            // failure counts.
             self.ready =
                 self.prepare().inspect_err(|error| tracing::warn!(%error, "no process is ready")).ok();
         }
@@ -244,7 +245,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// A term was lost, and no other will follow.
+    /// Ends the supervisor after a lost term that no other term will follow.
     fn lost(&mut self, reason: Reason) {
         if self.asked.is_none() {
             notice(format_args!("the term was lost ({reason}), and --once allows no other"));
@@ -254,7 +255,7 @@ impl Supervisor {
     }
 }
 
-/// Returns once the process has ended; never if there is none. Cancel-safe.
+/// Waits until the process has ended. Never returns if there is none. Cancel-safe.
 async fn end(group: Option<&Group>) {
     match group {
         Some(group) => group.end().await,
@@ -264,10 +265,11 @@ async fn end(group: Option<&Group>) {
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
-/// A command that ran for this long does not count as exiting repeatedly.
+/// The time from which a command that ran for so long does not count as exiting repeatedly.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// One second, then twice as long each time, up to a minute; one second again after the command ran for a minute.
+/// The wait before a command is started again: one second, then twice as long each time, up to a minute. It is one
+/// second again after the command has run for a minute.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     last: Option<Duration>,

@@ -1,4 +1,4 @@
-//! The command in a term: its beginning, its end by the clock, and what follows its own end.
+//! The command in a term: its beginning, its end by the clock, and the steps after it exits by itself.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -21,19 +21,20 @@ const STUCK: Duration = Duration::from_secs(1);
 /// The command in a term.
 pub(super) struct Work {
     pub(super) group: Group,
-    /// Holds up a drain while the command lives.
+    /// The term, which holds up a drain while the command lives.
     pub(super) term: Term,
     /// The longest time to a deadline so far.
     longest: Duration,
-    /// The last message to the guard, and its deadline.
+    /// The last watch that was sent to the guard, and its deadline.
     pub(super) watch: Option<(Instant, Watch)>,
-    /// The latest time at which it is killed, once it was asked to end.
+    /// The latest time at which the command is killed, once it has been asked to end.
     kill_at: Option<Instant>,
-    /// The command was asked to end, or its term is over, so its exit is not voluntary.
+    /// True if the command has been asked to end, or its term is over, so that its exit is not voluntary.
     is_ending: bool,
-    /// Checks whether signals reach all of its processes.
+    /// Checks whether signals reach all processes of the command.
     reach: Reach,
-    /// The deadline at which it was ended because the lease was not renewed, before any request to end.
+    /// The deadline at which the command was ended because the lease was not renewed. It is not set after a request to
+    /// end.
     pub(super) overdue: Option<Instant>,
 }
 
@@ -52,7 +53,7 @@ impl Supervisor {
             // The term is already over, and its event is about to arrive.
             return Ok(());
         }
-        // Without the file the command still has the token.
+        // If the file cannot be written, the command still has the token.
         self.runner.file.write(deadline, term.token(), &self.runner.clock).await;
         let group = match self.ready.take().filter(Group::is_alive) {
             Some(ready) => ready,
@@ -68,7 +69,8 @@ impl Supervisor {
             reach: Reach::default(),
             overdue: None,
         });
-        // The guard comes first: from then on the command ends in time, whatever happens to this process.
+        // The guard gets its order before the command begins, so the command ends in time whatever happens to this
+        // process.
         self.look_after_work()?;
         let has_received = self.guard.has_received().await;
         match self.work.take() {
@@ -94,7 +96,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends whatever should end, notices whatever has ended, and sends the guard every change.
+    /// Ends every process that should end, notices every one that has ended, and sends the guard every change.
     pub(super) fn look_after_work(&mut self) -> Result<(), Failure> {
         let Some(work) = &mut self.work else { return Ok(()) };
         let now = self.runner.clock.now();
@@ -104,8 +106,8 @@ impl Supervisor {
             work.overdue = self.asked.is_none().then_some(deadline);
             work.is_ending = true;
             work.kill_at = Some(now + self.runner.args.drain);
-            // Only the guard sends the signal, as it would without us: a command that got two signals might shorten its
-            // shutdown.
+            // Only the guard sends the signal, as it would if this process were stopped. A command that got two signals
+            // might shorten its shutdown.
             self.guard.send(Order::Terminate);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
@@ -146,8 +148,8 @@ impl Supervisor {
         let (code, at) = (exit_code(status), self.runner.clock.now().as_nanos());
         self.runner.emit(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
-            // An end by the requested signal is success. If the command was ended because of its lease, the exit code
-            // means nothing.
+            // A command that ends by the requested signal has succeeded. If it was ended because of its lease, the exit
+            // code means nothing.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
             self.result =
                 Some(if obeyed || work.overdue.is_some() { Exit::Done as u8 } else { exit_code(status) });
@@ -188,7 +190,7 @@ impl Supervisor {
             let by_drain = work.term.drains_until().map(|until| until.before(DYING));
             let kill_at = by_drain.unwrap_or(by_grace).min(by_grace);
             work.end(signal, kill_at);
-            // From here on the command is killed in time, whatever delays this process.
+            // From now on the guard kills the command in time, whatever delays this process.
             if let Some((_, watch)) = &mut work.watch {
                 *watch = watch.ending(kill_at);
                 self.guard.send(Order::Watch(*watch));
@@ -196,7 +198,7 @@ impl Supervisor {
         }
     }
 
-    /// The term is over, so no process of the command may be left.
+    /// Kills every process of the command, because the term is over.
     pub(super) async fn kill_work(&mut self) -> Result<(), Failure> {
         if let Some(work) = &mut self.work {
             work.is_ending = true;

@@ -1,6 +1,6 @@
-//! Each form of `incumbent run`, in each environment, with a store that is full, and with one that forbids it.
+//! Each form of `incumbent run`, in each environment, with a store that is full, and with one that refuses access.
 //!
-//! Kafka's full disk is not tested here: a broker whose disk is full stops, so that store is simply away.
+//! Kafka's full disk is not tested here: a broker whose disk is full stops, so that store is simply unreachable.
 
 use std::path::PathBuf;
 
@@ -9,20 +9,20 @@ use incumbent_testkit::nats::{NatsServer, Options};
 use super::*;
 use crate::support::LIMIT;
 
-/// A store that accepts no candidate, and how each candidate ends.
+/// A store that accepts no candidate, and the expected end of each candidate.
 struct Refused<'a> {
     what: &'a str,
     store: &'a str,
     more: &'a [&'a str],
-    /// The program that runs it, as another user.
+    /// The program that runs the candidate, as another user.
     by: &'a [&'a str],
     code: i32,
-    /// Texts that must appear, each in one of its lines.
+    /// Texts that must appear, each within a single line.
     says: &'a [&'a str],
 }
 
 const AS_USER: [&str; 6] = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"];
-/// Long enough for a candidate to try, and to report why it is not elected.
+/// A time in which a candidate can try, and can report why it is not elected.
 const FOR_A_WHILE: [&str; 2] = ["--wait", "20s"];
 
 impl Refused<'_> {
@@ -54,7 +54,7 @@ impl Refused<'_> {
     }
 }
 
-/// A file system in memory with this many bytes, unmounted at the end; none if that is not permitted.
+/// A file system in memory of this many bytes, which is unmounted in the end; `None` if mounting is not permitted.
 struct Mounted(TempDir);
 
 impl Mounted {
@@ -130,7 +130,7 @@ fn each_form_gives_up_a_file_on_a_full_disk_wherever_it_runs() {
     let file = small.path("elections.db");
     let store = format!("sqlite:{}", file.display());
     assert_eq!(ended(&["init", "--store", &store, "--new"]).code, Some(0));
-    // The part that is kept fits into space that already exists.
+    // The kept part of the journal would fit into space that already exists, so the journal is removed.
     let _ = fs::remove_file(small.path("elections.db-journal"));
     let_all_write(small.0.path());
     assert!(fs::write(small.path("filler"), vec![0; 2 << 20]).is_err(), "it is never full");

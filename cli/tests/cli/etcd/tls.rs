@@ -88,7 +88,7 @@ fn a_server_of_another_authority_and_a_certificate_of_another_authority_are_refu
     for command in [&["status", "jobs", "--fail-fast"][..], &["doctor"], &["init"]] {
         refused(&[command, &["--store", &mistrusting]].concat(), 6, &["certificate", "tls_ca"]);
         let ended = ended(&[command, &["--store", &foreign]].concat());
-        // The server closes the connection with an alert, which may be lost.
+        // The server closes the connection with a TLS alert, which may be lost.
         assert!(matches!(ended.code, Some(3 | 6)), "{ended:?}");
         assert!(ended.stderr.contains(&secured.server.address()), "{ended:?}");
     }

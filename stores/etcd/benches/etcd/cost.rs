@@ -29,7 +29,7 @@ impl Counters {
     }
 }
 
-/// The rates in one lease between two readings.
+/// The rates per lease between two readings.
 struct Rates {
     keep_alives: f64,
     transactions: f64,
@@ -42,7 +42,7 @@ async fn count(server: &EtcdServer) -> Rates {
     let past = async |number: u64| loop {
         let now = Counters::read(server);
         if now.keep_alives > number {
-            // The reads that belong to the same round.
+            // Includes the reads of the same round.
             tokio::time::sleep(LEASE / 20).await;
             return Counters { at: now.at, ..Counters::read(server) };
         }
@@ -82,7 +82,7 @@ pub(crate) async fn measure(server: &EtcdServer, url: &str) -> Vec<Figure> {
     let figure = |name: &str, value, unit, most, counted| Figure::bounded(name, value, unit, most, counted);
     let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![
-        // Rounds are a third of a lease apart, with two leases in each; timers are late, never early.
+        // Rounds are a third of a lease apart, and each keeps two leases alive. Timers fire late, never early.
         figure("keep-alives of a leader", alone.keep_alives, "per T", 6.1, alone.counted),
         figure("reads of a leader", alone.transactions, "per T", 3.1, alone.counted),
         figure("revisions while a leader leads", alone.revisions as f64, "in all", 0.0, alone.counted),

@@ -36,7 +36,8 @@ impl Pair {
         self.program.wait(GENEROUS);
     }
 
-    /// Hands over this many times: from the call of `Resign` to the return of the other's `Campaign`.
+    /// Hands over this many times. Returns each time from the call of `Resign` to the return of the other candidate's
+    /// `Campaign`.
     pub(crate) fn hand_over(&mut self, times: usize) -> Vec<Duration> {
         writeln!(self.requests, "{times}").expect("the program reads");
         let mut line = String::new();

@@ -19,14 +19,14 @@ use incumbent_testkit::figure::{self, Sample, compared};
 
 /// The number of hand-overs of each side. The sides take turns, so that both see the same machine.
 const ROUNDS: usize = 40;
-/// The rounds of one side before the other has its turn.
+/// The hand-overs of one side before the other side's turn.
 const TURN: usize = 10;
-/// The time between a new waiter's start and the leader's leaving, on both sides: the server registers a watch of the
+/// The time between a new waiter's start and the leader's leaving, on both sides. The server registers a watch of the
 /// Go client within 100 ms.
 const SETTLED: Duration = Duration::from_millis(150);
 /// The leases of both sides during hand-overs.
 const LEASE: Duration = Duration::from_secs(15);
-/// The largest ratio of the times of both sides.
+/// The largest accepted ratio of our time for a hand-over to the Go client's.
 const LIMIT: f64 = 1.3;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

@@ -77,7 +77,7 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
             return used(format!("the key {:?} exists", String::from_utf8_lossy(&kv.key)));
         }
     }
-    // If that cannot be checked, candidates report it; here it is logged.
+    // An unfinished check is only logged here, because candidates report it.
     if let Err(Fault { kind, detail }) = prefixes::check(connection, &keys).await {
         let kind = match kind {
             FaultKind::Broken => ErrorKind::UnsafeStore,
@@ -178,7 +178,7 @@ impl StoreAdmin for EtcdAdmin {
     async fn lease_left(&self, key: &str) -> Result<Option<Duration>, Fault> {
         in_time(async {
             let (Some(place), _) = self.first_place(key).await? else { return Ok(None) };
-            // Without the values, a server may leave out the keys' leases.
+            // A server may leave out the leases of keys that are read without their values.
             let read = RangeRequest { key: place.key, ..Default::default() };
             let read = self.connection.call::<_, RangeResponse>(method::RANGE, read).await;
             let read = read.map_err(|status| fault(Attempted::Read, &status))?;
@@ -215,7 +215,7 @@ impl EtcdAdmin {
     }
 
     /// The keys of a range without their values, in the order of their creation, and the revision at which they were
-    /// read; all of them for a limit of 0.
+    /// read. A limit of 0 reads all of them.
     async fn first(
         &self,
         (key, range_end): keys::Range,
@@ -355,7 +355,7 @@ mod tests {
         let (first, _) = operator.first_place("jobs").await.unwrap();
         let first = keys::revision(first.unwrap().create_revision);
         assert!(operator.delete_at("jobs", first).await.unwrap().is_some());
-        // By then the next candidate leads.
+        // The next candidate leads by now.
         assert_eq!(operator.delete_at("jobs", first).await.unwrap(), None);
         assert_eq!(server.ctl(&["get", "jobs/", "--prefix", "--keys-only"]), "jobs/b\n\n");
     }

@@ -1,11 +1,11 @@
-//! Exactly the permissions that a user of etcd needs.
+//! The exact permissions that an etcd user needs.
 
 use crate::keys::{Keys, Range};
 use crate::settings::EtcdSettings;
 pub use incumbent_store::Role;
 use incumbent_store::{Error, ErrorKind, Result};
 
-/// The access to a range of keys that a role of etcd grants.
+/// Access to a range of keys, as an etcd role grants it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permission {
     /// Whether the keys may be written as well as read.
@@ -28,9 +28,9 @@ impl Permission {
 
 /// The permissions that a user of that role needs for the elections under the prefix of `settings`.
 ///
-/// With a prefix they cover all its keys, so the elections may be left out. Without a prefix they cover the keys of
-/// these elections and incumbent's own keys for them. An observer without a prefix and without elections reads every
-/// key.
+/// With a prefix the permissions cover all its keys, so the elections may be left out. Without a prefix they cover the
+/// keys of these elections and incumbent's own keys for them. An observer without a prefix and without elections reads
+/// every key.
 ///
 /// etcd's roles have ranges of keys but no owners, so candidates that may write under a prefix may also write each
 /// other's keys.

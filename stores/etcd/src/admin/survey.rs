@@ -53,7 +53,7 @@ pub struct Survey {
 pub struct Member {
     /// The member's host and port.
     pub address: String,
-    /// The state that it reports, or why there is none.
+    /// The state that the member reports, or the reason for which it reports none.
     pub state: Result<MemberState, String>,
 }
 
@@ -82,12 +82,14 @@ pub struct Birth {
     pub incarnation: Incarnation,
     /// An operator stated that the prefix was never used before.
     pub never_used: bool,
-    /// The revision of the store at which it was written.
+    /// The revision of the store at which the birth record was written.
     pub revision: Revision,
 }
 
-/// Asks every member that the settings name, and tries what a candidate needs. It writes no key. To learn the shortest
-/// lease that the servers grant it requests one, and revokes it at once. It does not wait for a member to come up.
+/// Asks every member that the settings name, and tries what a candidate needs.
+///
+/// The survey writes no key and does not wait for a member to come up. To learn the shortest lease that the servers
+/// grant, it requests one and revokes it at once.
 ///
 /// # Errors
 /// `StoreUnavailable` if no member answers; `PermissionDenied` if none lets the user in.
@@ -123,10 +125,11 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     })
 }
 
-/// What a member knows of the cluster, the first that serves elections and answers, and its address.
+/// Returns what the first member that serves elections and answers knows of the cluster, with the address of that
+/// member.
 ///
 /// # Errors
-/// The first that is more than the lack of an answer.
+/// The first error other than a missing answer.
 async fn examine_by_any<'a>(
     hosts: &'a [(String, Connection)],
     states: &[Result<StatusResponse, Status>],

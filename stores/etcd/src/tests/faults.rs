@@ -78,7 +78,7 @@ async fn a_token_that_was_revoked_is_renewed_for_calls_watches_and_keep_alives()
             kept.into_iter().map(|kept| kept.result.map(|alive| alive.ttl)).collect::<Vec<_>>()
         };
         assert_eq!(kept(&store).await, [Ok(TTL), Ok(TTL)]);
-        // Both revoke all tokens, and change the revision against which tokens are checked.
+        // Each of the two commands revokes all tokens, and changes the revision against which tokens are checked.
         let renew = || {
             server.ctl(&["--user=root:secret", "auth", "disable"]);
             server.ctl(&["auth", "enable"]);
@@ -107,7 +107,7 @@ async fn compaction_ends_a_watch_that_needs_what_is_gone() {
     server.ctl(&["put", "app/jobs/1", "x"]);
     server.ctl(&["put", "app/jobs/1", "y"]);
     server.ctl(&["compact", &(before.0 + 2).to_string()]);
-    // A watch of this election would begin before that revision.
+    // A watch of this election would begin before the compacted revision.
     store.watches.read("jobs", own.revision);
     while next(&mut watch).await.is_some() {}
     let mut watch = store.watch().await.unwrap();
@@ -127,7 +127,7 @@ async fn a_full_store_is_reported_and_still_lets_leaders_go_on_and_leave() {
     let mut number = 0xf0;
     let refused = loop {
         number += 1;
-        // Either may come first once the store is full.
+        // Once the store is full, the grant or the write below is refused first.
         if let Err(failure) = store.grant(LeaseId(number), TTL).await {
             break failure;
         }
@@ -193,7 +193,7 @@ async fn a_read_that_is_not_permitted_fails_alone() {
         server.ctl(command);
     }
     let store = open(&settings(&server.address()).user_and_password("ada", "pw")).await;
-    // While the first is in flight, the later ones queue up, and are then sent together.
+    // While the first read is in flight, the later reads queue up, and are then sent together.
     let reads = ["jobs", "jobs", "mail", "jobs"].map(|election| store.read(election, None, true));
     let answers = futures_util::future::join_all(reads).await;
     let denied = answers.iter().map(|answer| match answer {

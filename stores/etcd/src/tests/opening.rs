@@ -1,4 +1,4 @@
-//! Connecting: refusals that come at once, and their messages.
+//! Refusals that come at once on connecting, and their messages.
 
 use std::process::Command;
 

@@ -160,7 +160,7 @@ async fn an_election_that_is_left_is_watched_no_longer_and_can_be_followed_again
         store.entry(election).await.unwrap();
     }
     store.entry("jobs").await.unwrap();
-    // The companions, the places of `jobs`, and those of twenty more.
+    // One watch of the companions, one of the places of `jobs`, and twenty of the places of the other elections.
     watchers(&server, 22).await;
     let late = store.entry("e0");
     elections.iter().for_each(|election| store.unfollow(election));

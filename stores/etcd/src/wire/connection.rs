@@ -1,7 +1,7 @@
 //! A connection to one member of an etcd cluster at a time.
 //!
-//! A client that balanced its calls over several members would have to compare their answers, and would notice late
-//! that one of them is gone. So every call goes to one member, and [`renew`](Connection::renew) switches to the next.
+//! A client that balanced its calls over several members would have to compare their answers, and would notice the loss
+//! of one member late. So every call goes to the same member, and [`renew`](Connection::renew) switches to the next.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -42,11 +42,12 @@ const TOKEN: &str = "token";
 /// The metadata that makes a member without a leader refuse a call.
 const REQUIRE_LEADER: &str = "hasleader";
 /// The interval of HTTP/2 pings on a silent connection, and the time limit of their answers. A server closes the
-/// connection of a client that pings more often than every 5 s (`--grpc-keepalive-min-time`), or while no call and no
-/// stream is open.
+/// connection of a client that pings more often than every 5 s (`--grpc-keepalive-min-time`), or that pings while no
+/// call and no stream is open.
 const PINGS: (Duration, Duration) = (Duration::from_secs(6), Duration::from_secs(3));
 
-/// The most bytes of an answer. A value of other software may have 1.5 MB by a server's default, and a queue is read whole.
+/// The largest accepted answer in bytes. A value of other software may have 1.5 MB by a server's default, and a queue
+/// is read whole.
 const LARGEST_ANSWER: usize = 64 << 20;
 
 /// A connection to one member at a time.
@@ -119,14 +120,15 @@ impl Connection {
         Ok(Self { settings, current, authenticating: tokio::sync::Mutex::default() })
     }
 
-    /// The number of the connection: a later connection does not continue an earlier one's streams.
+    /// The number of the connection. A later connection, with a larger number, does not continue the streams of an
+    /// earlier one.
     pub(crate) fn number(&self) -> u64 {
         self.current().number
     }
 
     /// The address of the member in use.
     pub(crate) fn member(&self) -> &str {
-        // A place in this list, which stays as it is.
+        // The list never changes, and the member is a position in it.
         &self.settings.hosts[self.current().member]
     }
 
@@ -134,7 +136,7 @@ impl Connection {
     ///
     /// If the files for TLS cannot be read at present, the connection stays as it was.
     pub(crate) fn renew(&self) {
-        // There is a host: without one no connection is made.
+        // There is at least one host, because without hosts no connection is made.
         let next = (self.current().member + 1) % self.settings.hosts.len();
         let endpoint = match self.settings.endpoint(&self.settings.hosts[next]) {
             Ok(endpoint) => endpoint,
@@ -158,8 +160,8 @@ impl Connection {
 
     /// Sends a request, and waits for its answer until the client leaves the member.
     ///
-    /// If the token has expired, gets a new one and repeats the request, once: etcd refuses such a request before it
-    /// does anything.
+    /// If the token has expired, gets a new one and repeats the request a single time. etcd refuses a request with an
+    /// expired token before it does anything.
     pub(crate) async fn call<Q, A>(&self, method: &'static str, request: Q) -> std::result::Result<A, Status>
     where
         Q: prost::Message + Clone + 'static,
@@ -192,7 +194,7 @@ impl Connection {
     }
 
     /// Opens a stream, which a member ends if it has no leader. A server confirms the stream only with its first
-    /// answer, so there must already be a request to answer.
+    /// answer, so the stream must begin with a request.
     async fn stream<Q, A>(
         &self,
         method: &'static str,
@@ -265,7 +267,7 @@ impl Connection {
         Ok(Current { token, ..current })
     }
 
-    /// Forgets the token with which this call was sent, unless it was already replaced.
+    /// Forgets the token with which this call was sent, unless that token has already been replaced.
     fn forget(&self, used: &Current) {
         let mut current = self.current();
         if current.number == used.number && current.token == used.token {

@@ -31,7 +31,7 @@ pub(crate) struct KeyValue {
     pub mod_revision: i64,
     #[prost(bytes = "vec", tag = "5")]
     pub value: Vec<u8>,
-    /// The lease it is attached to; 0 for none.
+    /// The lease to which the key is attached; 0 for none.
     #[prost(int64, tag = "6")]
     pub lease: i64,
 }
@@ -278,7 +278,7 @@ pub(crate) struct KeepAliveResponse {
 pub(crate) struct TimeToLiveRequest {
     #[prost(int64, tag = "1")]
     pub id: i64,
-    /// Return the keys that are attached to it.
+    /// Asks for the keys that are attached to the lease.
     #[prost(bool, tag = "2")]
     pub keys: bool,
 }
@@ -318,7 +318,7 @@ pub(crate) struct WatchCreate {
     pub start_revision: i64,
     #[prost(int64, tag = "7")]
     pub watch_id: i64,
-    /// Allow an answer larger than a message to be split.
+    /// Allows the server to split an answer that is larger than a message.
     #[prost(bool, tag = "8")]
     pub fragment: bool,
 }
@@ -403,7 +403,7 @@ pub(crate) struct MemberListRequest {}
 
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct MemberListResponse {
-    /// `etcd grpc-proxy` makes up an answer, without a header.
+    /// A made-up answer of `etcd grpc-proxy` has no header.
     #[prost(message, optional, tag = "1")]
     pub header: Option<Header>,
     #[prost(message, repeated, tag = "2")]

@@ -1,4 +1,4 @@
-//! What every store owes, on a server behind a proxy.
+//! The tests for every store, on an etcd server behind a proxy.
 
 use incumbent::CampaignOptions;
 use incumbent::store::InitOptions;

@@ -25,7 +25,7 @@ fn make_space(server: &EtcdServer) {
 #[tokio::test]
 async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_and_leads_once_there_is_space()
 {
-    // The server's shortest lease is 1 s, so a candidate's is 3 s.
+    // The server's shortest lease is 1 s with these settings, so a candidate's is 3 s.
     let timing = ["--heartbeat-interval=100", "--election-timeout=500"];
     let full = timing.into_iter().chain(["--quota-backend-bytes=600000"]);
     for version in EtcdVersion::tested() {
@@ -51,7 +51,7 @@ async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_a
         for candidate in [ada, ben] {
             drop(soon(candidate.next_term()).await.unwrap());
         }
-        // The shortest lease is known now.
+        // By now the server's shortest lease is known.
         let refused =
             soon(store.campaign(JOBS, options("cleo").lease(Duration::from_secs(2)))).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidSetting);

@@ -70,7 +70,7 @@ async fn a_foreign_candidate_ahead_of_the_successor_is_named_and_the_term_goes_o
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
     assert_eq!(
         refused.message(),
-        "cannot hand over to \"ben\": \"gopher\" arrived before it and does not step behind; the term \
+        "cannot hand over to \"ben\": \"gopher\" arrived before it and keeps its place; the term \
          continues"
     );
     assert!(ada.is_leader() && !ben.is_leader());

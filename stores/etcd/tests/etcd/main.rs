@@ -1,4 +1,4 @@
-//! The public API, on real servers of etcd.
+//! The public API, on real etcd servers.
 
 #![cfg(unix)]
 #![allow(

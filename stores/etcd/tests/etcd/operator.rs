@@ -50,7 +50,7 @@ async fn a_request_that_stood_before_the_watch_is_honoured() {
     server.restart();
     soon(HandOver { leader, to: "ben".into() }.ask(&*admin, JOBS)).await.unwrap();
     let reason = lost(&mut events).await;
-    // If the machine takes a whole lease for that, the term ends rightly.
+    // If the restart takes a whole lease on a busy machine, the term rightly expires.
     assert!(matches!(reason, Reason::HandedOver | Reason::Expired), "{reason:?}");
     drop(soon(ben.next_term()).await.unwrap());
 }
@@ -75,7 +75,7 @@ async fn a_candidate_that_stays_out_campaigns_again_once_an_operator_accepts_the
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let mut events = ada.events();
-    // The tokens of an older incarnation are smaller.
+    // After this, tokens are smaller than the token seen before, because their incarnation is older.
     server.ctl(&["put", ".incumbent", "1"]);
     let barred_by: Token = loop {
         if let Event::Warning(Warning::StoreReset { seen, barred: true, .. }) =
@@ -88,7 +88,7 @@ async fn a_candidate_that_stays_out_campaigns_again_once_an_operator_accepts_the
     let incarnation = soon(store.store_info()).await.unwrap().incarnation;
     let admin = admin(&server, &store).await;
     let acceptance = AcceptReset { seen: barred_by, incarnation };
-    // A candidate that has not inspected the store yet does not take the request for its own.
+    // A candidate that has not yet inspected the replaced store ignores the request, so the request is repeated.
     let term = loop {
         soon(acceptance.ask(&*admin, JOBS)).await.unwrap();
         if let Ok(term) = tokio::time::timeout(LEASE * 2, ada.next_term()).await {
@@ -112,7 +112,7 @@ async fn a_request_that_cannot_be_met_leaves_the_leader_in_place() {
     let asked = HandOver { leader, to: "ben".into() };
     let revision = soon(asked.ask(&*admin, JOBS)).await.unwrap();
     assert!(revision.0 > 0);
-    // A later command shows that the request was considered: the leader is still in its term.
+    // The refusal of a later command shows that the request was considered and that the leader is still in its term.
     assert!(soon(ada.hand_over("ben")).await.unwrap_err().message().contains("gopher"));
     assert!(ada.is_leader() && !ben.is_leader());
     assert_eq!(ada.term().unwrap().token(), token);

@@ -1,4 +1,4 @@
-//! Elections and prefixes of several teams on one cluster, whose keys would count for each other.
+//! Elections and prefixes of several teams on one cluster, each of which would take the other's keys for its own.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use incumbent_testkit::etcd::EtcdServer;
 
 use crate::support::{keys, options, server, servers, soon, until, url};
 
-/// No test here needs a longer lease, and an old server costs two leases.
+/// A candidate with a short lease. No test here needs a longer one, and a wait on an old server lasts two leases.
 fn short(name: &str) -> CampaignOptions {
     options(name).lease(Duration::from_secs(6))
 }
@@ -73,7 +73,7 @@ async fn an_election_that_is_named_like_the_prefix_of_another_team_is_refused_wi
         assert_eq!(refused.kind(), ErrorKind::InvalidName);
         names_both(refused.message());
         assert_eq!(keys(&server), before, "nothing was written");
-        // Nor is any key of the other team shown as a candidate.
+        // No key of the other team is shown as a candidate either.
         assert_eq!(soon(others.candidates("app")).await.unwrap().unwrap(), []);
         assert_eq!(soon(others.leader("app")).await.unwrap(), None);
         assert_eq!(soon(others.list()).await.unwrap(), []);
@@ -126,7 +126,7 @@ async fn a_candidate_that_is_inside_already_says_which_prefix_blocks_it() {
     let others = others(&server).await;
     let ben = leader(&others, "app", "ben").await;
     let mut events = ben.events();
-    // A prefix further inside, which was created later.
+    // A longer prefix inside the election's keys, created after the election.
     server.ctl(&["put", "app/deep/.incumbent", "42"]);
     soon(ben.resign()).await.unwrap();
     let (kind, text) = warned(&mut events, "app/deep/").await;
@@ -137,7 +137,7 @@ async fn a_candidate_that_is_inside_already_says_which_prefix_blocks_it() {
     until(async || listed().await.iter().map(|one| one.name.as_str()).eq(["ben"])).await;
     assert_eq!(soon(others.leader("app")).await.unwrap(), None);
     assert!(!ben.is_leader());
-    // The key that blocks it is gone.
+    // Once the key that blocks the election is deleted, the candidate wins.
     server.ctl(&["del", "app/deep/.incumbent"]);
     drop(soon(ben.next_term()).await.unwrap());
 }

@@ -78,7 +78,7 @@ async fn an_election_that_no_candidate_and_no_observer_needs_is_watched_no_longe
     let store = connect(&server).await;
     let watchers = async |number| until(async || server.gauge(WATCHERS) == number).await;
     let kept = soon(store.observe("kept")).await.unwrap();
-    // The companions of all elections, and the places of this one.
+    // One watch of the companions of all elections, and one of the places of this election.
     watchers(2).await;
     let mut candidates = Vec::new();
     let mut observers = Vec::new();
@@ -87,7 +87,7 @@ async fn an_election_that_no_candidate_and_no_observer_needs_is_watched_no_longe
         candidates.push(soon(store.campaign(&name, options("ada"))).await.unwrap());
         observers.push(soon(store.observe(&name)).await.unwrap());
     }
-    // A query is not an observer.
+    // A single query does not count as an observer.
     soon(store.leader("asked")).await.unwrap();
     watchers(12).await;
     drop(observers.split_off(5));

@@ -8,16 +8,17 @@ use incumbent::{CampaignOptions, Candidate, Event, Events, Preset, Reason, State
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::tools::EtcdVersion;
 
-/// Far longer than any step takes, even on a busy machine.
+/// A time limit far longer than any step takes, even on a busy machine.
 const GENEROUS: Duration = Duration::from_secs(60);
 
-/// Outlasts a stall of a busy machine. Some tests wait for it, mostly on servers of the older version.
+/// A lease that outlasts a stall of a busy machine. Some tests wait for its end, mostly on servers of the older
+/// version.
 pub(crate) const LEASE: Duration = Duration::from_secs(12);
 
 /// The name of every election here.
 pub(crate) const JOBS: &str = "jobs";
 
-/// A server of the newest version on which no election ever ran, so that the first leader need not wait.
+/// A server of the newest version on which no election has ever run, so that the first leader need not wait.
 pub(crate) async fn server() -> EtcdServer {
     prepared(Options::new()).await
 }
@@ -31,7 +32,7 @@ pub(crate) async fn servers() -> Vec<EtcdServer> {
     servers
 }
 
-/// A server on which no election ever ran.
+/// A server on which no election has ever run.
 pub(crate) async fn prepared(options: Options) -> EtcdServer {
     let server = EtcdServer::start(options);
     soon(init(&EtcdSettings::from_url(&url(&server)).unwrap(), true)).await.unwrap();
@@ -59,7 +60,7 @@ pub(crate) async fn leader(store: &Store, name: &str) -> Candidate {
     candidate
 }
 
-/// A candidate behind others, which has a place.
+/// A candidate that has a place behind other candidates.
 pub(crate) async fn waiting(store: &Store, name: &str) -> Candidate {
     let candidate = candidate(store, name).await;
     until(async || places(store).await.iter().any(|place| place == name)).await;

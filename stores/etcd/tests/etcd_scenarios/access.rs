@@ -1,4 +1,5 @@
-//! Authentication and TLS: expiring tokens, withdrawn permissions, certificates of both sides.
+//! Authentication and TLS: tokens that expire, permissions that are withdrawn, certificates of the server and its
+//! clients.
 
 use incumbent::{Reason, Store};
 use incumbent_testkit::certificates::Certificates;
@@ -35,8 +36,8 @@ async fn guarded(options: Options) -> (EtcdServer, String) {
     (server, of_app)
 }
 
-/// Tokens last three seconds, so each round, a third of the lease after the last, needs a new one. On a busy machine a
-/// shorter one runs out between the login and the request.
+/// Tokens last three seconds, and rounds are a third of the lease apart, so each round needs a new token. On a busy
+/// machine, a token of a shorter life would expire between the login and the request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_goes_on_when_its_tokens_run_out() {
     let folder = TempDir::new().unwrap();
@@ -54,7 +55,7 @@ async fn a_leader_goes_on_when_its_tokens_run_out() {
             b.observes("a").await;
             let probe = Probe::of(&[&a, &b]);
 
-            // By then two rounds have been sent.
+            // Two rounds have been sent after this wait.
             a.renewed_after(first.started + LONG / 3, LONG).await;
             assert_eq!(a.losses(), [], "{version}");
             let released = now();
@@ -66,7 +67,8 @@ async fn a_leader_goes_on_when_its_tokens_run_out() {
     .await;
 }
 
-/// After a restart the server has forgotten the tokens that it gave: the term continues with new ones.
+/// After a restart, the server has forgotten the tokens that it issued: the leader gets a new one, and its term
+/// continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_goes_on_when_the_server_has_forgotten_its_token() {
     let (mut server, url) = guarded(Options::new()).await;
@@ -102,9 +104,9 @@ async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_agai
     probe.verdict();
 }
 
-/// An operator withdraws the role from one user. Its candidate is next to lead, but cannot read the queue to find out;
-/// on 3.4 its keep-alives are still answered. It leaves the queue, and the candidate behind it leads within three
-/// leases.
+/// An operator withdraws the role from one user. That user's candidate is next to lead, but cannot read the queue to
+/// find out; on 3.4 its keep-alives are still answered. The candidate leaves the queue, and the one behind it leads
+/// within three leases.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_loses_its_role_holds_no_one_else_back() {
     on_each_version(|version| async move {
@@ -130,8 +132,8 @@ async fn a_candidate_that_loses_its_role_holds_no_one_else_back() {
     .await;
 }
 
-/// A server that requires client certificates: our candidates with one take part, and without one there is no
-/// connection.
+/// On a server that requires client certificates, our candidates with a certificate take part, and without one there is
+/// no connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_with_certificates_hand_over_on_a_server_that_wants_them() {
     let certificates = Certificates::new();

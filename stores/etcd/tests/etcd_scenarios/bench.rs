@@ -1,4 +1,4 @@
-//! A server or three, and candidates on it.
+//! A server, or a cluster of three, and candidates on it.
 
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ pub(crate) const ELECTION: &str = "prod/jobs";
 pub(crate) const SHORT: Duration = Duration::from_secs(6);
 /// A lease for tests in which one lease runs out while another must not, even on a busy machine.
 pub(crate) const STEADY: Duration = Duration::from_secs(6);
-/// A lease for tests in which none may run out: no test waits for it.
+/// A lease for tests in which none may run out. No test waits for its end.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 /// The longest delay on a busy machine.
 pub(crate) const BUSY: Duration = Duration::from_secs(3);
-/// The longest time that an expired lease may remain: servers check every half second.
+/// The longest time for which an expired lease may remain. Servers check every half second.
 pub(crate) const REMOVAL: Duration = Duration::from_millis(500 + 100);
 
-/// One server, on which the prefix was never used.
+/// One server, with a prefix that was never used.
 pub(crate) struct Bench {
     pub(crate) server: EtcdServer,
     pub(crate) lease: Duration,
@@ -89,7 +89,7 @@ impl Bench {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("the queue is {seen:?}, and was to be {names:?}");
+        panic!("the queue is {seen:?} instead of {names:?}");
     }
 
     /// Waits until these candidates have entered, in this order.
@@ -103,7 +103,7 @@ impl Bench {
         process.child.pause();
     }
 
-    /// Deletes the key that makes that candidate the leader: its place.
+    /// Deletes the key that makes this candidate the leader: its place.
     pub(crate) async fn delete_claim_of(&self, name: &str) {
         self.server.ctl(&["del", &self.place_of(name).key]);
     }
@@ -178,7 +178,7 @@ where
     .await;
 }
 
-/// States that no election ever ran under the prefix, so that the first leader need not wait.
+/// States that no election has ever run under the prefix, so that the first leader need not wait.
 pub(crate) async fn declare_new(url: &str) {
     init(&EtcdSettings::from_url(url).unwrap(), true).await.unwrap();
 }
@@ -193,7 +193,7 @@ pub(crate) fn url_through(proxy: &Proxy) -> String {
     url(&proxy.address())
 }
 
-/// The URL that a candidate in a separate process opens, which the test gave.
+/// The URL that a candidate in a separate process opens: the one of the test.
 pub(crate) fn store_url(url: &str) -> String {
     url.to_owned()
 }
@@ -219,14 +219,14 @@ pub(crate) fn margin(lease: Duration) -> Duration {
     lease / 100 + (lease / 20).min(Duration::from_millis(250))
 }
 
-/// The longest time from a leader's last renewal until another leads: its companion's lease runs out by itself, after that
-/// of its place.
+/// The longest time from a leader's last renewal until another candidate leads. The lease of the leader's companion
+/// runs out by itself, after the lease of its place.
 pub(crate) fn followed_within(lease: Duration) -> Duration {
     lease + REMOVAL * 2 + BUSY
 }
 
-/// The time that others wait after the deletion of a place: none, because the companion holds them back until the loss
-/// is reported.
+/// The time for which others wait after the deletion of a place, beyond the leader's report of its loss. It is zero on
+/// etcd, because the companion holds the others back until that report.
 pub(crate) fn wait_after_a_deletion(_lease: Duration) -> Duration {
     Duration::ZERO
 }

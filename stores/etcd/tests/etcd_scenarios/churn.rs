@@ -21,7 +21,7 @@ const LEASE: Duration = SHORT;
 #[derive(Clone, Copy, Debug)]
 enum Exit {
     Kill,
-    /// The leader is stopped until another leads, and then continues.
+    /// The leader is stopped until another candidate leads, and then continues.
     Stop,
     Close,
 }
@@ -46,7 +46,7 @@ impl Contender {
     }
 }
 
-/// A candidate that has left, and since when its own reports no longer count.
+/// A candidate that has left, and the instant from which its own reports no longer count.
 struct Gone(Contender, Option<Instant>);
 
 struct Fleet {
@@ -109,8 +109,8 @@ impl Fleet {
     }
 }
 
-/// Leaders of both sides are killed, stopped for longer than their lease, and closed, while others come: one leads at a
-/// time, in the order of arrival.
+/// Leaders of both sides are killed, stopped for longer than their lease, and closed, while new candidates enter. One
+/// leads at a time, in the order of arrival.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_leads_at_a_time_while_both_sides_come_and_go() {
     let bench = Bench::start(LEASE).await;

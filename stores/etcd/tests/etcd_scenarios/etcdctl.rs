@@ -1,4 +1,4 @@
-//! Ours and `etcdctl elect` in one election.
+//! Our candidates and `etcdctl elect` in one election.
 
 use incumbent_testkit::etcd::Options;
 use incumbent_testkit::etcd::elect::{Etcdctl, GoClient};
@@ -41,7 +41,8 @@ async fn etcdctl_and_ours_and_go_lead_in_the_order_of_arrival() {
     .await;
 }
 
-/// `etcdctl elect` is ahead of our candidate, and an operator revokes its lease: our candidate leads.
+/// `etcdctl elect` is ahead of our candidate in the queue. An operator revokes the lease of `etcdctl`, and our
+/// candidate leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn ours_leads_when_the_lease_of_etcdctl_is_revoked() {
     let bench = Bench::start(LONG).await;

@@ -1,4 +1,5 @@
-//! The terms of both sides on one time line: our candidates' by their answers, Go's by their reports.
+//! The terms of both sides on one time line: those of our candidates by their answers, those of Go candidates by their
+//! reports.
 
 use std::time::Duration;
 
@@ -16,8 +17,9 @@ use crate::process::{Process, won};
 pub(crate) struct TimeLine(Vec<Leadership<u64>>);
 
 impl TimeLine {
-    /// Adds a Go candidate, which may have been gone since `gone`: killed, or stopped for longer than its lease. Its
-    /// client promises nothing for the time after that, because it has no clock that counts while it is stopped.
+    /// Adds a Go candidate. `gone` is the instant at which it was killed, or stopped for longer than its lease. The Go
+    /// client promises nothing for the time after that, because it has no clock that counts while the process is
+    /// stopped.
     pub(crate) fn go(&mut self, candidate: &GoClient, gone: Option<Instant>) {
         let gone = gone.unwrap_or_else(now).as_nanos();
         self.0.extend(candidate.terms(gone).into_iter().map(|(from, until, token)| Leadership {
@@ -39,7 +41,7 @@ impl TimeLine {
         self.add(&process.name, &wins, &process.terms());
     }
 
-    /// A term lasts from its win, even if no answer came after that.
+    /// A term lasts at least from its win, even if no answer came after that.
     fn add(&mut self, who: &str, wins: &[(Token, Instant)], terms: &[Proven]) {
         let led = |from: Instant, until: Instant, token: Token| Leadership {
             who: who.into(),
@@ -53,7 +55,8 @@ impl TimeLine {
         );
     }
 
-    /// Fails if two led at once, or a later leader did not arrive later. Returns the leaders in order, each term once.
+    /// Fails if two led at once, or if the leaders did not lead in the order of their arrival. Returns the leaders in
+    /// order, each term once.
     #[track_caller]
     pub(crate) fn one_at_a_time_in_the_order_of_arrival(mut self) -> Vec<String> {
         self.0.sort_by_key(|led| led.from);

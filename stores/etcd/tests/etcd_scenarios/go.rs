@@ -1,4 +1,4 @@
-//! Ours and candidates on etcd's own Go client in one election.
+//! Our candidates and candidates on etcd's own Go client in one election.
 
 use incumbent_rig::candidate::Order;
 use incumbent_testkit::etcd::elect::GoClient;
@@ -14,7 +14,7 @@ fn go(bench: &Bench, name: &str) -> GoClient {
     GoClient::campaign(&bench.server.address(), ELECTION, name, GO_LEASE)
 }
 
-/// Two of each side share one queue. They lead in its order, whatever their side.
+/// Two candidates of each side share one queue. They lead in its order, whatever their side.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_sides_lead_in_the_order_of_arrival() {
     let bench = Bench::start(LONG).await;
@@ -43,8 +43,8 @@ async fn both_sides_lead_in_the_order_of_arrival() {
     assert_eq!(leaders, ["go-1", "ours-1", "go-2", "ours-2"]);
 }
 
-/// `Observe` and `Leader` of the Go client report our leader by its name; our observer reports theirs, and the name
-/// that it proclaims.
+/// `Observe` and `Leader` of the Go client report our leader by its name. Our observer reports the Go leader, and the
+/// name that it proclaims.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_side_observes_the_leaders_of_the_other() {
     let bench = Bench::start(LONG).await;
@@ -103,7 +103,7 @@ async fn candidates_of_both_sides_are_listed_in_the_order_of_the_queue() {
     assert_eq!(listed, [("go-1", false), ("ours", true), ("go-2", false)]);
 }
 
-/// A Go leader is killed: our candidate behind it leads when its lease is over.
+/// A Go leader is killed: our candidate behind it leads once the Go leader's lease is over.
 #[tokio::test(flavor = "multi_thread")]
 async fn ours_follows_a_go_leader_that_is_killed() {
     let bench = Bench::start(LONG).await;
@@ -125,8 +125,8 @@ async fn ours_follows_a_go_leader_that_is_killed() {
     assert_eq!(time_line.one_at_a_time_in_the_order_of_arrival(), ["go-1", "ours"]);
 }
 
-/// A Go leader is stopped (SIGSTOP) for longer than its lease: our candidate leads, and the Go client reports that its
-/// session is lost once it continues.
+/// A Go leader is stopped (SIGSTOP) for longer than its lease: our candidate leads. When the Go client continues, it
+/// reports that its session is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn ours_follows_a_go_leader_that_is_stopped_for_too_long() {
     let bench = Bench::start(LONG).await;
@@ -149,7 +149,7 @@ async fn ours_follows_a_go_leader_that_is_stopped_for_too_long() {
     assert_eq!(time_line.one_at_a_time_in_the_order_of_arrival(), ["go-1", "ours"]);
 }
 
-/// Our leader is killed: a Go candidate leads when our lease is over.
+/// Our leader is killed: a Go candidate leads once our leader's lease is over.
 #[tokio::test(flavor = "multi_thread")]
 async fn go_follows_our_leader_that_is_killed() {
     let bench = Bench::start(SHORT).await;
@@ -166,8 +166,8 @@ async fn go_follows_our_leader_that_is_killed() {
     assert_eq!(time_line.one_at_a_time_in_the_order_of_arrival(), ["ours", "go-1"]);
 }
 
-/// Our leader is stopped (SIGSTOP) for longer than its lease: a Go candidate leads, never before our deadline, and our
-/// first answer after that is that it does not lead.
+/// Our leader is stopped (SIGSTOP) for longer than its lease. A Go candidate leads, never before our leader's deadline,
+/// and the first answer of our candidate after the stop is that it does not lead.
 #[tokio::test(flavor = "multi_thread")]
 async fn go_follows_our_leader_that_is_stopped_for_too_long() {
     let bench = Bench::start(SHORT).await;
@@ -182,7 +182,7 @@ async fn go_follows_our_leader_that_is_stopped_for_too_long() {
     ours.child.resume();
     assert!(!ours.first_answer(resumed), "it still believed it led");
     assert_eq!(ours.lost().0, "EXPIRED");
-    // Our candidate is at the end of the queue again.
+    // Our candidate has entered again, at the end of the queue.
     bench.await_queue(&["go-1", "ours"]);
     let mut time_line = TimeLine::default();
     time_line.process(&ours);
@@ -190,8 +190,8 @@ async fn go_follows_our_leader_that_is_stopped_for_too_long() {
     assert_eq!(time_line.one_at_a_time_in_the_order_of_arrival(), ["ours", "go-1"]);
 }
 
-/// Our leader asks to hand over to a candidate of ours behind a Go candidate: the call is refused, and the term
-/// continues.
+/// Our leader asks to hand over to a candidate of ours behind a Go candidate: the call is refused, and the leader's
+/// term continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hand_over_is_refused_where_a_go_candidate_is_ahead() {
     let bench = Bench::start(LONG).await;
@@ -211,7 +211,7 @@ async fn a_hand_over_is_refused_where_a_go_candidate_is_ahead() {
     next.elected();
 }
 
-/// A leader hands over to a named process, past candidates of ours that step behind.
+/// A leader hands over to a named process, past candidates of ours that move to the end of the queue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_hands_over_to_the_process_it_names_past_others_of_ours() {
     let bench = Bench::start(LONG).await;

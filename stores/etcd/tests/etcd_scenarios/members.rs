@@ -11,14 +11,14 @@ use crate::bench::{BUSY, LONG, STEADY, declare_new, join, now, url};
 use crate::probe::{Probe, last_led};
 use crate::process::{Process, never_two_processes};
 
-/// Three members, on which the prefix was never used.
+/// A cluster of three members, with a prefix that was never used.
 pub(crate) async fn start() -> EtcdCluster {
     let cluster = EtcdCluster::start(3);
     declare_new(&url(&cluster.addresses())).await;
     cluster
 }
 
-/// Candidates that know all members; the first leads.
+/// Two candidates that know all members. The first leads.
 pub(crate) async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor, Probe) {
     let a = join(&url(&cluster.addresses()), "a", lease).await;
     a.won(1).await;
@@ -28,8 +28,8 @@ pub(crate) async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor
     (a, b, probe)
 }
 
-/// Each member in turn, including the cluster's leader, is killed, and started again once the other two serve: the term
-/// continues.
+/// The members, including the cluster's leader, are killed one after another, and each is started again once the other
+/// two serve: the term continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_restart_of_each_member() {
     let mut cluster = start().await;
@@ -44,13 +44,13 @@ async fn a_leader_survives_a_restart_of_each_member() {
     probe.verdict();
 }
 
-/// The cluster's leader is stopped until another was elected, and then continues: its answers about leases extend no
-/// deadline, and there are never two leaders.
+/// The cluster's leader is stopped until the cluster has elected another, and then continues. Its answers about leases
+/// extend no deadline, and there are never two leaders.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
     let cluster = start().await;
     let stale = cluster.leader();
-    // The leading candidate knows no other member.
+    // The candidate that leads knows only the member that will be stopped.
     let a = join(&url(&cluster[stale].address()), "a", STEADY).await;
     let first = a.won(1).await;
     let other = &cluster[(stale + 1) % 3];
@@ -65,7 +65,7 @@ async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
     let second = b.won(1).await;
     cluster[stale].resume();
     assert!(second.token > first.token);
-    // Its member follows the new leader, so it is a candidate behind the other one.
+    // Once the resumed member follows the cluster's new leader, `a` is a candidate behind `b`.
     wait::until("the member to serve", TIME_LIMIT, || cluster[stale].is_healthy());
     b.candidate.close().await.unwrap();
     let (_, third) = next_leader(&[&a], second.token).await;
@@ -87,14 +87,14 @@ async fn without_a_majority_the_leader_leads_until_its_deadline() {
     let lost = a.lost(1).await;
     assert_eq!(lost.reason, Reason::Expired);
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
-    // Neither serves requests before the other is back.
+    // Neither member serves requests before the other is back.
     cluster.restart(&[0, 1]);
     next_leader(&[&a, &b], first.token).await;
     probe.verdict();
 }
 
-/// Members are killed and stopped, one after the other and two at a time, under candidates in separate processes: never
-/// do two lead, and one leads again each time.
+/// Members are killed and stopped, one after the other and two at a time, under candidates in separate processes. There
+/// are never two leaders, and each time a candidate leads again.
 #[tokio::test(flavor = "multi_thread")]
 async fn under_faults_of_members_one_leads_at_a_time_and_one_leads_again() {
     let mut cluster = start().await;
@@ -120,7 +120,7 @@ async fn under_faults_of_members_one_leads_at_a_time_and_one_leads_again() {
 
         cluster[next].pause();
         cluster[(next + 1) % 3].pause();
-        // By now the surviving member has no cluster to lead.
+        // By the end of this wait, the surviving member has noticed that it has no majority.
         std::thread::sleep(BUSY);
         cluster[next].resume();
         cluster[(next + 1) % 3].resume();

@@ -6,7 +6,8 @@ use crate::actor::next_leader;
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// Every answer comes late, by less than an attempt's limit: the term continues, and the deadline counts from the send.
+/// Every answer comes late, but within the limit of an attempt. The term continues, and the deadline counts from the
+/// moment of sending.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_answers_come_late_goes_on() {
     let bench = Bench::start(STEADY).await;
@@ -23,8 +24,8 @@ async fn a_leader_whose_answers_come_late_goes_on() {
     probe.verdict();
 }
 
-/// A waiting candidate is cut off for longer than its lease: its place is gone, the election continues without it, and
-/// it enters again at the end.
+/// A waiting candidate is cut off for longer than its lease and loses its place. The election continues without it, and
+/// it enters again at the end of the queue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_candidate_that_is_cut_off_loses_its_place_and_wins_nothing_by_that() {
     let bench = Bench::start(SHORT).await;

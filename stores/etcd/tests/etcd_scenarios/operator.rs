@@ -33,8 +33,8 @@ async fn after_a_revocation_of_its_lease_the_leader_is_followed_once_it_has_repo
     probe.verdict();
 }
 
-/// An operator deletes the place of a leader that is cut off: the next candidate of ours waits for its companion, until
-/// after its deadline.
+/// An operator deletes the place of a leader that is cut off. The next candidate of ours waits for the leader's
+/// companion to disappear, which is after the leader's deadline.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_deletion_that_the_leader_cannot_see_no_other_of_ours_leads_before_its_deadline() {
     let bench = Bench::start(STEADY).await;
@@ -56,8 +56,8 @@ async fn after_a_deletion_that_the_leader_cannot_see_no_other_of_ours_leads_befo
     probe.verdict();
 }
 
-/// An operator overwrites the leader's place, and so removes its lease: `Lost(Usurped)`, the owner deletes the key, and
-/// the election continues.
+/// An operator overwrites the leader's place, and so removes its lease. The term ends with `Lost(Usurped)`, the owner
+/// deletes the key, and the election continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_place_is_written_over_is_usurped_and_removes_it() {
     let bench = Bench::start(LONG).await;
@@ -70,7 +70,8 @@ async fn a_leader_whose_place_is_written_over_is_usurped_and_removes_it() {
     probe.verdict();
 }
 
-/// An operator revokes a waiting candidate's lease: it does not win by that, and enters again at the end.
+/// An operator revokes a waiting candidate's lease. The candidate does not win by that, and enters again at the end of
+/// the queue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_candidate_whose_lease_is_revoked_enters_again_at_the_end() {
     let bench = Bench::start(LONG).await;

@@ -12,7 +12,7 @@ use crate::members::two;
 use crate::probe::{Probe, last_led};
 use crate::process::{Process, never_two_processes};
 
-/// Three members, on which the prefix was never used.
+/// A cluster of three members, with a prefix that was never used.
 async fn start() -> EtcdCluster {
     let cluster = EtcdCluster::start_partitionable(3, Options::new());
     declare_new(&url(&cluster.addresses())).await;
@@ -24,7 +24,7 @@ fn whole(cluster: &EtcdCluster) {
     wait::until("every member to serve", TIME_LIMIT, || cluster.iter().all(|member| member.is_healthy()));
 }
 
-/// The greatest deadline of a leader until it has lost.
+/// Waits until the leader has lost, and returns the latest deadline that it had.
 async fn last_deadline(leader: &Actor) -> Instant {
     let mut last = Instant::ZERO;
     wait::until_async("a loss", TIME_LIMIT, || {
@@ -52,8 +52,9 @@ async fn a_leader_that_reaches_the_majority_survives_the_isolation_of_each_membe
     probe.verdict();
 }
 
-/// The leader knows only the cluster's leader, which is cut off: that member's answers about leases extend no deadline.
-/// Another candidate, at the majority, follows after the deadline with a larger token, and keeps leading after the cut.
+/// The leader knows only the cluster's leader, which is cut off: the answers of that member about leases extend no
+/// deadline. Another candidate, at the majority, leads after that deadline with a larger token, and keeps leading after
+/// the cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     let cluster = start().await;
@@ -65,7 +66,8 @@ async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     b.observes("a").await;
     let probe = Probe::of(&[&a, &b]);
 
-    // The leader's next round asks the member just after the cut, when that still believes that it leads.
+    // The leader's next round reaches the member just after the cut, while that member still believes that it leads the
+    // cluster.
     before_a_renewal(&a, STEADY).await;
     cluster.isolate(isolated);
     let cut = now();
@@ -76,14 +78,14 @@ async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
     // No round that began after the cut proved the lease.
     let possible = (cut + STEADY).before(margin(STEADY));
-    assert!(last <= possible, "extended by {:?} after the cut", last.since(possible));
+    assert!(last <= possible, "the lease was extended by {:?} after the cut", last.since(possible));
 
     let second = b.won(1).await;
     assert!(second.token > first.token);
     cluster.heal();
     whole(&cluster);
     b.renewed_after(now(), STEADY).await;
-    // The member follows again, and so does its candidate.
+    // The member has joined the majority again, and so has the candidate that knows only this member.
     b.candidate.close().await.unwrap();
     let (_, third) = next_leader(&[&a], second.token).await;
     assert!(third.token > second.token);
@@ -91,7 +93,8 @@ async fn what_an_isolated_member_says_of_leases_extends_no_term() {
     probe.verdict();
 }
 
-/// A candidate that knows only an isolated follower neither wins nor disturbs: it is in the queue again after the cut.
+/// A candidate that knows only an isolated follower neither wins nor disturbs the election. After the cut it is in the
+/// queue again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_at_an_isolated_follower_changes_nothing() {
     let cluster = start().await;
@@ -116,8 +119,8 @@ async fn a_candidate_at_an_isolated_follower_changes_nothing() {
     probe.verdict();
 }
 
-/// Members are cut off, one after the other, and two from each other, under candidates in separate processes: never do
-/// two lead, and one leads again each time, without waiting for the end of the cut.
+/// Members are cut off, one after the other, and two from each other, under candidates in separate processes. There are
+/// never two leaders, and each time a candidate leads again, without waiting for the end of the cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn under_partitions_one_leads_at_a_time_and_one_leads_again() {
     let cluster = start().await;

@@ -4,7 +4,7 @@ use crate::bench::*;
 use crate::probe::{Probe, never_two};
 use crate::process::Process;
 
-/// A store with a leader and a candidate behind it is closed: none of their leases is left.
+/// A store with a leader and a candidate behind it is closed: no lease of either is left.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_closes_leaves_no_lease() {
     let bench = Bench::start(LONG).await;
@@ -18,8 +18,8 @@ async fn a_store_that_closes_leaves_no_lease() {
     assert_eq!(bench.server.ctl(&["lease", "list"]).lines().next(), Some("found 0 leases"));
 }
 
-/// A waiting candidate is stopped for longer than its lease: its place is gone when it continues, it does not win by
-/// that, and it enters again at the end.
+/// A waiting candidate is stopped for longer than its lease. When it continues, its place is gone: the candidate does
+/// not win by that, and enters again at the end of the queue.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_candidate_whose_place_was_lost_while_it_stood_still_enters_again_at_the_end() {
     let bench = Bench::start(SHORT).await;
@@ -33,7 +33,7 @@ async fn a_waiting_candidate_whose_place_was_lost_while_it_stood_still_enters_ag
 
     sleeper.child.pause();
     bench.await_queue(&["first", "last"]);
-    // With the leader gone too, a candidate that trusted its memory would believe that it is next.
+    // With the leader gone as well, the stopped candidate would believe that it is next if it trusted its memory.
     first.candidate.close().await.unwrap();
     last.won(1).await;
     sleeper.child.resume();

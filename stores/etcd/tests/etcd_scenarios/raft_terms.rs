@@ -1,4 +1,4 @@
-//! The cluster elects another leader, and the former one may revoke live leases.
+//! The cluster elects another raft leader, and the former one may revoke live leases.
 
 use incumbent::Clock;
 use incumbent_rig::candidate::Order;
@@ -21,9 +21,9 @@ fn await_moves(server: &EtcdServer, companions: usize) {
     });
 }
 
-/// The cluster's leading member is stopped (SIGSTOP) until the election leader's leases, which were kept alive
-/// meanwhile, look expired to it. When it continues, it may revoke them, and the leader does not learn of it because
-/// its network is cut. Never do two lead.
+/// The cluster's leading member is stopped (SIGSTOP) until the leases of the election's leader look expired to that
+/// member, although they were kept alive meanwhile. When the member continues, it may revoke them, and the election's
+/// leader does not learn of it because its network is cut. There are never two leaders.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_may_revoke_live_leases_when_it_continues_makes_no_second_leader() {
     let cluster = start().await;
@@ -31,8 +31,8 @@ async fn a_member_that_may_revoke_live_leases_when_it_continues_makes_no_second_
     let proxy = Proxy::to(&steady.address());
     let a = join(&url(&proxy.address()), "a", SHORT).await;
     let mut token = a.won(1).await.token;
-    // Their leases have not run out when the member continues, so they keep their places, and follow at once if
-    // allowed.
+    // The leases of `b` and `c` have not run out when the member continues. So both keep their places, and would lead
+    // at once if the rule allowed it.
     let longer = SHORT * 3 / 2;
     let b = join(&url(&cluster[1].address()), "b", longer).await;
     b.observes("a").await;
@@ -61,8 +61,8 @@ async fn a_member_that_may_revoke_live_leases_when_it_continues_makes_no_second_
     probe.verdict();
 }
 
-/// The cluster elects another leader: candidates move their companions to leases of the new raft term, which ends no
-/// term. After a later crash another candidate follows.
+/// The cluster elects another raft leader: candidates move their companions to leases of the new raft term, which ends
+/// no term of the election. After a later crash another candidate leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn companions_move_to_leases_of_a_new_raft_term() {
     let cluster = start().await;
@@ -83,8 +83,8 @@ async fn companions_move_to_leases_of_a_new_raft_term() {
     never_two_processes(&[&a, &b]);
 }
 
-/// When a companion on a lease from before the server's restart disappears, candidates wait its lease out, because no
-/// answer shows whether the lease had run out. After a release there is no wait.
+/// When a companion on a lease from before the server's restart disappears, candidates wait for the length of that
+/// lease, because no answer shows whether the lease had run out. After a release there is no wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_companion_older_than_the_raft_term_is_waited_out() {
     on_each_version(|version| async move {
@@ -101,7 +101,7 @@ async fn a_companion_older_than_the_raft_term_is_waited_out() {
         bench.await_queue(&["b", "c"]);
         let gone = now();
         let (second, started) = b.won(Some(first));
-        // The watch reports the disappearance some time before the poll above finds it.
+        // The watch reports that the companion disappeared some time before the poll above finds out.
         assert!(started + BUSY / 2 >= gone + SHORT, "{version}: waited {:?} only", started.since(gone));
 
         b.order(&Order::Close);

@@ -28,8 +28,8 @@ async fn a_compaction_while_candidates_wait_delays_no_election() {
     probe.verdict();
 }
 
-/// The history that a waiting candidate missed during a cut is compacted: it reads again, and leads when the leader has
-/// released meanwhile.
+/// The history that a waiting candidate missed during a cut is compacted. The candidate reads again, and leads if the
+/// leader has released meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_in_a_gap_that_was_compacted_is_found_by_reading() {
     let bench = Bench::start(LONG).await;
@@ -60,8 +60,8 @@ fn write_and_compact(bench: &Bench) {
     bench.server.ctl(&["compact", &bench.server.revision().to_string()]);
 }
 
-/// The store is full (NOSPACE alarm): the leader keeps leading and can release, the next in the queue leads, and new
-/// candidates are warned and enter when there is space again.
+/// The store is full (NOSPACE alarm): the leader keeps leading and can release, and the next in the queue leads. New
+/// candidates are warned, and enter when there is space again.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_full_store_leaders_go_on_and_release_and_new_candidates_wait() {
     let options = Options::new().arguments(["--quota-backend-bytes=2000000"]);
@@ -95,8 +95,8 @@ async fn in_a_full_store_leaders_go_on_and_release_and_new_candidates_wait() {
     probe.verdict();
 }
 
-/// The store is wiped and started again, with the same cluster id: `Lost(StoreReset)`, and a candidate leads again a
-/// lease later, with a larger token.
+/// The store is wiped and started again, with the same cluster id. The term ends with `Lost(StoreReset)`, and a
+/// candidate leads again a lease later, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_wipe_with_the_same_cluster_id_one_leads_a_lease_later_with_a_larger_token() {
     let lease = Duration::from_secs(12);
@@ -119,7 +119,8 @@ async fn after_a_wipe_with_the_same_cluster_id_one_leads_a_lease_later_with_a_la
     probe.verdict();
 }
 
-/// A leader that learns that its lease is gone does not wait for the read that would show why.
+/// Whether a term may end for this reason after a reset. A leader that learns that its lease is gone does not wait for
+/// the read that would show the reset.
 fn may_follow_a_reset(reason: Reason) -> bool {
     matches!(reason, Reason::StoreReset | Reason::Expired)
 }
@@ -130,8 +131,8 @@ fn cluster_id(bench: &Bench) -> String {
     answer["header"]["cluster_id"].to_string()
 }
 
-/// A backup is restored under a leader, and the store's revisions go back: the term ends, and none is won with a token that
-/// was seen before.
+/// A backup is restored under a leader, and the store's revisions go back: the term ends, and no candidate wins with a
+/// token that was seen before.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_restore_no_token_is_given_again() {
     let lease = Duration::from_secs(12);
@@ -139,7 +140,8 @@ async fn after_a_restore_no_token_is_given_again() {
     let a = bench.join("a").await;
     a.won(1).await;
     bench.server.keep();
-    // Hundreds of revisions later, so that no candidate uses up the missing ones.
+    // Adds a revision that the restore loses, so that the candidate's own writes alone do not reach the second token
+    // again.
     bench.server.ctl(&["put", "elsewhere", "x"]);
     a.candidate.resign().await.unwrap();
     let second = a.won(2).await;

@@ -1,5 +1,5 @@
-//! Permissions are withdrawn from one of two elections of a connection: its keys can no longer be deleted, and depend
-//! on a lease that the other election's candidate keeps alive.
+//! A connection has candidates in two elections, and its permissions on one of them are withdrawn. The keys of that
+//! election can no longer be deleted, and depend on a lease that the other election's candidate keeps alive.
 
 use incumbent::Warning;
 use incumbent_testkit::etcd::{EtcdServer, Options};
@@ -12,7 +12,8 @@ use crate::probe::Probe;
 /// The other election of the connection.
 const OTHER: &str = "mails";
 
-/// A server on which the user `x` may take part in two elections, by a permission for each, and the user `y` in all.
+/// A server on which the user `x` may take part in two elections, by a separate permission for each, and the user `y`
+/// in all.
 struct Guarded {
     server: EtcdServer,
     version: EtcdVersion,
@@ -63,7 +64,7 @@ impl Guarded {
         self.server.ctl(&[&user[..], &taking].concat());
     }
 
-    /// Waits until `leader` has led for three more leases while the other election kept its term.
+    /// Waits until `leader` has led for three more leases while the leader of the other election has kept its term.
     async fn goes_on(&self, leader: &Actor, other: &Actor) {
         leader.renewed_after(now() + 3 * STEADY, STEADY).await;
         assert_eq!(leader.losses(), [], "{}", self.version);
@@ -77,8 +78,8 @@ fn ranges(election: &str) -> [String; 2] {
     [format!("{PREFIX}{election}/"), format!("{PREFIX}.incumbent/{election}/")]
 }
 
-/// The leader of two elections loses the permission on the places of one: that election has another leader within four
-/// leases, and the other election keeps its term.
+/// The leader of two elections loses the permission on the places of one of them. That election has another leader
+/// within four leases, and the term in the other election continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_loses_the_permission_on_the_places_of_one_election_holds_no_one_back() {
     on_each_version(|version| async move {
@@ -99,9 +100,9 @@ async fn a_leader_that_loses_the_permission_on_the_places_of_one_election_holds_
     .await;
 }
 
-/// A candidate that waits in one election and leads another loses every permission on the first one. Its companion
-/// there can no longer be deleted nor, on newer servers, kept alive: the other election's companion moves to another
-/// lease, and that election keeps its term; the first election has another leader within four leases.
+/// A candidate that waits in one election and leads another loses every permission on the first. Its companion there
+/// can no longer be deleted or, on newer servers, kept alive. The companion in the other election moves to another
+/// lease, and the term there continues. The first election has another leader within four leases.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_companion_that_cannot_be_deleted_runs_out_and_ends_no_other_term() {
     on_each_version(|version| async move {

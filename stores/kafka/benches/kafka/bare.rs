@@ -1,4 +1,5 @@
-//! Two bare consumers of one group. The least that a hand-over can take: one closes, and the other is assigned.
+//! Two bare consumers of one group. They show the least time that a hand-over can take: one consumer closes, and the
+//! other is assigned the partition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use crate::{HEARTBEAT, SESSION, SETTLED};
 /// How long an assignment may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Two consumers: one owns the partition, and one waits.
+/// Two consumers: one owns the partition, and the other waits.
 pub(crate) struct Pair {
     servers: String,
     topic: String,
@@ -65,12 +66,12 @@ impl Member {
                 // The topic is empty.
                 drop(consumer.poll(Duration::from_millis(5)));
             }
-            // Dropping it closes it: the group is left.
+            // Dropping the consumer closes it, which leaves the group.
         });
         Self { is_over, assigned, polling: Some(polling) }
     }
 
-    /// Waits for an assignment with the partition, or without.
+    /// Waits for an assignment with this number of partitions, and returns its instant.
     fn await_assignment(&self, partitions: usize) -> Instant {
         loop {
             let (at, count) = self.assigned.recv_timeout(LIMIT).expect("an assignment in time");
@@ -101,7 +102,8 @@ impl Pair {
         Self { servers: servers.into(), topic: topic.into(), owner, waiter }
     }
 
-    /// Hands over once: from the close to the other's assignment. Then a new consumer joins.
+    /// Hands over once, and returns the time from the close of one consumer to the assignment of the other. Then a new
+    /// consumer joins.
     pub(crate) fn hand_over(&mut self, phase: Duration) -> Duration {
         std::thread::sleep(phase);
         // Assignments before the close are part of the earlier rebalance.

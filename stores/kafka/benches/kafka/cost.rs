@@ -1,4 +1,5 @@
-//! What leading and waiting cost the brokers: heartbeats in the leader topic and commits in the group's, in a lease.
+//! What leading and waiting cost the brokers per lease: heartbeats in the leader topic, and commits in the topic of all
+//! commits.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,7 @@ fn count(log: &BaseConsumer, topic: &str) -> Rates {
     let past = |number: i64| loop {
         let (heartbeats, at) = (end(topic), Instant::now());
         if heartbeats > number {
-            // The commit that belongs to the heartbeat.
+            // Includes the commit that belongs to the heartbeat.
             std::thread::sleep(LEASE / 10);
             return (heartbeats, end(COMMITS), at);
         }
@@ -67,7 +68,7 @@ pub(crate) async fn measure(servers: &str, url: &str) -> Vec<Figure> {
     }
     settle(&store, "cost", WAITING + 1).await;
     let together = counting("cost.neli");
-    assert!(term.is_current(), "the leader led while it was counted");
+    assert!(term.is_current(), "the leader lost its term during the count");
     drop(term);
     waiting_store.close().await.expect("closed once");
     store.close().await.expect("closed once");
@@ -78,8 +79,8 @@ pub(crate) async fn measure(servers: &str, url: &str) -> Vec<Figure> {
     let goneli = counting("goneli.neli");
     store.close().await.expect("closed once");
 
-    // There are five per lease; timers are late, never early. One more commit may fall between two readings, half of
-    // one per lease.
+    // There are five heartbeats per lease. Timers fire late, never early. Between two readings, which are two leases
+    // apart, one more commit may fall: half of one per lease.
     let at_most = |name: &str, value, most, counted| Figure::bounded(name, value, "per T", most, counted);
     let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![

@@ -1,4 +1,4 @@
-//! A leader whose process is killed, and a candidate that waits.
+//! Fail-over: the leader's process is killed, and a waiting candidate wins.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use incumbent_testkit::process::ChildGuard;
 use crate::{KILLS, options, settle};
 
 const ELECTION: &str = "killed";
-/// The URL for a process that is a candidate to be killed.
+/// The variable with the URL for a process that is a candidate to be killed.
 const ORDER: &str = "INCUMBENT_BENCH_CANDIDATE";
 
 /// The URL if this process is a candidate to be killed.

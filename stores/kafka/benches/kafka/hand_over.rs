@@ -1,4 +1,4 @@
-//! Two candidates of ours: one closes and comes back.
+//! Two candidates of ours: one closes, the other wins, and a new candidate joins.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::{options, settle};
 
 const ELECTION: &str = "ours";
 
-/// One leads and one waits, each with its own connection.
+/// A leader and a waiting candidate, each on its own connection.
 pub(crate) struct Pair {
     leader: Side,
     waiter: Side,
@@ -37,7 +37,8 @@ impl Pair {
         Self { leader, waiter }
     }
 
-    /// Hands over once: from the call of `close` to the other's event. Then a new candidate replaces the closed one.
+    /// Hands over once, and returns the time from the call of `close` to the other candidate's win. Then a new
+    /// candidate replaces the closed one.
     pub(crate) async fn hand_over(&mut self, phase: Duration) -> Duration {
         tokio::time::sleep(phase).await;
         let began = Instant::now();

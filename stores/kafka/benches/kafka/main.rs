@@ -24,15 +24,15 @@ const ROUNDS: usize = 5;
 const KILLS: usize = 1;
 /// The time for a group to settle after a new member has joined, on both sides.
 const SETTLED: Duration = Duration::from_millis(300);
-/// The lease, and with it both sides' session of three leases, which is the shortest that brokers allow by default.
+/// The lease of our candidates. Both sides' session is three leases long, the shortest that brokers allow by default.
 const LEASE: Duration = Duration::from_secs(2);
 const SESSION: Duration = Duration::from_secs(6);
-/// The interval of the members' heartbeats to the group, on both sides. A member learns of a rebalance from the answer
-/// to one.
+/// The interval of the members' heartbeats to the group, on both sides. The answer to a heartbeat tells a member of a
+/// rebalance.
 const HEARTBEAT: Duration = Duration::from_millis(600);
-/// The largest ratio of the times of both sides.
+/// The largest accepted ratio of our time for a hand-over to the consumers'.
 const LIMIT: f64 = 1.5;
-/// The longest fail-over beyond the session.
+/// The longest accepted time from the end of the session to the win.
 const LATE: Duration = Duration::from_secs(2);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -48,8 +48,8 @@ async fn main() {
     let mut ours = hand_over::Pair::start(&url(&broker)).await;
     let mut bare = bare::Pair::start(&broker.address(), "bare");
     let (mut our_times, mut bare_times) = (Sample::default(), Sample::default());
-    // A waiting member learns of a leave by its next heartbeat, so both sides leave at the same random phases between
-    // two heartbeats.
+    // A waiting member learns of another member's leave by its own next heartbeat, so both sides leave at the same
+    // random phases between two heartbeats.
     let mut drawn = Drawn::of_this_run("phases between two heartbeats");
     for _ in 0..ROUNDS {
         let phase = drawn.below(HEARTBEAT);

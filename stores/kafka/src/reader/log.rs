@@ -1,4 +1,4 @@
-//! One log, as far as it was read: its leader, and the waiting callers.
+//! One log, up to the record that has been read last: its leader, and the waiting callers.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,17 @@ use incumbent_store::EntryInfo;
 
 /// The lease of other software: goNELI's default heartbeat timeout.
 pub(super) const FOREIGN_LEASE: Duration = Duration::from_secs(5);
-/// An old heartbeat counts as a leader's until its lease and this slack have passed on the wall clocks.
+/// A leader's last heartbeat counts until its lease and this slack have passed on the wall clocks.
 const SLACK: Duration = Duration::from_secs(1);
 /// The minimum number of newest records that are read: the heartbeats of twenty leases.
 pub(super) const NEWEST: u64 = 100;
 /// The maximum number of newest records that are read.
 const MOST: u64 = 10_000;
-/// The factor by which more records are read if the newest ones stated no incarnation.
+/// The factor by which more records are read if the newest ones state no incarnation.
 const FURTHER: u64 = 10;
-/// How soon a client must show a record of the log; otherwise another client reads it. It is below the limit of a query
-/// (5 s), so that a query gets the second client's answer. Doubled after each client that showed nothing.
+/// The time within which a client must show a record of the log, before another client reads the log. It is below the
+/// limit of a query (5 s), so that a query gets the second client's answer. It is doubled after each client that showed
+/// nothing.
 pub(super) const TOLERANCE: Duration = Duration::from_secs(3);
 const MOST_TOLERANCE: Duration = Duration::from_secs(60);
 
@@ -29,36 +30,37 @@ const MOST_TOLERANCE: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ClientId(pub(super) u64);
 
-/// A log, as far as it was read.
+/// A log, up to the record that has been read last.
 pub(super) struct Log {
     pub(super) election: String,
     /// The client that reads it.
     pub(super) client: ClientId,
-    /// Clients up to this number never read it again.
+    /// Clients up to this number never read this log again.
     pub(super) barred: Option<ClientId>,
     pub(super) id: Option<TopicId>,
-    /// The longest lease of its campaigns; `None` with observers only.
+    /// The longest lease of the log's campaigns; `None` with observers only.
     pub(super) lease: Option<Duration>,
     pub(super) reading: Reading,
     /// How many of the newest records are read.
     newest: u64,
-    /// Whether one of the records read states an incarnation.
+    /// True if a record that has been read states an incarnation.
     stated: bool,
     /// Whether the log has records older than those that are read.
     has_older: bool,
     /// The offset after the last record read.
     pub(super) next: u64,
-    /// The log's end when reading began, until it was read up to there.
+    /// The log's end when reading began. It no longer matters once the log has been read up to there.
     end: u64,
     caught_up: bool,
-    /// Whether its campaigns were shown any of it.
+    /// Whether the log's campaigns have been shown any of it.
     is_shown: bool,
-    /// A record known to be in the log, and by when it must be shown.
+    /// A record known to be in the log, and the instant by which it must be shown.
     pub(super) due: Option<(u64, Instant)>,
     pub(super) tolerance: Duration,
-    /// When a record was last read, or everything was known to be read.
+    /// The instant at which a record was last read, or at which everything was known to have been read.
     pub(super) read_at: Instant,
-    /// When the brokers were asked for its end, and how far it had been read by then.
+    /// The instant at which the brokers were asked for the log's end, and the position up to which the log had been
+    /// read by then.
     pub(super) asked: Option<(Instant, u64)>,
     leader: Option<Leader>,
     waiting: Vec<Waiting>,
@@ -78,7 +80,7 @@ pub(super) enum Reading {
 }
 
 struct Waiting {
-    /// Where the log ended when it was asked.
+    /// The log's end when the caller asked.
     end: u64,
     read: oneshot::Sender<Result<(), Fault>>,
 }
@@ -86,7 +88,7 @@ struct Waiting {
 #[derive(Clone)]
 struct Leader {
     record: record::Record,
-    /// The time of day at which it was written, by its writer's clock or the broker's.
+    /// The time of day at which the record was written, by its writer's clock or the broker's.
     written: Option<Duration>,
     /// When it was read.
     seen: Instant,
@@ -117,17 +119,17 @@ impl Log {
         }
     }
 
-    /// How soon each record must be read, for a campaign.
+    /// The time within which each record must be read, for the log's campaigns.
     pub(super) fn within(&self) -> Option<Duration> {
         self.lease.map(|lease| lease.max(FOREIGN_LEASE) + SLACK)
     }
 
-    /// Whether another client must be created to read it.
+    /// Whether another client must be created to read the log.
     pub(super) fn needs_client(&self) -> bool {
         self.barred.is_some_and(|barred| self.client <= barred)
     }
 
-    /// Begins to read the log in its present extent. Returns true if that is a gap for its campaigns.
+    /// Begins to read the log in its present extent. Returns true if the log's campaigns must treat this as a gap.
     pub(super) fn begin(&mut self, extent: &Extent, now: Instant) -> bool {
         let Extent { id, low, high, recent } = *extent;
         let recent = recent.unwrap_or(high).max(high.saturating_sub(MOST));
@@ -136,7 +138,7 @@ impl Log {
         (self.has_older, self.stated, self.caught_up) = (from > low, false, false);
         (self.id, self.due, self.read_at) = (id.or(self.id), None, now);
         for waiting in &mut self.waiting {
-            // These campaigns asked earlier; the log may have been replaced since then.
+            // The callers asked earlier, and the log may have been replaced since then.
             waiting.end = high;
         }
         self.expect_end(high, now);
@@ -144,21 +146,21 @@ impl Log {
         std::mem::replace(&mut self.is_shown, true) || from > 0
     }
 
-    /// The record at this offset must be shown by then.
+    /// Requires that the record at this offset is shown by that instant.
     pub(super) fn expect(&mut self, offset: u64, by: Instant) {
         if offset >= self.next {
             self.due.get_or_insert((offset, by));
         }
     }
 
-    /// Notes that the log ends at `end`: all records before it must be shown within the tolerance.
+    /// Reports that the log ends at `end`: all records before it must be shown within the tolerance.
     pub(super) fn expect_end(&mut self, end: u64, now: Instant) {
         if let Some(last) = end.checked_sub(1) {
             self.expect(last, now + self.tolerance);
         }
     }
 
-    /// A caller waits until the log was read up to `end`.
+    /// Returns a receiver for a caller that waits until the log has been read up to `end`.
     pub(super) fn wait(&mut self, end: u64) -> oneshot::Receiver<Result<(), Fault>> {
         let (read, receiver) = oneshot::channel();
         self.waiting.push(Waiting { end, read });
@@ -170,7 +172,7 @@ impl Log {
         is_read && self.caught_up && self.next >= end
     }
 
-    /// Everything before this offset was read.
+    /// Reports that everything before this offset has been read.
     pub(super) fn read_up_to(&mut self, next: u64, now: Instant) {
         (self.next, self.read_at) = (next, now);
         if let Some((offset, by)) = self.due {
@@ -180,15 +182,15 @@ impl Log {
         self.reached(now);
     }
 
-    /// The log's client shows none of its records, or had an earlier topic with its name, so another client must read
-    /// the log.
+    /// Gives up the log's client, which shows none of the log's records or has read an earlier topic of that name.
+    /// Another client must read the log.
     pub(super) fn give_up_client(&mut self, now: Instant) {
         self.barred = Some(self.client);
         self.tolerance = (self.tolerance * 2).min(MOST_TOLERANCE);
         (self.reading, self.due, self.asked) = (Reading::Begins(now), None, None);
     }
 
-    /// The position in the log is lost, or the topic is gone, so no leader is known.
+    /// Forgets the leader, because the position in the log is lost or the topic is gone.
     pub(super) fn lose_place(&mut self, again: Instant) {
         self.reading = Reading::Begins(again);
         (self.leader, self.due, self.asked) = (None, None, None);
@@ -196,7 +198,8 @@ impl Log {
 
     fn reached(&mut self, now: Instant) {
         if !self.caught_up && self.next >= self.end {
-            // A claim copies the largest incarnation below it.
+            // More records are read until one states an incarnation, because a claim copies the largest incarnation
+            // before it.
             let goes_further = self.lease.is_some() && !self.stated && self.has_older && self.newest < MOST;
             if goes_further {
                 self.newest = self.newest.saturating_mul(FURTHER).min(MOST);
@@ -204,7 +207,8 @@ impl Log {
                 return;
             }
             self.caught_up = true;
-            // The records up to here are old, so a leader whose lease has run out by now does not count.
+            // The records that have been read so far may be old, so a leader whose lease has run out by now does not
+            // count.
             self.leader.take_if(|leader| {
                 let lease = leader.record.lease.unwrap_or(FOREIGN_LEASE) + SLACK;
                 leader.written.is_some_and(|written| written + lease < time_of_day())
@@ -212,15 +216,15 @@ impl Log {
         }
         let (caught_up, next) = (self.caught_up, self.next);
         for waiting in self.waiting.extract_if(.., |waiting| caught_up && waiting.end <= next) {
-            // A caller that no longer waits needs no answer.
+            // A caller that no longer waits has dropped its receiver.
             let _ = waiting.read.send(Ok(()));
         }
     }
 
-    /// Answers all waiting callers: the topic cannot be read, or does not exist.
+    /// Answers all waiting callers that the topic cannot be read, or does not exist.
     pub(super) fn answer(&mut self, answer: &Result<(), Fault>) {
         for waiting in self.waiting.drain(..) {
-            // A caller that no longer waits needs no answer.
+            // A caller that no longer waits has dropped its receiver.
             let _ = waiting.read.send(answer.clone());
         }
     }

@@ -1,4 +1,4 @@
-//! The logs of a reader: from where each is read, by which client, and when another client must read it.
+//! The logs of a reader: the offset from which each is read, the client that reads it, and when another client must.
 //!
 //! This module queries neither clients nor brokers.
 
@@ -19,11 +19,11 @@ use incumbent_store::EntryInfo;
 
 /// The pause before an unreadable topic is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long no new record may arrive before the brokers are asked for a log's end: its client may be showing nothing. A
-/// leader with a usual lease renews more often than this.
+/// The time without a new record after which the brokers are asked for a log's end, because its client may be showing
+/// nothing. A leader with a usual lease renews more often than this.
 const QUIET: Duration = Duration::from_secs(10);
-/// An observer is answered from records read within this time, because every record that it is shown makes it ask
-/// again.
+/// The time for which records that have been read can answer an observer. Without it, every record that an observer is
+/// shown would make it ask the brokers again.
 const LATELY: Duration = Duration::from_secs(1);
 /// The time after which an unanswered query is repeated. Longer than the limit of a query to the brokers.
 const UNANSWERED: Duration = Duration::from_secs(15);
@@ -57,7 +57,7 @@ pub(super) struct Logs {
 impl Logs {
     // ---- clients ----
 
-    /// Another client exists, and takes the logs that need a client.
+    /// Adds a client, which takes the logs that need one.
     pub(super) fn add_client(&mut self) -> ClientId {
         let id = ClientId(self.clients.last().map_or(0, |newest| newest.0 + 1));
         self.clients.push(id);
@@ -71,7 +71,7 @@ impl Logs {
         self.clients.retain(|other| *other != id);
     }
 
-    /// Whether a client reads anything, or will read the next log.
+    /// Whether this client reads a log, or will read the next one.
     pub(super) fn needs(&self, client: ClientId) -> bool {
         let reads = || self.logs.values().any(|log| log.client == client);
         !self.closed && (self.clients.last() == Some(&client) || reads())
@@ -86,7 +86,7 @@ impl Logs {
         self.logs.entry(topic.to_owned()).or_insert_with(|| Log::new(election, newest, now))
     }
 
-    /// Gives a log to a client that never had it, if there is such a client.
+    /// Gives a log to a client that has never read it, if there is such a client.
     fn change_client(&mut self, topic: &str, now: Instant) {
         let newest = self.clients.last().copied();
         let Some(log) = self.logs.get_mut(topic) else { return };
@@ -96,7 +96,7 @@ impl Logs {
         }
     }
 
-    /// The orders for this client's thread, and when to ask for more.
+    /// The orders for this client's thread, and the instant at which to ask for more.
     pub(super) fn orders(&mut self, client: ClientId, now: Instant) -> (Vec<Order>, Option<Instant>) {
         let own = |log: &Log| log.client == client && !log.needs_client();
         let overdue = |log: &Log| log.due.is_some_and(|(_, by)| by <= now);
@@ -148,14 +148,15 @@ impl Logs {
 
     // ---- questions and answers ----
 
-    /// A campaign with this lease enters: it will be shown all that it needs of the log.
+    /// Enters a campaign with this lease, which will be shown all that it needs of the log.
     pub(super) fn follow(&mut self, election: &str, topic: &str, lease: Duration, now: Instant) {
         let log = self.log(election, topic, now);
         log.lease = log.lease.max(Some(lease));
         (log.reading, log.asked) = (Reading::Begins(now), None);
     }
 
-    /// The topic has this id. If it had a different id before, another client reads it, from its newest records on.
+    /// Records the topic's id. If the topic had a different id before, another client reads it, beginning with its
+    /// newest records.
     pub(super) fn identified(&mut self, topic: &str, id: TopicId, now: Instant) {
         let Some(log) = self.logs.get_mut(topic) else { return };
         if log.id.replace(id).is_some_and(|known| known != id) {
@@ -165,17 +166,18 @@ impl Logs {
         }
     }
 
-    /// A campaign of this connection appended a record, which must be shown within a lease.
+    /// Reports that a campaign of this connection appended a record, which must be shown within a lease.
     pub(super) fn expect(&mut self, topic: &str, offset: u64, lease: Duration, now: Instant) {
         if let Some(log) = self.logs.get_mut(topic).filter(|log| log.reading == Reading::Follows) {
-            // The previous client showed nothing either, so this user may lack permission to read the topic.
+            // A tolerance above the first means that the previous client showed nothing either, so this user may lack
+            // permission to read the topic.
             let within = if log.tolerance > TOLERANCE { lease.max(log.tolerance) } else { lease };
             log.expect(offset, now + within);
         }
     }
 
-    /// A caller asks for the leader, after the log's end was queried. If the log was not read up to there, returns what
-    /// to wait for.
+    /// Answers a caller that asks for the leader, after the log's end was queried. If the log has not been read up to
+    /// that end, returns what the caller must wait for.
     ///
     /// # Errors
     /// The log's end is not known.
@@ -284,7 +286,7 @@ impl Logs {
 
     // ---- events ----
 
-    /// A client reports an event of a log that it reads.
+    /// Takes an event that a client reports for a log that it reads.
     pub(super) fn handle(&mut self, client: ClientId, event: Event, now: Instant) {
         let follows = |logs: &Self, topic: &str| {
             logs.is_read_by(topic, client)
@@ -293,7 +295,8 @@ impl Logs {
         match event {
             Event::Record { topic, record, written } if follows(self, &topic) => {
                 let (next, shown) = (record.offset.0.saturating_add(1), record.clone());
-                // Shown first, because at the end the log may be read again from further back.
+                // The record is shown before it is taken in, because at the log's end the reading may begin again from
+                // an older record.
                 self.show(&topic, Shown::Record(shown));
                 let Some(log) = self.logs.get_mut(&topic) else { return };
                 log.take_in(&record, written.map(Duration::from_millis), now);

@@ -20,7 +20,7 @@ impl KafkaSettings {
         config
             .set("bootstrap.servers", self.hosts.join(","))
             .set("client.id", client_id)
-            // The defaults are up to 10 s and 60 s, so a broker that is back would be found only after the lease.
+            // The defaults of 10 s and 60 s would let a client find a broker that is back only after the lease.
             .set("reconnect.backoff.max.ms", "1000")
             .set("socket.timeout.ms", "5000")
             .set("socket.connection.setup.timeout.ms", "5000")
@@ -43,7 +43,7 @@ impl KafkaSettings {
         config
     }
 
-    /// Whether it authenticates itself to the brokers, by SASL.
+    /// Whether a client authenticates itself to the brokers by SASL.
     pub(in super::super) fn authenticates(&self) -> bool {
         self.user.is_some() || self.properties.contains_key("sasl.mechanism")
     }
@@ -75,7 +75,7 @@ impl KafkaSettings {
             .set("isolation.level", "read_uncommitted")
             .set("enable.partition.eof", "true")
             .set("fetch.error.backoff.ms", "100")
-            // So that a missing or recreated topic is found soon.
+            // A missing or recreated topic is found sooner with this setting.
             .set("topic.metadata.refresh.interval.ms", "5000");
         config
     }
@@ -87,7 +87,7 @@ impl KafkaSettings {
         name: &str,
         client: ClientSettings,
     ) -> ClientConfig {
-        // goNELI's members use librdkafka's own id, by which `range` orders them.
+        // goNELI's members have librdkafka's default client id, and the assignor `range` orders members by that id.
         let mut config = self.base(if self.group.goneli { "rdkafka" } else { name });
         let millis = |duration: Duration| duration.as_millis().to_string();
         config

@@ -68,7 +68,8 @@ async fn after_a_goneli_leader_that_is_stopped_or_held_up_one_of_ours_leads_unti
     let followed = async |held_up: bool| {
         let jobs = election("back");
         broker.admin().create_topic(&format!("{jobs}.neli"), "1", &[]);
-        // The assignor orders members by their ids, which begin with their clients' ids, so this one is the first.
+        // The assignor orders members by their ids, which begin with their clients' ids, so goNELI's member is the
+        // first.
         let settings = ["client.id=aaa", "max.poll.interval.ms=6000"];
         let short = Duration::from_secs(2);
         let mut go = GoNeli::start(KafkaVersion::Newest, &broker.address(), &jobs, "go", short, &settings);
@@ -90,7 +91,7 @@ async fn after_a_goneli_leader_that_is_stopped_or_held_up_one_of_ours_leads_unti
             } else {
                 go.child().resume();
             }
-            // All three are members again, and it owns the partition.
+            // All three are members again, and goNELI's member owns the partition.
             broker.admin().owner(&jobs, 3);
             go.received();
         });

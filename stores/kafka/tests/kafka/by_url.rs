@@ -1,4 +1,4 @@
-//! What every store owes, on a broker behind a proxy.
+//! The tests for every store, on a broker behind a proxy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use incumbent_testkit::proxy::Proxy;
 use crate::every_store::{self, Fixture};
 use crate::support;
 
-/// A prefix that no other test has.
+/// A store under a prefix that no other test has.
 struct ByUrl {
     _broker: Arc<Shared>,
     proxy: Proxy,

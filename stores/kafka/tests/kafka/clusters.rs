@@ -1,5 +1,5 @@
-//! Three brokers: the coordinator of the group and the leader of the log crash, are stopped, and are cut off, together
-//! and each alone.
+//! A cluster of three brokers. The coordinator of the group and the leader of the log crash, are stopped, and are cut
+//! off, together and each alone.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::task::block_in_place;
 
 use crate::support::{LIMIT, Watched, brief, election, lost, next_term, once_released, open, options, until};
 
-/// An election, and the brokers that serve it, by their places.
+/// An election, and the indices of the brokers that coordinate its group and lead its log.
 struct Placed {
     election: String,
     coordinator: usize,
@@ -52,7 +52,8 @@ async fn a_term_outlives_the_crash_of_its_coordinator_and_then_of_its_logs_leade
     let terms = [next_term(&ada).await, next_term(&ben).await];
     for broker in [placed.coordinator, placed.log] {
         cluster[broker].kill();
-        // Extended by a heartbeat that was sent, and a commit that was acknowledged, after the crash.
+        // The deadline passes this instant only by a heartbeat that is sent and a commit that is acknowledged after the
+        // crash.
         let renewed = store.clock().now() + lease;
         for term in &terms {
             until("the lease is renewed", async || term.deadline() > renewed || !term.is_current()).await;
@@ -63,7 +64,8 @@ async fn a_term_outlives_the_crash_of_its_coordinator_and_then_of_its_logs_leade
             whole(&cluster, &placed.election);
         });
     }
-    // Several brokers led the log, one after the other. The new topic begins with another leader and a smaller epoch.
+    // Several brokers have led the log, one after the other. The new topic begins with another leader and a smaller
+    // epoch.
     let before = next_term(&eve).await.token();
     let topic = format!("{}.neli", remade.election);
     block_in_place(|| {
@@ -116,12 +118,12 @@ async fn a_leader_that_is_cut_off_from_its_coordinator_only_stops_at_its_deadlin
         coordinators.push(placed.coordinator);
         groups.push(Two::start(placed.election, parameters, &cluster.route(0), &cluster.addresses()).await);
     }
-    // All commits are in one partition, so all groups have one coordinator.
+    // All commits are in one partition, so all groups have the same coordinator.
     assert_eq!(coordinators[0], coordinators[1]);
-    // The leader's own records still reach the log.
+    // The leader is cut off from the coordinator, but its records still reach the log.
     cluster[coordinators[0]].proxy(0).cut();
     for group in &mut groups {
-        // The latter happens if this process stalled for a session.
+        // The reason is `Revoked` only if this process stalled for a session.
         assert!(matches!(lost(&mut group.events).await, Reason::Expired | Reason::Revoked));
         assert!(next_term(&group.ben).await.token() > group.first);
         assert!(!group.ada.is_leader());
@@ -142,7 +144,7 @@ async fn a_broker_that_stood_still_and_goes_on_makes_no_second_leader() {
     let still = block_in_place(|| admin.coordinator("still"));
     for parameters in ["", "?protocol=consumer"] {
         let election = election("still");
-        // One broker is both the coordinator and the leader of the log.
+        // The same broker is the coordinator of the group and the leader of the log.
         let replicas = format!("{still},{},{}", still % 3 + 1, (still + 1) % 3 + 1);
         block_in_place(|| admin.create_topic(&format!("{election}.neli"), &replicas, &[]));
         groups.push(Two::start(election, parameters, &addresses, &addresses).await);
@@ -150,10 +152,10 @@ async fn a_broker_that_stood_still_and_goes_on_makes_no_second_leader() {
     cluster[still - 1].pause();
     let mut tokens = Vec::new();
     for group in &mut groups {
-        // The brokers give up silent members after 6 s, and the lease runs out after 2 s.
+        // The lease runs out after 2 s, before the brokers give up silent members after 6 s.
         assert_eq!(lost(&mut group.events).await, Reason::Expired);
         let term = group.watched.one_leads().await.term();
-        // The term may have ended since then, if the machine stalled.
+        // The term may have ended again by now, if the machine stalled.
         let token = term.map_or(group.first, |term| term.token());
         assert!(token >= group.first);
         tokens.push(token);

@@ -15,7 +15,7 @@ use crate::support::{
     until,
 };
 
-/// Does the same to a pair of candidates in a group of each kind, at the same time.
+/// Runs `act` on a pair of candidates in a group of each kind, at the same time.
 fn in_groups_of_each_kind(name: &str, act: impl Fn(Pair) + Sync) {
     let broker = broker();
     thread::scope(|scope| {
@@ -34,7 +34,7 @@ fn a_killed_leader_is_followed_once_its_session_is_over() {
         let next: u64 = other.reports("won ").parse().unwrap();
         let took = killed.elapsed();
         println!("the next term began {took:?} after SIGKILL");
-        assert!(took > SESSION / 2, "the session is waited for: {took:?}");
+        assert!(took > SESSION / 2, "the next term did not wait for the session: {took:?}");
         assert!(next > token, "{next} after {token}");
     });
 }
@@ -72,7 +72,7 @@ async fn a_store_closes_within_its_limit_while_the_broker_is_stopped() {
     }
     let took = began.elapsed();
     println!("closed {took:?} after the broker was stopped");
-    // Two seconds for the release, ten for the client, and more because the machine is busy.
+    // The release takes two seconds and the client ten. The rest is for a busy machine.
     assert!(took < Duration::from_secs(30), "{took:?}");
     assert!(candidates.iter().all(|candidate| !candidate.is_leader()));
     broker.resume();
@@ -80,7 +80,7 @@ async fn a_store_closes_within_its_limit_while_the_broker_is_stopped() {
 
 #[tokio::test]
 async fn a_crash_of_the_broker_ends_terms_at_their_deadline_and_longer_ones_go_on_after_its_restart() {
-    // A returning broker is admitted when the session of its former self is over.
+    // The cluster admits a returning broker only when the broker's former session is over.
     let options_of_broker = Options::new().setting("broker.session.timeout.ms", "9000");
     let mut broker = Kafka::start_with(options_of_broker);
     let lease = Duration::from_secs(60);
@@ -117,7 +117,7 @@ async fn a_crash_of_the_broker_ends_terms_at_their_deadline_and_longer_ones_go_o
         assert!(next_term(candidate).await.token() > *token);
     }
     for ((candidate, store), term) in long_terms.iter().zip(terms) {
-        // Extended by a heartbeat that was sent after the restart.
+        // The deadline passes this instant only by a heartbeat that is sent after the restart.
         let renewed = store.clock().now() + lease;
         let is_renewed = async || term.deadline() > renewed || !term.is_current();
         until("the long term is renewed", is_renewed).await;
@@ -163,13 +163,13 @@ async fn a_topic_that_is_made_again_ends_the_term_and_the_tokens_grow() {
     tokio::join!(remade(""), remade("?protocol=consumer"));
 }
 
-/// The work runs beyond its drain time; the group waits for its answer no longer than that time.
+/// The work runs beyond its drain time. The group waits for the member's answer no longer than that time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_whose_handler_blocks_ends_at_its_limit_and_the_other_member_leads() {
     let (broker, jobs) = (broker(), election("blocked"));
     let (one, other) =
         (open(&broker.address(), "?goneli=true").await, open(&broker.address(), "?goneli=true").await);
-    // The group chooses which of them is assigned.
+    // The group chooses which of the two candidates is assigned the partition.
     let limit = Duration::from_secs(2);
     let (unblock, blocked) = watch::channel(false);
     let campaign = async |store: &Store, name: &str| {
@@ -207,7 +207,7 @@ async fn a_drain_whose_handler_blocks_ends_at_its_limit_and_the_other_member_lea
     unblock.send(true).unwrap();
 }
 
-/// Polls run on a separate thread, on which no handler runs.
+/// A handler may block, because polls run on a separate thread.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_blocks_hides_no_removal_from_the_group() {
     let (broker, jobs) = (broker(), election("hidden"));

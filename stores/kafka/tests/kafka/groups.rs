@@ -51,7 +51,7 @@ async fn the_consumer_protocol_elects_and_hands_on() {
     let began = Instant::now();
     timeout(LIMIT, one.close()).await.unwrap().unwrap();
     assert!(next_term(&ben).await.token() > first);
-    assert!(began.elapsed() < LONG, "nothing is waited for: {:?}", began.elapsed());
+    assert!(began.elapsed() < LONG, "the next term waited for a session: {:?}", began.elapsed());
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn a_member_that_an_operator_removes_loses_its_term_and_wins_again_with_a_
         admin.remove(&group, &owner.id);
     });
     removed.await.unwrap();
-    // Either its next commit is refused, or its client notices first.
+    // Either the removed member's next commit is refused, or its client notices the removal first.
     assert_eq!(lost(&mut events).await, Reason::Revoked);
     assert!(next_term(&ada).await.token() > first.token());
 }

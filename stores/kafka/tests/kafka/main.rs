@@ -1,4 +1,4 @@
-//! The public API, on real brokers of Kafka.
+//! The public API, on real Kafka brokers.
 
 #![cfg(unix)]
 #![allow(

@@ -1,4 +1,4 @@
-//! `incumbent_neli`: goNELI's integration test, one node and four, and what the constructor refuses.
+//! The crate `incumbent_neli`: goNELI's integration test with one node and with four, and what the constructor refuses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ impl Nodes {
         let config = config.barrier(move |event| {
             let (live, seen, mut is_listed) = (Arc::clone(&live), Arc::clone(&seen), is_listed.clone());
             async move {
-                // A member may lead before the test has put it into the list.
+                // A member may lead before the test has put it into the list of members.
                 is_listed.wait_for(|listed| *listed).await.unwrap();
                 let count = leaders(&live);
                 seen.lock().unwrap().push((event, count));
@@ -83,7 +83,7 @@ async fn nodes_that_come_and_go_never_lead_together(count: usize, compatible: bo
     for number in 1..=count {
         nodes.start(number, compatible).await;
         let group = &nodes.group;
-        // A coordinator that has just begun to serve refuses for a moment.
+        // A coordinator that has just begun to serve refuses queries for a moment.
         let members = async || watching.candidates(group).await.ok().flatten().unwrap_or_default().len();
         until("all are members", async || members().await == number).await;
         nodes.one_leads().await;

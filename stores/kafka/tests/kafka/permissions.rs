@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::support::{LIMIT, brief, election, next_term, until};
 
-/// Long enough that three leases outlast this machine's stalls, short enough to wait for ten.
+/// A lease of this test. Three leases together outlast this machine's stalls, and the test can wait for ten.
 const LEASE: Duration = Duration::from_secs(3);
 /// A candidate's permissions on its topic.
 const ALL: [&str; 3] = ["Read", "Write", "Describe"];
@@ -29,7 +29,7 @@ struct Two {
 }
 
 impl Two {
-    /// `eve` joins first, allowed these operations on the topic, and `ada` once `eve` has the partition.
+    /// `eve` joins first, with permission for these operations on the topic. `ada` joins once `eve` has the partition.
     async fn join(version: KafkaVersion, parameters: &str, eve_may: &[&str]) -> Self {
         let broker = block_in_place(|| Kafka::start_with(Options::new().version(version).secured()));
         let (jobs, entrance) = (election("taken"), broker.entrance(Entrance::SaslInTheClear));
@@ -77,8 +77,8 @@ impl Two {
         block_in_place(|| self.broker.admin().forbid("eve", "topic", &self.topic, operations));
     }
 
-    /// The faulty candidate gives way, and the other leads within three leases of `since`. Returns for how long the
-    /// former rests.
+    /// Waits until `eve` gives way and `ada` leads, within three leases of `since`. Returns the time for which `eve`
+    /// rests.
     async fn ada_leads_since(&mut self, since: Instant) -> Duration {
         let term = next_term(&self.ada).await;
         let took = since.elapsed();
@@ -88,7 +88,7 @@ impl Two {
         gave_way(&mut self.events).await
     }
 
-    /// How much of this time no candidate led.
+    /// The part of this time in which no candidate led.
     async fn vacant_for(&self, span: Duration) -> Duration {
         let (began, mut seen, mut vacant) = (Instant::now(), Instant::now(), Duration::ZERO);
         while began.elapsed() < span {
@@ -103,7 +103,7 @@ impl Two {
         vacant
     }
 
-    /// The other leaves, and the candidate with restored permissions leads.
+    /// Closes `ada`, and waits until `eve`, whose permissions have been restored, leads.
     async fn eve_leads_alone(self) {
         timeout(LIMIT, self.ada.close()).await.unwrap().unwrap();
         drop(timeout(LIMIT * 2, self.eve.next_term()).await.unwrap().unwrap());
@@ -111,7 +111,7 @@ impl Two {
     }
 }
 
-/// Waits until a candidate reports that it gave way; returns for how long it rests.
+/// Waits until a candidate reports that it gave way, and returns the time for which it rests.
 async fn gave_way(events: &mut Events) -> Duration {
     let gave_way = async {
         loop {
@@ -123,7 +123,9 @@ async fn gave_way(events: &mut Events) -> Duration {
             }
         }
     };
-    timeout(LIMIT, gave_way).await.unwrap_or_else(|_| panic!("it did not give way within {LIMIT:?}"))
+    timeout(LIMIT, gave_way)
+        .await
+        .unwrap_or_else(|_| panic!("the candidate did not give way within {LIMIT:?}"))
 }
 
 const GROUPS: [(KafkaVersion, &str); 3] =

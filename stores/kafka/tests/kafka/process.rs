@@ -1,6 +1,6 @@
 //! A candidate in a separate process, which can be killed and stopped.
 //!
-//! The process is this test binary, which runs the one function below that is not really a test.
+//! The process is this test binary, which then runs only the function `campaigns_in_a_process_of_its_own` below.
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader};
@@ -14,14 +14,14 @@ use incumbent_testkit::wait::{until, until_some};
 
 use crate::support::{LIMIT, brief};
 
-/// A child's campaign: URL, election, name.
+/// The variable with the campaign of a child process: URL, election, name.
 const ORDER: &str = "INCUMBENT_TEST_CANDIDATE";
 
-/// A candidate of another process, with a lease of 2 s.
+/// A candidate in another process, with a lease of 2 s.
 pub(super) struct Process {
     child: ChildGuard,
     lines: Arc<Mutex<Vec<String>>>,
-    /// The number of lines that were waited for.
+    /// The number of lines that earlier waits have read.
     read: Cell<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Process {
         Self { child, lines, read: Cell::default() }
     }
 
-    /// Waits until the candidate reports this, after the reports of earlier waits, and returns the rest of its line.
+    /// Waits until the candidate prints this text, after the lines of earlier waits, and returns the rest of its line.
     #[track_caller]
     pub(super) fn reports(&self, what: &str) -> String {
         until_some(&format!("a line with {what:?}"), LIMIT, || {
@@ -60,12 +60,12 @@ impl Process {
         })
     }
 
-    /// Skips all lines so far in later waits.
+    /// Makes later waits skip all lines so far.
     fn skip(&self) {
         self.read.set(self.lines.lock().unwrap().len());
     }
 
-    /// The token of the last term that it reported, unless it reported the loss since then.
+    /// The token of the last term that the candidate reported, unless it has reported the loss of that term.
     pub(super) fn leads(&self) -> Option<u64> {
         let lines = self.lines.lock().unwrap();
         let last = lines.iter().rfind(|line| line.contains("won ") || line.contains("lost "))?;
@@ -85,7 +85,7 @@ impl Process {
     }
 }
 
-/// The leader of an election, and a candidate that waits: two processes.
+/// A leader and a waiting candidate of one election, each in its own process.
 pub(super) struct Pair {
     pub(super) leader: Process,
     pub(super) other: Process,
@@ -94,7 +94,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Starts both, and waits until both are members and one of them leads.
+    /// Starts two processes, and waits until both are members of the group and one of them leads.
     #[track_caller]
     pub(super) fn start(broker: &Shared, parameters: &str, election: &str) -> Self {
         let url = format!("kafka://{}/{parameters}", broker.address());
@@ -109,7 +109,7 @@ impl Pair {
         until("one of two members leads", LIMIT, || {
             let before = leads();
             broker.admin().owner(election, 2);
-            // On a busy machine either of them may have led already.
+            // On a busy machine either candidate may have led already.
             [&ada, &ben].into_iter().for_each(Process::skip);
             found = leads();
             before == found && found.iter().flatten().count() == 1
@@ -121,7 +121,7 @@ impl Pair {
     }
 }
 
-/// Not a test: the candidate of a [`Process`]; without an order it does nothing.
+/// Not a test, but the candidate of a [`Process`]. Without an order in the environment it does nothing.
 #[tokio::test]
 async fn campaigns_in_a_process_of_its_own() {
     let Ok(order) = std::env::var(ORDER) else { return };

@@ -1,4 +1,4 @@
-//! Reading the log: a topic recreated on a broker with a history, heartbeats without a pause, and a week-long log.
+//! Reading the log: a topic recreated on a broker with a history, heartbeats without a pause, and a log of a week.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::support::{LIMIT, brief, broker, election, next_term, open, until};
 
-/// A client of librdkafka keeps the former topic's larger leader epoch, and never shows anything of the new topic.
+/// A librdkafka client keeps the former topic's larger leader epoch, and never shows anything of the new topic.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_topic_that_is_made_again_on_a_broker_that_was_restarted_has_a_leader_again() {
     let remade = async |version| {
@@ -37,7 +37,8 @@ async fn a_topic_that_is_made_again_on_a_broker_that_was_restarted_has_a_leader_
             broker.stop();
             broker.restart();
         });
-        // The first term survives a restart that is quicker than its lease; otherwise a second one is won after it.
+        // The first term survives a restart that is quicker than its lease. After a slower restart, a second term is
+        // won.
         let second = term_from(&candidates, first).await;
         block_in_place(|| {
             broker.admin().delete_topic(&topic);
@@ -47,7 +48,7 @@ async fn a_topic_that_is_made_again_on_a_broker_that_was_restarted_has_a_leader_
         let made = Instant::now();
         term_above(&candidates, second).await;
         println!("{version}: a leader {:?} after the topic was made again", made.elapsed());
-        // An observer's reader had the former topic too.
+        // The reader of the observer's store had read the former topic too.
         until("an observer sees the leader", async || other.leader(&jobs).await.unwrap().is_some()).await;
     };
     tokio::join!(remade(KafkaVersion::Newest), remade(KafkaVersion::V3_9));
@@ -74,7 +75,7 @@ async fn term_from(candidates: &[Candidate; 2], least: Token) -> Token {
     found.expect("it was waited for")
 }
 
-/// Waits for a term whose token is larger.
+/// Waits for a term whose token is larger than this one.
 async fn term_above(candidates: &[Candidate; 2], before: Token) -> Token {
     term_from(candidates, Token { sequence: Revision(before.sequence.0 + 1), ..before }).await
 }
@@ -92,7 +93,8 @@ async fn status(address: &str, parameters: &str, election: &str) -> (Duration, O
     (took, entry.live().map(|record| record.candidate.clone()))
 }
 
-/// At least half of these answers came within a second, because the machine may also be building.
+/// Fails unless at least half of these answers came within a second. The others may be slower, because the machine may
+/// also be building.
 fn quick(mut answers: Vec<Duration>) {
     println!("answers within {answers:?}");
     answers.sort();
@@ -102,7 +104,7 @@ fn quick(mut answers: Vec<Duration>) {
 #[tokio::test]
 async fn a_log_in_which_each_fetch_brings_a_heartbeat_is_read_to_its_end() {
     let broker = broker();
-    // A heartbeat every 400 ms, and every 100 ms.
+    // The first group has a heartbeat every 400 ms, and the second one every 100 ms.
     for parameters in ["", "?goneli=true"] {
         let jobs = election("close");
         let store = open(&broker.address(), parameters).await;
@@ -124,7 +126,7 @@ async fn a_week_of_heartbeats_delays_neither_an_observer_nor_an_examination_nor_
     let topic = format!("{jobs}.neli");
     block_in_place(|| {
         broker.admin().create_topic(&topic, "1", &[]);
-        // A cluster's first query about a group creates the topic of all groups, which takes seconds.
+        // A cluster creates the topic of all groups at the first query about a group, which takes seconds.
         broker.admin().coordinator(&jobs);
         append(&broker.address(), &topic, 600_000);
     });
@@ -147,7 +149,8 @@ async fn a_week_of_heartbeats_delays_neither_an_observer_nor_an_examination_nor_
     let ada = store.campaign(&jobs, brief("ada")).await.unwrap();
     let term = next_term(&ada).await;
     println!("led {:?} after it entered", began.elapsed());
-    // The newest heartbeat is goNELI's, with a lease of 5 s; the rest is the group's time.
+    // The newest heartbeat is goNELI's, so the candidate waits for a lease of 5 s. The group takes the rest of the
+    // time.
     assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
     drop(term);
     let (took, leader) = status(&broker.address(), "", &jobs).await;
@@ -157,7 +160,7 @@ async fn a_week_of_heartbeats_delays_neither_an_observer_nor_an_examination_nor_
     assert!(listed.iter().any(|listed| listed.election == jobs && listed.leader.is_some()));
 }
 
-/// Appends this many of goNELI's heartbeats, which state no incarnation.
+/// Appends this many goNELI heartbeats, which state no incarnation.
 fn append(address: &str, topic: &str, count: u32) {
     let producer: BaseProducer = ClientConfig::new()
         .set("bootstrap.servers", address)
@@ -174,7 +177,8 @@ fn append(address: &str, topic: &str, count: u32) {
     producer.flush(LIMIT).unwrap();
 }
 
-/// A cluster creates the topic of its groups at the first query about one, which takes seconds.
+/// The topic of all groups is created at a cluster's first query about a group, which takes seconds. Looking at the
+/// store does not wait for that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_never_had_a_group_is_looked_at_within_a_second() {
     let broker = block_in_place(|| Kafka::start_with(Options::new()));
@@ -188,14 +192,14 @@ async fn a_cluster_that_never_had_a_group_is_looked_at_within_a_second() {
     quick(answers);
 }
 
-/// The token is in the metadata of the group's commits, so neither retention nor a late reader loses one.
+/// The token is in the metadata of the group's commits, so neither the topic's retention nor a late reader loses it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_above_that_of_a_leader_with_a_clock_ahead_though_no_record_of_its_is_left() {
     let (broker, jobs) = (broker(), election("clocks"));
     let topic = format!("{jobs}.neli");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let ahead = Incarnation(u64::try_from((now + Duration::from_secs(600)).as_millis()).unwrap());
-    // A claim's own offset is the sequence.
+    // The sequence of a claim's token is the claim's own offset.
     let token = Token { incarnation: ahead, sequence: Revision(0) };
     let claim = [
         (NONCE, WriteId { nonce: Nonce(7), attempt: Attempt(1) }.to_string()),

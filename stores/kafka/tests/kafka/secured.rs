@@ -18,7 +18,7 @@ fn guarded() -> Kafka {
     broker
 }
 
-/// Gives a user what a candidate of an election needs.
+/// Gives a user the permissions that a candidate of an election needs.
 fn allow(broker: &Kafka, user: &str, election: &str) {
     let admin = broker.admin();
     admin.allow(user, "topic", &format!("{election}.neli"), &["Read", "Write", "Describe", "Create"]);
@@ -34,7 +34,9 @@ async fn leads(url: &str, election: &str) {
 }
 
 async fn refused(url: &str) -> Error {
-    let opened = timeout(LIMIT, Store::open(url)).await.unwrap_or_else(|_| panic!("{url} is waited for"));
+    let opened = timeout(LIMIT, Store::open(url))
+        .await
+        .unwrap_or_else(|_| panic!("opening {url} waited for the store"));
     opened.err().unwrap_or_else(|| panic!("{url} is opened"))
 }
 
@@ -144,7 +146,7 @@ async fn a_listener_that_wants_a_certificate_of_the_client_lets_none_in_without(
     let error =
         refused(&format!("kafkas://{address}/?fail_fast=true&ssl.ca.location={}", files.shown("ca.pem")))
             .await;
-    // The broker closes the connection with an alert, which may be lost.
+    // The broker closes the connection with a TLS alert, which may be lost.
     let kinds = [ErrorKind::Authentication, ErrorKind::StoreUnavailable];
     assert!(kinds.contains(&error.kind()), "{error}");
 }

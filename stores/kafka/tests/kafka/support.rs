@@ -9,17 +9,17 @@ use incumbent_testkit::kafka::shared::Shared;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// The limit of anything without its own limit, because the machine may also be building.
+/// The limit of anything that has no limit of its own. It is long because the machine may also be building.
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
 /// A lease that outlasts a stall of 10 s.
 pub(super) const LONG: Duration = Duration::from_secs(12);
 
 /// The session of candidates with [a lease of 2 s](brief).
 pub(super) const SESSION: Duration = Duration::from_secs(6);
-/// The groups: with cooperative assignors, with goNELI's eager ones, and with KIP-848.
+/// The parameters of three kinds of groups: with cooperative assignors, with goNELI's eager ones, and with KIP-848.
 pub(super) const GROUPS: [&str; 3] = ["", "?goneli=true", "?protocol=consumer"];
 
-/// The broker that all tests share that do not stop it.
+/// The broker that is shared by all tests that do not stop it.
 pub(super) fn broker() -> Arc<Shared> {
     Shared::broker()
 }
@@ -46,7 +46,8 @@ pub(super) fn brief(name: &str) -> CampaignOptions {
     CampaignOptions::new().name(name).preset(Preset::Fast).lease(Duration::from_secs(2))
 }
 
-/// A candidate of an election that another has released, so that it does not wait for a lease as in an empty log.
+/// A candidate of an election that another candidate has released, so that this one does not wait for a lease as in an
+/// empty log.
 pub(super) async fn once_released(store: &Store, election: &str, options: CampaignOptions) -> Candidate {
     let first = store.campaign(election, brief("first")).await.unwrap();
     drop(next_term(&first).await);
@@ -102,20 +103,20 @@ pub(super) async fn warned(events: &mut Events, text: &str) -> String {
     timeout(LIMIT, warned).await.unwrap_or_else(|_| panic!("no warning with {text:?} within {LIMIT:?}"))
 }
 
-/// The number of leaders, which is never two.
+/// Returns the number of leaders, and fails if there are two.
 pub(super) fn leaders<'a>(candidates: impl Iterator<Item = &'a Candidate> + Clone) -> usize {
     let token = |candidate: &Candidate| -> Option<Token> {
         candidate.term().filter(|term| term.is_current()).map(|term| term.token())
     };
     let before: Vec<_> = candidates.clone().map(token).collect();
-    // Candidates that lead by both readings, in the same terms, led at the same time in between.
+    // Candidates that had the same terms at both readings led at the same time in between.
     let throughout = candidates.map(token).zip(before).filter(|(one, other)| one.is_some() && one == other);
     let count = throughout.count();
     assert!(count <= 1, "two lead at once");
     count
 }
 
-/// Candidates that are constantly checked, so that no two of them lead at once unnoticed.
+/// Candidates that are constantly checked: the test fails if two of them lead at once.
 pub(super) struct Watched {
     candidates: Vec<Candidate>,
     task: JoinHandle<()>,
@@ -134,7 +135,7 @@ impl Watched {
         Self { candidates, task }
     }
 
-    /// Waits until one of them leads, and returns it.
+    /// Waits until one of the candidates leads, and returns it.
     pub(super) async fn one_leads(&self) -> &Candidate {
         let what = "one of them leads";
         until(what, async || self.candidates.iter().any(Candidate::is_leader) || self.task.is_finished())

@@ -1,4 +1,4 @@
-//! Winning and leaving, and what others see of it.
+//! Winning and leaving, and what other candidates and observers see of both.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -48,7 +48,7 @@ async fn a_leader_that_closes_is_followed_at_once_with_a_larger_token() {
     timeout(LIMIT, one.close()).await.unwrap().unwrap();
     let second = next_term(&ben).await;
     assert!(second.token() > first);
-    assert!(began.elapsed() < LONG, "nothing is waited for: {:?}", began.elapsed());
+    assert!(began.elapsed() < LONG, "the next term waited for a session: {:?}", began.elapsed());
     timeout(LIMIT, other.close()).await.unwrap().unwrap();
 }
 
@@ -152,7 +152,7 @@ async fn an_observer_finds_the_topic_that_is_created_after_its_first_question() 
     let (broker, jobs) = (broker(), election("later"));
     let watching = open(&broker.address(), "").await;
     let leader = async || watching.leader(&jobs).await.unwrap();
-    // Long enough for several of the reader's attempts, which cannot be observed from outside.
+    // This takes long enough for several of the reader's attempts, which cannot be observed from outside.
     for _ in 0..50 {
         assert_eq!(leader().await, None);
         tokio::time::sleep(Duration::from_millis(50)).await;

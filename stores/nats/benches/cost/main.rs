@@ -1,12 +1,13 @@
 //! What the candidates of one election cost a NATS server in an hour, by the server's own counters: writes, requests,
-//! messages, bytes and processor time. For our candidates, and for candidates by the rules of nats-kv-leader-elect; and
-//! for our candidates if each leads its own election in one bucket.
+//! messages, bytes and processor time. There are three kinds: our candidates, candidates by the rules of
+//! nats-kv-leader-elect, and our candidates if each leads its own election in one bucket.
 //!
-//! Each candidate has its own connection; up to a thousand share a process. Each kind and number has its own server,
-//! and all are measured at the same time, because they mostly wait and do not disturb each other's counts. Progress
-//! goes to standard error; standard output is one JSON array of figures. Linux only: it reads `/proc`.
+//! Each candidate has its own connection; up to a thousand share a process. For each kind and each number of candidates
+//! there is a separate server. All are measured at the same time, because they mostly wait and do not disturb each
+//! other's counts. Progress goes to standard error; standard output is one JSON array of figures. Linux only: it reads
+//! `/proc`.
 //!
-//! Its arguments restrict it to these numbers of candidates.
+//! The arguments, if any, are the numbers of candidates to measure.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot continue reports why")]
 
@@ -29,18 +30,18 @@ use server::{Counters, Server};
 
 /// The numbers of candidates.
 const NUMBERS: [usize; 5] = [1, 10, 100, 1_000, 3_000];
-/// The most candidates of one election: each receives every renewal.
+/// The most candidates of one election. There are no more, because each of them receives every renewal.
 const MOST_OF_ONE: usize = 1_000;
-/// The most candidates of one process: each connection has a thread and some open files.
+/// The most candidates of one process, because each connection has a thread and some open files.
 const IN_A_PROCESS: usize = 1_000;
-/// The lease of both sides: our default on NATS, and the shortest of the library.
+/// The lease of both sides: our default on NATS, and the shortest lease of nats-kv-leader-elect.
 const LEASE: Duration = Duration::from_secs(30);
-/// How long writes are counted: three leases, which contain nine of our renewals, one every 10 s, and exactly four of
-/// the library's, one every 22.5 s.
+/// The time for which writes are counted. Its three leases contain nine of our renewals, one every 10 s, and exactly
+/// four of the library's, one every 22.5 s.
 const COUNTED: Duration = Duration::from_secs(90);
 /// The longest time until all candidates wait or lead: the rules spread the first attempts over 22.5 s.
 const SETTLING: Duration = Duration::from_secs(180);
-/// How long after that the last candidate has settled.
+/// The time from then until the counting begins, in which the last candidate settles.
 const REST: Duration = Duration::from_secs(2);
 const ELECTION: &str = "cost";
 
@@ -61,13 +62,14 @@ impl Side {
         }
     }
 
-    /// Starts this many candidates, and returns their processes when each candidate leads or waits.
+    /// Starts this many candidates, and returns their processes once each candidate leads or waits.
     fn start(self, server: &Server, number: usize) -> Vec<JsonProgram> {
         let (url, bucket) = (server.url(), server::BUCKET);
         match self {
             Self::Ours | Self::Each => {
                 let kind = if matches!(self, Self::Each) { "each" } else { "ours" };
-                // Starts one process after another, because two cores cannot open thousands of connections at once.
+                // The processes start one after another, because two cores cannot open thousands of connections at
+                // once.
                 let starting = (1..=number).step_by(IN_A_PROCESS).map(|first| {
                     let last = number.min(first + IN_A_PROCESS - 1);
                     let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
@@ -119,7 +121,9 @@ fn measure(numbers: &[usize]) {
         let candidates = side.start(&server, number);
         (server, candidates)
     };
-    eprintln!("{numbers:?} candidates of each side, and a server without; counted over {COUNTED:?}");
+    eprintln!(
+        "{numbers:?} candidates of each side, and a server without candidates; counted over {COUNTED:?}"
+    );
     let sides = || {
         let all =
             numbers.iter().flat_map(|number| [Side::Ours, Side::Go, Side::Each].map(|side| (side, *number)));

@@ -1,4 +1,4 @@
-//! A process with many candidates of one election, or each of its own election, all on separate connections.
+//! A process with many candidates, all of one election or each of its own, on separate connections.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,8 @@ use crate::settled::settles;
 /// The number of connections that are opened at a time.
 const AT_ONCE: usize = 100;
 
-/// Campaigns with the candidates of these numbers, reports when each leads or waits, and runs until it is killed.
+/// Campaigns with the candidates of these numbers, reports when each of them leads or waits, and runs until it is
+/// killed.
 pub(crate) async fn campaign(url: &str, election: &str, each_its_own: bool, numbers: RangeInclusive<usize>) {
     let entering = stream::iter(numbers).map(|number| async move {
         let store = Store::open(url).await.expect("the bucket is there");

@@ -16,13 +16,13 @@ pub(crate) struct Server(NatsServer);
 
 /// What a server counted.
 pub(crate) struct Counters {
-    /// Messages that the bucket's stream took.
+    /// The messages that the bucket's stream has stored.
     pub(crate) writes: f64,
     /// Requests to JetStream's API, not counting writes and direct reads.
     pub(crate) requests: f64,
     pub(crate) messages_in: f64,
     pub(crate) messages_out: f64,
-    /// Bytes of messages with their headers.
+    /// The bytes of messages, including headers.
     pub(crate) bytes_in: f64,
     pub(crate) bytes_out: f64,
     /// Seconds.

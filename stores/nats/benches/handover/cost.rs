@@ -63,7 +63,7 @@ pub(crate) struct PerCall {
     pub(crate) calls: usize,
 }
 
-/// The nanoseconds of `is_leader()` while leading, and of a clock read.
+/// The nanoseconds that one call of `is_leader()` takes while leading, and those of one clock read.
 pub(crate) async fn is_leader() -> (PerCall, PerCall) {
     let store = Store::open("memory:").await.expect("memory is there");
     let candidate = campaign(&store, "leader").await;
@@ -75,7 +75,7 @@ pub(crate) async fn is_leader() -> (PerCall, PerCall) {
     let reading = per_call(|| {
         black_box(clock.now());
     });
-    assert!(term.is_current(), "the candidate led while it was measured");
+    assert!(term.is_current(), "the candidate lost its term during the measurement");
     drop(term);
     store.close().await.expect("closed once");
     (is_leader, reading)

@@ -1,4 +1,4 @@
-//! A leader that crashes just after a renewal, and a candidate that waits.
+//! Fail-over: a leader crashes just after a renewal, and a waiting candidate wins.
 
 use std::time::{Duration, Instant};
 

@@ -20,14 +20,16 @@ use incumbent_testkit::drawn::Drawn;
 use incumbent_testkit::figure::{self, Figure, Sample, compared};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// The number of hand-overs of each side, immediately one after another: a few more than a 99th percentile needs.
+/// The number of hand-overs of each side, immediately one after another. It is slightly more than a 99th percentile
+/// needs.
 const HOT: usize = 400;
-/// The number of hand-overs of each side with a pause before each, in which both processes and the server fall asleep.
+/// The number of hand-overs of each side with a pause before each. In the pause both processes and the server fall
+/// asleep.
 const COLD: usize = 40;
 /// The shortest pause, and the largest random addition to it.
 const PAUSE: Duration = Duration::from_millis(100);
 const MORE: Duration = Duration::from_millis(50);
-/// The rounds of one side before the other has its turn, so that both see the same machine.
+/// The hand-overs of one side before the other side's turn, so that both see the same machine.
 const TURN: usize = 10;
 /// The largest allowed ratios between the two sides' times: of the medians, and of the 99th percentiles.
 const LIMIT: f64 = 1.5;

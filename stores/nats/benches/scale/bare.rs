@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::side::{asked, now, report, report_with_memory};
 
-/// The turns of renewals per second.
+/// The number of times per second at which due renewals are sent.
 const TURNS_PER_SECOND: u32 = 20;
 
 /// Creates each key, and renews it until this process is killed. A lost key is created again at its next turn.
@@ -42,7 +42,7 @@ pub(crate) async fn lead(url: &str, elections: u32, lease: Duration) {
     }
 }
 
-/// Creates each key, and does what a candidate must: it watches the bucket, and inspects it once the records are there.
+/// Creates each key, watches the bucket, and inspects the bucket once the records are there, as a candidate must.
 pub(crate) async fn watch_and_lead(url: &str, elections: u32) {
     let (server, bucket) = url.rsplit_once('/').expect("a bucket's URL");
     let client = async_nats::connect(server).await.expect("the server is up");
@@ -75,7 +75,7 @@ pub(crate) async fn watch(url: &str) {
     watched(&stream, &client, bucket).await.for_each(async |message| drop(message)).await;
 }
 
-/// A context that waits as long for an answer as a busy server may take.
+/// A context that waits for an answer as long as a busy server may take.
 fn patient(client: Client) -> Context {
     let mut jetstream = jetstream::new(client);
     jetstream.set_timeout(Duration::from_secs(30));
@@ -104,7 +104,7 @@ async fn create(jetstream: &Context, bucket: &str, elections: u32) -> Vec<(u32, 
     creating.collect().await
 }
 
-/// Writes a record of the usual size, and returns its revision; none if the key has another revision, or no answer
+/// Writes a record of the usual size, and returns its revision; `None` if the key has another revision, or if no answer
 /// came.
 async fn write(jetstream: &Context, bucket: &str, number: u32, expected: u64) -> Option<u64> {
     let mut headers = HeaderMap::new();

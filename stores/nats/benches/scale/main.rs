@@ -1,11 +1,11 @@
-//! Many elections in one process on NATS, compared with bare clients: one sends the same writes, one leads with the
-//! messages that a candidate must have. `overload` is the same with little processor time, a slow disk and a slow
-//! watcher.
+//! Many elections in one process on NATS, compared with two bare clients. One of them sends the same writes, and the
+//! other leads with the messages that a candidate must have. `overload` is the same with little processor time, a slow
+//! disk and a slow watcher.
 //!
-//! Each side is a separate process of this program, so that its memory and its processor time are its own. Progress
+//! Each side is a separate process of this program, so that its memory and its processor time can be measured. Progress
 //! goes to standard error; standard output is one JSON array of figures. Linux only: it reads `/proc`.
 //!
-//! Its arguments restrict it to these numbers of elections.
+//! The arguments, if any, are the numbers of elections to measure.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot continue reports why")]
 
@@ -35,13 +35,14 @@ const SIZES: [u32; 3] = [1_000, 10_000, 100_000];
 /// The lease, our default on NATS.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// The number of elections to which the goals apply; one of them applies to 100,000 as well.
+/// The number of elections to which the goals apply. One of the goals applies to 100,000 as well.
 const GOALS_AT: u32 = 10_000;
 
-/// The ratio of the time from nothing until all are led to that of a client that does what safety requires.
+/// The name of a ratio: our time from nothing until all elections are led, to the time of a client that does only what
+/// safety requires.
 const FROM_NOTHING: &str = "time until all elections are led / bare client that watches and inspects";
 
-/// The most elections whose fail-over is measured: it takes a lease.
+/// The most elections whose fail-over is measured, because each such measurement takes a lease.
 const FAIL_OVER_UP_TO: u32 = 10_000;
 
 /// The time over which processor time is counted: a third of the lease, in which each leader renews once.
@@ -74,7 +75,7 @@ fn one_size(runtime: &Runtime, elections: u32) -> Vec<Figure> {
     let server = NatsServer::start(Options::new());
     let bucket = |name: &str| {
         let url = runtime.block_on(bucket(&server, name, LEASE, false));
-        // The server's first work for the bucket is not measured.
+        // Waits for the server's first work for the bucket, which is not measured.
         sleep(Duration::from_millis(200));
         url
     };

@@ -9,7 +9,8 @@ use incumbent::{CampaignOptions, Candidate, Store};
 use crate::settled::settles;
 use crate::side::{asked, now, report, report_with_memory};
 
-/// Campaigns in this many elections, and reports when all wait or lead, the time of each win, and when all are closed.
+/// Campaigns in this many elections. Reports when all candidates wait or lead, the time of each win, and when all
+/// candidates are closed.
 pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
     let store = Store::open(url).await.expect("the bucket is there");
     report_with_memory("ready");

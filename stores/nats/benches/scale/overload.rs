@@ -1,5 +1,6 @@
-//! The elections of one process during temporary trouble, and the bare client in the same trouble, each on its own
-//! server: how many stay led by the server's count of records, and the time until all are led again.
+//! The elections of one process during temporary trouble, and a bare client in the same trouble, each on its own
+//! server. The measurements are how many elections remain led, by the server's count of records, and the time until all
+//! are led again.
 
 use std::process::Command;
 use std::thread::{available_parallelism, sleep};
@@ -16,26 +17,27 @@ use crate::bucket::bucket;
 use crate::side::Side;
 use crate::{LEASE, number};
 
-/// The share of a core that each side keeps.
+/// The share of a core that each side is left with.
 const SHARE: f64 = 0.3;
 /// The busy programs per core.
 const NEIGHBOURS: usize = 4;
-/// The time after which the measurement starts with the elections that are led by then.
+/// The time after which the measurement starts, with the elections that are led by then.
 const STARTING: Duration = Duration::from_secs(60);
 /// The time over which each side's processor time is counted before the trouble.
 const REST: Duration = Duration::from_secs(3);
 /// The time between two checks of the servers, and between two lines of progress.
 const LOOK: Duration = Duration::from_millis(250);
 const LINE: Duration = Duration::from_secs(5);
-/// The time after the end within which all must be led again; the measurement always takes all of it.
+/// The time after the end of the trouble within which all elections must be led again. The measurement always takes all
+/// of it.
 const RECOVERY: Duration = Duration::from_secs(15);
 /// The time after which the benchmark gives up.
 const GIVEN_UP: Duration = Duration::from_secs(60);
 /// How far our lowest count of led elections may fall below the bare client's lowest, in percent of all elections.
 const BELOW_BARE: f64 = 5.0;
-/// The most memory, relative to before.
+/// The largest accepted ratio of a side's memory during the trouble to its memory before.
 const MEMORY: f64 = 1.2;
-/// The bytes that a server may have for clients that keep up with it.
+/// The most bytes that a server may hold unsent for clients that keep up with it.
 const UNREAD: u64 = 65_536;
 
 const HELP: &str = "\
@@ -152,7 +154,7 @@ impl Tried {
         tried
     }
 
-    /// The number of led elections, by the server's records; none if it does not answer.
+    /// The number of led elections, by the server's records; `None` if the server does not answer.
     fn led(&self) -> Option<u32> {
         let records = self.server.records(Self::BUCKET)?;
         Some(u32::try_from(records).unwrap_or(u32::MAX).min(self.elections))
@@ -212,19 +214,20 @@ impl Drop for Cause {
     }
 }
 
-/// What was observed of a side.
+/// The observations of one side.
 #[derive(Default)]
 struct Seen {
-    /// The share of a core that it used before, in percent, and the memory of the process under test, in bytes.
+    /// The share of a core that the side used before the trouble, in percent, and the memory of the process under test,
+    /// in bytes.
     rest: f64,
     memory_before: u64,
-    /// The elections that were led before, and the fewest since the trouble began.
+    /// The elections that were led before the trouble, and the fewest since it began.
     led_before: u32,
     fewest: u32,
-    /// The largest memory from then on.
+    /// The largest memory since the trouble began.
     memory: u64,
-    /// How long after the end of the trouble some elections were still not led, and a watcher had still not read
-    /// everything.
+    /// For how long after the end of the trouble some elections were still not led, and for how long a watcher had
+    /// still not read everything.
     not_led: Duration,
     not_read: Duration,
 }
@@ -238,7 +241,7 @@ fn one(runtime: &Runtime, trouble: Trouble, elections: u32) -> Vec<Figure> {
             .map(|kind| endure(&format!("{name}, {kind}"), trouble, [start(kind)]))
             .map(|[seen]| seen),
         Trouble::Quota | Trouble::Watcher => {
-            // The bare client needs little while the other side starts.
+            // The bare client needs little processor time while the other side starts.
             let bare = start("bare");
             endure(&format!("{name}, ours and the bare client"), trouble, [start("ours"), bare])
         }

@@ -11,19 +11,20 @@ use incumbent_testkit::process::processor_time;
 
 use crate::counted;
 
-/// A running side; killed when dropped.
+/// A running side, which is killed when this is dropped.
 pub(crate) struct Side {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
-    /// The bytes that it keeps in memory beyond what it kept before it began, once all have settled.
+    /// The bytes that the side keeps in memory once all candidates have settled, beyond those that it kept before it
+    /// began.
     pub(crate) keeps: u64,
-    /// The bytes that it kept before it began.
+    /// The bytes that the side kept before it began.
     kept_before: u64,
 }
 
 impl Side {
-    /// Starts this program with these arguments, and waits until it is connected.
+    /// Starts this program with these arguments as a side, and waits until it is connected.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let program = std::env::current_exe().expect("the program has a path");
         let mut child = Command::new(program)
@@ -46,12 +47,12 @@ impl Side {
         self.child.id()
     }
 
-    /// Makes it take the next step.
+    /// Makes the side take the next step.
     pub(crate) fn proceed(&mut self) {
         writeln!(self.input, "proceed").expect("it reads");
     }
 
-    /// Makes it begin, and returns the time until all are won.
+    /// Makes the side begin, and returns the time until all elections are won.
     pub(crate) fn all_won(&mut self) -> Duration {
         let began = Instant::now();
         self.all_wait();
@@ -59,20 +60,20 @@ impl Side {
         began.elapsed()
     }
 
-    /// Makes it begin, and returns when all wait.
+    /// Makes the side begin, and returns once all its candidates wait.
     pub(crate) fn all_wait(&mut self) {
         self.proceed();
         self.keeps = self.kept("settled").saturating_sub(self.kept_before);
     }
 
-    /// The times of the wins, once there is one in each election.
+    /// The times of the side's wins, once it has won every election.
     pub(crate) fn wins(&mut self) -> Vec<Duration> {
         let times = self.expect("won");
         times.split_whitespace().map(|at| Duration::from_nanos(at.parse().expect("a number"))).collect()
     }
 
-    /// Makes it close all candidates and its store. Returns how long that took, and the memory that it keeps
-    /// afterwards, relative to before it began.
+    /// Makes the side close all candidates and its store. Returns the time that this took, and the memory that the side
+    /// keeps afterwards, relative to before it began.
     pub(crate) fn all_closed(&mut self) -> (Duration, f64) {
         let began = Instant::now();
         self.proceed();
@@ -81,7 +82,7 @@ impl Side {
         (closed, self.kept("ended") as f64 / self.kept_before as f64)
     }
 
-    /// The memory that it uses, in bytes.
+    /// The memory that the side uses, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
         let resident =
@@ -89,19 +90,19 @@ impl Side {
         resident.expect("Linux reports it").parse::<u64>().expect("a number") * 1024
     }
 
-    /// The share of a core that it uses in that time.
+    /// The share of a core that the side uses in that time.
     pub(crate) fn cpu_over(&self, span: Duration) -> f64 {
         let before = processor_time(self.pid());
         sleep(span);
         (processor_time(self.pid()) - before).as_secs_f64() / span.as_secs_f64()
     }
 
-    /// Reads the next line, with the memory that it keeps.
+    /// Reads the side's next line, which ends with the memory that the side keeps.
     fn kept(&mut self, word: &str) -> u64 {
         self.expect(word).parse().expect("a number")
     }
 
-    /// Reads the next line, and returns what follows that word.
+    /// Reads the side's next line, and returns what follows that word.
     fn expect(&mut self, word: &str) -> String {
         let line = self.lines.recv().expect("it runs");
         assert!(line.starts_with(word), "{word} comes next, not {line:?}");
@@ -117,22 +118,22 @@ impl Drop for Side {
     }
 }
 
-/// The time since 1970, which both sides read.
+/// The time since 1970, by the clock that both processes read.
 pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970")
 }
 
-/// Writes a line to the other side, with the memory that this side keeps.
+/// Writes a line to the other process, with the memory that this one keeps.
 pub(crate) fn report_with_memory(word: &str) {
     report(&format!("{word} {}", counted::kept()));
 }
 
-/// Writes a line to the other side.
+/// Writes a line to the other process.
 pub(crate) fn report(line: &str) {
     println!("{line}");
 }
 
-/// Waits for a line of the other side.
+/// Waits for a line from the other process.
 pub(crate) async fn asked() {
     let read = tokio::task::spawn_blocking(|| std::io::stdin().lines().next());
     read.await.expect("the thread does not panic");

@@ -2,7 +2,7 @@
 
 use incumbent::{Candidate, Event, State};
 
-/// Returns when the candidate waits for a leader, or leads.
+/// Waits until the candidate either waits for a leader or leads.
 pub(crate) async fn settles(candidate: &Candidate) {
     let mut events = candidate.events();
     loop {

@@ -9,7 +9,7 @@ use incumbent_store::{Error, InitOptions, Result};
 /// The default lease of a new bucket.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// The shortest age that NATS keeps.
+/// The shortest maximum age that NATS accepts.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The smallest size limit of a bucket: some hundred elections, each with a record and a request of less than 200
@@ -31,7 +31,7 @@ impl<'a> Asked<'a> {
         Self { options, lease, replicas }
     }
 
-    /// Refuses what no bucket can have.
+    /// Refuses options that no bucket can have.
     ///
     /// # Errors
     /// `InvalidSetting`.

@@ -40,7 +40,7 @@ pub(crate) fn wanted(bucket: &Bucket, asked: &Asked<'_>, info: &StreamInfo) -> V
         sources,
         subject_transform,
         max_bytes,
-        // Other limits on the whole bucket and other metadata are left to its operator.
+        // The operator decides about other limits on the whole bucket and about other metadata.
         max_msgs: _,
         max_msg_size: _,
         metadata: _,
@@ -73,7 +73,7 @@ pub(crate) fn wanted(bucket: &Bucket, asked: &Asked<'_>, info: &StreamInfo) -> V
     if asked.options.markers || asked.options.own_leases {
         list.free("allow_msg_ttl", *allow_msg_ttl, true, true);
     }
-    // To allow purges or markers, the denial of purges would have to be lifted, which NATS does not allow.
+    // NATS does not allow the denial of purges to be lifted, which purges or markers would require.
     let marks = *subject_delete_marker_ttl > 0;
     if asked.options.markers {
         list.fixed("deny_purge", *deny_purge, false);

@@ -21,8 +21,8 @@ use incumbent_store::{Clock, Error, ErrorKind, InitOptions, InitReport, Result};
 const NAME_TAKEN: u64 = 10058;
 /// The account requires a limit on the bytes of each stream.
 const BYTES_REQUIRED: u64 = 10113;
-/// How soon after its creation a new bucket is marked as such, which takes two requests; and the interval at which to
-/// check for that.
+/// The time within which the creator of a bucket that was never used must have marked it so, with two requests; and the
+/// interval at which another `init` checks for the mark.
 const STATED: Duration = Duration::from_secs(2);
 const LOOKS: u32 = 20;
 /// The metadata that distinguishes the requests of different `init` calls.
@@ -30,8 +30,8 @@ const MADE_BY: &str = "incumbent.made-by";
 /// The server's default window for detecting duplicates, which this crate never sends.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
-/// The most consumers of a new bucket: each process that campaigns or observes has one. nats-server 2.15 and newer
-/// allow 1,000 if neither the stream nor the account sets a limit, and -1 counts as not set.
+/// The most consumers of a new bucket. Each process that campaigns or observes has one. nats-server 2.15 and newer
+/// allow 1,000 if neither the stream nor the account sets a limit, and -1 does not count as a limit.
 const MOST_CONSUMERS: i64 = 100_000;
 
 /// The most attempts to examine a bucket whose servers do not answer.
@@ -39,15 +39,15 @@ const SURVEYS: u32 = 4;
 
 /// The limit for the whole of a preparation.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// The limit for one attempt: a cluster that has just elected a leader loses requests, and requests between its servers
-/// take up to 4 s. Creating a stream of three replicas takes a second or two.
+/// The time limit for one attempt. A cluster that has just elected a leader loses requests, and requests between its
+/// servers take up to 4 s. Creating a stream of three replicas takes a second or two.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
 /// Creates a bucket for elections, or reports or corrects the differences of an existing one. An existing bucket keeps
 /// the settings for which nothing is required.
 ///
-/// Running it twice changes nothing the second time. A bucket without markers also refuses purges and rollups, because
-/// they would remove a live leader's record.
+/// A second call changes nothing. A bucket without markers also refuses purges and rollups, because they would remove a
+/// live leader's record.
 ///
 /// # Errors
 /// `InvalidSetting` for invalid options; `UnsafeStore` for differences that need a new bucket, and for a bucket that is
@@ -58,7 +58,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     Asked::new(options, None).check()?;
     let existing = match (options.lease, options.replicas) {
         (Some(_), Some(_)) => None,
-        // A bucket that could not be examined may exist, so do not assume the default lease and replicas.
+        // A bucket that could not be examined may exist, so the default lease and replicas must not be assumed.
         _ => existing(settings).await?,
     };
     let asked = Asked::new(options, existing.as_ref());
@@ -69,8 +69,8 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
     Ok(report)
 }
 
-/// The existing bucket; `None` if there is none. Asked more than once, because a cluster that has just elected a leader
-/// loses requests.
+/// The existing bucket; `None` if there is none. The request is repeated if need be, because a cluster that has just
+/// elected a leader loses requests.
 async fn existing(settings: &NatsSettings) -> Result<Option<Survey>> {
     let settings = settings.clone().fail_fast(true);
     let mut tries = 1..SURVEYS;
@@ -91,7 +91,7 @@ async fn prepare(settings: &NatsSettings, asked: &Asked<'_>) -> Result<InitRepor
     let connection = Connection::open(&settings).await?;
     let api = Api { connection, bucket };
     let mut creating = false;
-    // Two equal values do no harm: both callers would report that they created the bucket.
+    // If two calls draw the same number, both report that they created the bucket, which does no harm.
     let maker = getrandom::u64().unwrap_or(std::process::id().into());
     let attempts = async {
         loop {
@@ -109,8 +109,8 @@ async fn prepare(settings: &NatsSettings, asked: &Asked<'_>) -> Result<InitRepor
     })
 }
 
-/// `creating` is set once the request to create the bucket was sent: it may have succeeded without an answer, and the
-/// server accepts the same request again.
+/// Makes one attempt. `creating` is set once the request to create the bucket has been sent: that request may have
+/// succeeded without an answer, and the server accepts the same request again.
 async fn run(api: &Api, asked: &Asked<'_>, maker: u64, creating: &mut bool) -> Result<InitReport> {
     api.check_server()?;
     let level = api.account_level().await.map_err(|failure| failure.error(&api.bucket))?;
@@ -130,7 +130,7 @@ async fn run(api: &Api, asked: &Asked<'_>, maker: u64, creating: &mut bool) -> R
             let mut config = creation(&api.bucket, asked, maker);
             let mut answer = api.ask(&request, &config).await;
             if matches!(&answer, Err(Failure::Api(error)) if error.err_code == CONSUMERS_LIMITED) {
-                // The account's own limit is lower, and applies to its streams.
+                // The account has a lower limit of its own, which applies to its streams.
                 config["max_consumers"] = (-1).into();
                 answer = api.ask(&request, &config).await;
             }
@@ -178,8 +178,8 @@ async fn run(api: &Api, asked: &Asked<'_>, maker: u64, creating: &mut bool) -> R
     Ok(report)
 }
 
-/// The bucket. If another `init` has just created it, and this call also has to state that it is new, waits for the
-/// other call to do so.
+/// Returns the bucket's state. If another `init` has just created the bucket, and this call also has to state that it
+/// was never used, waits for the other call to do so.
 async fn once_stated(api: &Api, asked: &Asked<'_>, mut existing: Value) -> Result<Value> {
     for _ in 0..LOOKS {
         let info = read(&existing)?;
@@ -194,7 +194,7 @@ async fn once_stated(api: &Api, asked: &Asked<'_>, mut existing: Value) -> Resul
 }
 
 fn check_level(asked: &Asked<'_>, level: Option<u32>) -> Result<()> {
-    // Not known without permission to ask. The resulting settings are checked afterwards.
+    // Without permission to ask, the level is not known. The resulting settings are checked afterwards.
     let Some(level) = level else { return Ok(()) };
     let needed = [
         ("markers", asked.options.markers, LEVEL_2_11, "2.11"),
@@ -210,7 +210,7 @@ fn check_level(asked: &Asked<'_>, level: Option<u32>) -> Result<()> {
 }
 
 /// The configuration of a new bucket: the settings that key-value clients expect, and those that elections need. The
-/// server accepts an identical request again from any client, so each `maker` sends a different one.
+/// server accepts an identical request from any client as a repetition, so each `maker` sends a different one.
 fn creation(bucket: &Bucket, asked: &Asked<'_>, maker: u64) -> Value {
     let mut config = json!({
         "name": bucket.stream,

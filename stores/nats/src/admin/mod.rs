@@ -31,7 +31,7 @@ impl StoreAdmin for Nats {
     async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
         let headers = message::tombstone_over(revision);
         match self.publish(key, Some(headers), Bytes::new()).await? {
-            // Another write is in flight, which will change the revision.
+            // Another write has changed the revision, or is in flight and will change it.
             Outcome::Refused { .. } | Outcome::Busy => Ok(None),
             outcome => Self::applied(key, outcome).map(Some),
         }

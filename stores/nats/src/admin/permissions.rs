@@ -1,4 +1,4 @@
-//! Exactly the permissions that a user of NATS needs.
+//! The exact permissions that a NATS user needs.
 
 use crate::candidates::subjects;
 use crate::config::names;
@@ -17,12 +17,13 @@ pub struct Permissions {
     pub subscribe: Vec<String>,
 }
 
-/// The permissions that a user of that role needs in the bucket of `settings`, for these elections; for an
-/// operator an empty list means all elections.
+/// The permissions that a user of that role needs in the bucket of `settings`, for these elections. For an operator, an
+/// empty list means all elections.
 ///
 /// All roles can read the whole bucket. A candidate can write only under the keys of its elections.
 ///
-/// # Errors `InvalidName` for a key that is impossible for an election.
+/// # Errors
+/// `InvalidName` for a key that no election can have.
 pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> Result<Permissions> {
     for key in elections {
         names::check_key(key)?;
@@ -46,7 +47,7 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
     publish.extend(
         requests.iter().chain(making).map(|request| bucket.api_subject(&format!("{request}.{stream}"))),
     );
-    // For answers to a consumer's flow control requests.
+    // Allows answers to a consumer's flow control requests.
     publish.push(format!("$JS.FC.{stream}.>"));
     let inbox = settings.inbox_prefix.as_deref().unwrap_or("_INBOX");
     let mut subscribe = vec![format!("{inbox}.>")];
@@ -80,7 +81,7 @@ mod tests {
         let permitted = permissions(&settings(), Role::Candidate, &["jobs", "a.b"]).unwrap();
         assert_eq!(permitted.publish[..2], ["$KV.B.jobs", "$KV.B.a.b"]);
         assert_eq!(permitted.publish[2..7], READING);
-        // The candidate answers requests for candidates, but sends none.
+        // A candidate answers requests for candidates, but sends none.
         assert_eq!(permitted.publish[7..], ["_incumbent.roll.B.*"]);
         assert_eq!(permitted.subscribe, ["_INBOX.>", "_incumbent.roll.B"]);
     }

@@ -44,8 +44,8 @@ pub(crate) fn flaws(bucket: &Bucket, config: &Config, level: u32) -> Vec<Flaw> {
     flaws
 }
 
-/// Smaller than any live record of this crate, which has 204 bytes with a name of one letter, mostly headers
-/// (measured).
+/// The size in bytes of the smallest record, slightly rounded down. A live record of this crate with a name of one
+/// letter has 204 bytes, mostly headers (measured).
 const SMALLEST_RECORD: i64 = 200;
 /// The smallest possible `max_bytes` for one record: the server adds 34 bytes and the subject
 /// (`fileStoreMsgSize`), and during a renewal the old and the new record both count.

@@ -20,14 +20,14 @@ use incumbent_store::{Error, ErrorKind, Result};
 pub struct Survey {
     /// The version of the connected server.
     pub server: String,
-    /// The API level of the account's servers (0: before 2.11, 1: 2.11, 2: 2.12 and so on); `None` without
+    /// The API level of the account's servers: 0 before 2.11, 1 for 2.11, 2 for 2.12 and so on; `None` without
     /// permission to ask.
     pub account_level: Option<u32>,
     /// The API level of the stream's leading server.
     pub stream_level: u32,
     /// The number of servers that keep the bucket.
     pub replicas: u32,
-    /// The servers that hold it, the leader first; empty without a cluster.
+    /// The servers that hold the bucket, the stream's leader first; empty without a cluster.
     pub holders: Vec<Holder>,
     /// `file` or `memory`.
     pub storage: String,
@@ -35,9 +35,9 @@ pub struct Survey {
     pub acknowledges_early: bool,
     /// The number of values kept of each key.
     pub history: i64,
-    /// The time that a record is kept; `None` for no limit.
+    /// The time for which a record is kept; `None` for no limit.
     pub max_age: Option<Duration>,
-    /// The time that a marker for an expiry is kept; `None` without markers.
+    /// The time for which the marker of an expiry is kept; `None` without markers.
     pub markers: Option<Duration>,
     /// True if a record can have its own lease.
     pub own_leases: bool,
@@ -65,7 +65,7 @@ pub struct Survey {
 pub struct Holder {
     /// The server's name.
     pub name: String,
-    /// True if it is reachable and up to date.
+    /// True if the server is reachable and up to date.
     pub is_well: bool,
 }
 
@@ -76,12 +76,12 @@ pub struct ClockDifference {
     pub by: Duration,
     /// True if the server's clock is ahead.
     pub server_is_ahead: bool,
-    /// The possible error, either way: half of the request's round trip.
+    /// The largest error of the measured difference, in either direction: half of the request's round trip.
     pub uncertain_by: Duration,
 }
 
-/// Reads the settings of a bucket and its servers, even if an election on it would be unsafe. It changes nothing, and
-/// does not wait for a server to come up.
+/// Reads the settings of a bucket and its servers, even if an election on it would be unsafe. The survey changes
+/// nothing, and does not wait for a server to come up.
 ///
 /// # Errors
 /// `NotFound` for a bucket that does not exist, `Unsupported` for a server that is too old, `Authentication`,

@@ -16,12 +16,12 @@ use super::wire;
 use crate::wire::bucket::Bucket;
 use incumbent_store::Registry;
 
-/// Shorter than the servers' default limit of 1 MiB, because renewals share the connection.
+/// The longest answer in bytes. It is below the servers' default limit of 1 MiB, because renewals share the connection.
 const LONGEST_ANSWER: usize = 64 * 1024;
 /// The pause after each call, so that answers never delay renewals on this thread.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A task that answers until this is dropped. The client renews the subscription on every new connection.
+/// A task that answers calls until this is dropped. The client renews the subscription on every new connection.
 pub(crate) struct Answering(JoinHandle<()>);
 
 impl Answering {

@@ -14,18 +14,18 @@ use crate::wire::api::{Api, no_answer_fault};
 use crate::wire::stream::StreamInfo;
 use incumbent_store::CandidateInfo;
 
-/// The time limit for the first answer, if the call has a subscriber. Without one, the server reports that at once.
+/// The time limit for the first answer, if the call has a subscriber. If it has none, the server reports that at once.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
-/// The call ends when this time passes without an answer, or this many round trips if that is longer.
+/// The time without another answer after which a call ends, and the same in round trips. The longer of the two applies.
 const QUIET: Duration = Duration::from_millis(250);
 const QUIET_TRIPS: u32 = 4;
 /// The longest duration of a call.
 const LONGEST: Duration = Duration::from_secs(2);
-/// The limit for all answers, in bytes: enough for more than a hundred thousand candidates, and small enough
-/// for memory.
+/// The limit for all answers, in bytes. It is enough for more than a hundred thousand candidates, and small enough for
+/// memory.
 const MOST: usize = 16 * 1024 * 1024;
 
-/// The candidates that answer for the present incarnation of the bucket; `None` without permission to ask.
+/// Returns the candidates that answer for the present incarnation of the bucket; `None` without permission to ask.
 pub(crate) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo>>, Fault> {
     let began = Instant::now();
     let info: StreamInfo = api.stream_info().await.map_err(|failure| failure.fault(&api.bucket))?;
@@ -41,7 +41,7 @@ pub(crate) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo>>, Fault>
         sent.map_err(|error| broken(&error))?;
         Ok(gather(&mut answers, quiet).await)
     };
-    // Waits under both subjects, because either may be denied.
+    // Waits for a refusal under either subject, because either may be denied.
     let gathered = api.connection.await_answer(&subject, gathering);
     let error = match api.connection.await_answer(&answers_to, gathered).await {
         Ok(Ok(present)) => return present.map(Some),

@@ -3,7 +3,7 @@
 use crate::wire::bucket::Bucket;
 
 const PREFIX: &str = "_incumbent.roll.";
-/// Longer than any token of this crate.
+/// The longest accepted token. This crate's own tokens are shorter.
 const LONGEST_TOKEN: usize = 64;
 
 /// The subject of calls.

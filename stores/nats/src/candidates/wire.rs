@@ -46,7 +46,7 @@ pub(super) fn call(Incarnation(incarnation): Incarnation) -> Bytes {
     serde_json::json!({ "incarnation": incarnation.to_string() }).to_string().into()
 }
 
-/// Returns true if a call concerns this incarnation of the bucket; a call without one concerns all.
+/// Returns true if a call concerns this incarnation of the bucket. A call that names no incarnation concerns all.
 pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
     if call.is_empty() {
         return true;
@@ -55,7 +55,7 @@ pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
     incarnation.is_none_or(|theirs| theirs == ours.to_string())
 }
 
-/// The answers for all candidates, none longer than `limit` bytes unless a single candidate is.
+/// The answers for all candidates. Only an answer with a single candidate may be longer than `limit` bytes.
 pub(crate) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
     let mut answers = Vec::new();
     let mut page = OPENING.to_vec();
@@ -79,7 +79,7 @@ pub(crate) fn answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
     answers
 }
 
-/// The candidates of an answer. Unreadable and invalid ones are skipped.
+/// The candidates of an answer, without unreadable and invalid ones.
 pub(crate) fn read(answer: &[u8]) -> impl Iterator<Item = CandidateInfo> + use<> {
     let answer = serde_json::from_slice(answer).unwrap_or(Answer { candidates: Vec::new() });
     answer.candidates.into_iter().filter_map(|line| serde_json::from_value::<Line>(line).ok()?.read())
@@ -104,7 +104,7 @@ impl Line {
     }
 }
 
-/// Parses a nonce only in exactly the form in which it is written.
+/// Parses a nonce, which must have exactly the form in which nonces are written.
 fn number(text: &str) -> Option<Nonce> {
     let number = Nonce(u128::from_str_radix(text, 16).ok()?);
     (number.to_string() == text).then_some(number)
@@ -159,7 +159,7 @@ mod tests {
         let several = answers(&all, 300);
         assert!(several.len() > 10 && several.iter().all(|answer| answer.len() <= 300), "{several:?}");
         assert_eq!(read_all(&several), all);
-        // A single answer that is too long is sent anyway, for the server to refuse.
+        // A single candidate's answer that is too long is sent anyway, for the server to refuse.
         assert_eq!(answers(&all[..2], 10).len(), 2);
         assert_eq!(answers(&[], 300), Vec::<Bytes>::new());
     }

@@ -15,7 +15,7 @@ const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
 /// A list of servers, and the credentials written before the first of them.
 #[derive(Debug)]
 pub(crate) struct Authority {
-    /// Without credentials, because the client logs addresses.
+    /// The servers' addresses without credentials, because the client logs addresses.
     pub(crate) servers: Vec<ServerAddr>,
     pub(crate) credentials: Option<Credentials>,
 }

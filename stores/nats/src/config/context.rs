@@ -10,7 +10,7 @@ use super::credentials::Credentials;
 use incumbent_store::credentials::Secret;
 use incumbent_store::{Error, ErrorKind, Result};
 
-/// Where to search for contexts; read from the process's environment, or given by a test.
+/// The places in which to search for contexts, from the process's environment or from a test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// `$XDG_CONFIG_HOME`, or `~/.config`.
@@ -34,7 +34,8 @@ impl Environment {
         }
     }
 
-    /// The context in force when none is named: `$NATS_CONTEXT`, or the context that `nats context select` selected.
+    /// The context that applies when none is named: `$NATS_CONTEXT`, or the context that `nats context select`
+    /// selected.
     pub(crate) fn selected(&self) -> Option<String> {
         self.context.clone().or_else(|| {
             let text = fs::read_to_string(self.config.as_ref()?.join("nats/context.txt")).ok()?;
@@ -80,7 +81,7 @@ impl Environment {
         let path = |text: &str| (!text.is_empty()).then(|| self.expand(text));
         Context {
             url: Some(file.url).filter(|url| !url.is_empty()),
-            // In the same order as the `nats` tool: the first one set applies.
+            // The first of these that is set applies, in the same order as in the `nats` tool.
             credentials: if !file.user.is_empty() {
                 Some(Credentials::User { name: file.user, password: Secret::new(file.password) })
             } else if let Some(path) = path(&file.creds) {

@@ -11,10 +11,10 @@ use incumbent_store::{Error, ErrorKind, Result};
 
 /// A way to authenticate.
 ///
-/// Files are read again for every connection, so renewed credentials on disk apply without a restart.
+/// Files are read again for every connection, so renewed credentials on disk take effect without a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Credentials {
-    /// The server requires nothing, or only a client certificate.
+    /// No credentials: the server requires none, or only a client certificate.
     #[default]
     Nothing,
     User {
@@ -29,7 +29,7 @@ pub(crate) enum Credentials {
 }
 
 impl Credentials {
-    /// Checks that an answer is possible now; the error names the file and the problem.
+    /// Checks that the credentials can answer a server now. The error names the file and the problem.
     pub(crate) fn check(&self) -> Result<()> {
         self.answer(b"a nonce").map(drop)
     }
@@ -94,7 +94,7 @@ fn read(path: &Path, setting: &str) -> Result<String> {
 }
 
 fn key_pair(path: &Path, setting: &str, seed: &str) -> Result<KeyPair> {
-    // The library's error is left out: it may quote from the seed.
+    // The library's own error may quote from the seed, so it is left out.
     KeyPair::from_seed(seed).map_err(|_| malformed(path, setting, "it must hold a valid nkey seed"))
 }
 

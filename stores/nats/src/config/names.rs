@@ -5,7 +5,7 @@ use incumbent_store::{Error, ErrorKind, Result};
 /// The longest key, in bytes. A server refuses protocol lines above 4 KiB by default
 /// (`max_control_line`), and one line holds the bucket, the key and a reply subject.
 const LONGEST_KEY: usize = 1024;
-/// The longest candidate name, in bytes: it is a record's value and, in a hand-over, a header.
+/// The longest candidate name, in bytes. A name is a record's value and, in a hand-over, a header.
 const LONGEST_NAME: usize = 1024;
 
 /// The rules of NATS key-value keys (its ADR-8): `A-Z a-z 0-9 - / _ = .`, tokens between dots not empty,
@@ -36,7 +36,8 @@ pub(crate) fn check_key(key: &str) -> Result<()> {
     Ok(())
 }
 
-/// The rules for a header's value: surrounding white space is trimmed, and a line end terminates it.
+/// The rules for a header's value, which a candidate's name must obey: servers trim surrounding white space, and a line
+/// end terminates the value.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let refused = |why: &str| {
         let message = format!(

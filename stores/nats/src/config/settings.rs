@@ -15,13 +15,13 @@ use incumbent_store::refusals::zero;
 use incumbent_store::selectors::{self, named};
 use incumbent_store::{Error, ErrorKind, Result, Settings as _};
 
-/// The time limit for connecting to a server; 2 s.
+/// The default time limit for connecting to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The expected lease if none is set: the default of a campaign.
+/// The expected lease by default, the same as a campaign's default.
 const USUAL_LEASE: Duration = Duration::from_secs(30);
-/// Shorter intervals cost traffic without benefit.
+/// The shortest ping interval. Shorter ones cost traffic without benefit.
 const SHORTEST_PING: Duration = Duration::from_millis(100);
-/// Longer intervals leave a dead connection unnoticed for minutes.
+/// The longest ping interval. Longer ones leave a dead connection unnoticed for minutes.
 const LONGEST_PING: Duration = Duration::from_secs(20);
 
 /// The address of a NATS JetStream key-value bucket, and the credentials for it.
@@ -39,9 +39,8 @@ const LONGEST_PING: Duration = Duration::from_secs(20);
 /// # Ok::<(), incumbent::Error>(())
 /// ```
 ///
-/// A bucket by URL: `nats://host:4222/BUCKET?creds=FILE`. The schemes are `nats`, `tls`, `ws` and
-/// `wss`; several hosts are separated by commas; `user:password@` and `token@` are
-/// percent-decoded. The parameters:
+/// Reads the URL of a bucket: `nats://host:4222/BUCKET?creds=FILE`. The schemes are `nats`, `tls`, `ws` and `wss`;
+/// several hosts are separated by commas; `user:password@` and `token@` are percent-decoded. The parameters:
 ///
 /// <!-- generated: parameters -->
 /// | setting | meaning | by default |
@@ -84,8 +83,8 @@ pub struct NatsSettings {
 }
 
 impl NatsSettings {
-    /// A bucket on one server, or on several separated by commas, each `host`, `host:port` or a URL
-    /// with the scheme `nats`, `tls`, `ws` or `wss`. A URL may carry `user:password@` or `token@`.
+    /// Settings for a bucket on one server, or on several separated by commas, each `host`, `host:port` or a URL with
+    /// the scheme `nats`, `tls`, `ws` or `wss`. A URL may carry `user:password@` or `token@`.
     ///
     /// # Errors
     /// `InvalidUrl` for an invalid server, `InvalidName` for an invalid bucket.
@@ -96,11 +95,11 @@ impl NatsSettings {
         Ok(settings)
     }
 
-    /// A bucket in a context of the `nats` tool: the named one, or `$NATS_CONTEXT`, or the context that `nats context
-    /// select` selected.
+    /// Settings for a bucket in a context of the `nats` tool: the named context, or `$NATS_CONTEXT`, or the context
+    /// that `nats context select` selected.
     ///
     /// # Errors
-    /// `Authentication` for an unusable context, `InvalidUrl` if none is named or selected.
+    /// `Authentication` for an unusable context, `InvalidUrl` if no context is named or selected.
     pub fn from_context(name: Option<&str>, bucket: &str) -> Result<Self> {
         Self::in_context(&Environment::of_process(), name, bucket)
     }
@@ -118,7 +117,7 @@ impl NatsSettings {
     }
 
     pub(crate) fn of_context(name: &str, context: Context, bucket: &str) -> Result<Self> {
-        // The default of the `nats` tool.
+        // The default server is that of the `nats` tool.
         let authority = Authority::parse(None, context.url.as_deref().unwrap_or("nats://127.0.0.1:4222"))?;
         let mut settings = Self::bare(authority.servers, bucket)?;
         settings.credentials = context.credentials.or(authority.credentials).unwrap_or_default();
@@ -217,59 +216,60 @@ impl NatsSettings {
         self
     }
 
-    /// Begins with TLS before the server's greeting, for servers that are configured so.
+    /// Begins with TLS before the server's greeting, for servers with that configuration.
     #[must_use]
     pub fn tls_first(mut self, first: bool) -> Self {
         self.tls_first = first;
         self
     }
 
-    /// The prefix of reply subjects, if permissions do not allow `_INBOX`.
+    /// Sets the prefix of reply subjects, for permissions that do not allow `_INBOX`.
     #[must_use]
     pub fn inbox_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.inbox_prefix = Some(without_dot(prefix.into()));
         self
     }
 
-    /// The JetStream domain that holds the bucket.
+    /// Sets the JetStream domain that holds the bucket.
     #[must_use]
     pub fn domain(self, domain: &str) -> Self {
         self.api_prefix(format!("$JS.{domain}.API"))
     }
 
-    /// The prefix of the JetStream API's subjects, if it is imported from another account.
+    /// Sets the prefix of the JetStream API's subjects, for an API that is imported from another account.
     #[must_use]
     pub fn api_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.api_prefix = Some(without_dot(prefix.into()));
         self
     }
 
-    /// Whether to also connect to servers that the connected server reports, besides those listed; true by default,
-    /// except over websockets. Set it to false if they advertise addresses that cannot be reached from here.
+    /// Sets whether to also connect to servers that the connected server reports, in addition to those listed. It is
+    /// true by default, except over websockets. Set it to false if those servers advertise addresses that cannot be
+    /// reached from here.
     #[must_use]
     pub fn discover(mut self, discover: bool) -> Self {
         self.discover = discover;
         self
     }
 
-    /// The time limit for connecting to a server; 2 s by default. After a lost connection, a server has at most a
-    /// twelfth of the [expected lease](Self::expected_lease), or of the bucket's, to answer before the other servers
-    /// are tried.
+    /// Sets the time limit for connecting to a server; 2 s by default. After a lost connection, a server has at most a
+    /// twelfth of the lease to answer before the other servers are tried. That is the [expected
+    /// lease](Self::expected_lease), or the bucket's.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// The interval of pings on the connection; three unanswered pings end it. By default a tenth of the [expected
-    /// lease](Self::expected_lease), between 100 ms and 20 s.
+    /// Sets the interval of pings on the connection; three unanswered pings end it. By default it is a tenth of the
+    /// [expected lease](Self::expected_lease), between 100 ms and 20 s.
     #[must_use]
     pub fn ping_interval(mut self, interval: Duration) -> Self {
         self.ping_interval = Some(interval);
         self
     }
 
-    /// The shortest lease of the elections that will run on this connection; 30 s by default.
+    /// Sets the shortest lease of the elections that will run on this connection; 30 s by default.
     #[must_use]
     pub fn expected_lease(mut self, lease: Duration) -> Self {
         self.expected_lease = lease;
@@ -283,16 +283,16 @@ impl NatsSettings {
         self
     }
 
-    /// The connection's name in the server's monitoring; `incumbent` by default.
+    /// Sets the connection's name in the server's monitoring; `incumbent` by default.
     #[must_use]
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = Some(name.into());
         self
     }
 
-    /// The listener for the connection's events, from the first attempt to connect until the store is dropped. A
-    /// `Store` calls it on a separate thread, in the order of the events. An adapter that is opened
-    /// directly calls it on the connection's task, so there it must return at once.
+    /// Sets the listener for the connection's events, from the first attempt to connect until the store is dropped. A
+    /// `Store` calls it on a separate thread, in the order of the events. An adapter that is opened directly calls it
+    /// on the connection's task, so such a listener must return at once.
     #[must_use]
     pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Listener::new(listener);

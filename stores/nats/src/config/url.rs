@@ -87,7 +87,7 @@ fn subject(query: &mut Query, name: &'static str) -> Result<Option<String>> {
     }
 }
 
-/// The credentials, given before the host or by one parameter.
+/// The credentials, which precede the host or are given by a single parameter.
 fn credentials(query: &mut Query, from_authority: Option<Credentials>) -> Result<Option<Credentials>> {
     let given = [
         from_authority,

@@ -13,19 +13,19 @@ use crate::candidates::subjects::is_request_for_candidates;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionEvent {
-    /// A connection was established, the first or a new one. Earlier knowledge of the store may be outdated.
+    /// A connection was established, either the first or a later one. Earlier knowledge of the store may be outdated.
     Connected {
         /// The server, without credentials.
         server: String,
     },
-    /// The connection is lost; the client will connect again.
+    /// The connection is lost. The client will connect again.
     Disconnected,
     /// A server could not be reached, or refused the connection. Another attempt follows.
     Failed {
         /// The error, without credentials.
         detail: String,
     },
-    /// The server does not, or no longer, accept the credentials.
+    /// The server does not accept the credentials, or no longer accepts them.
     NotAuthorized {
         /// The server's message.
         detail: String,
@@ -100,8 +100,8 @@ impl ConnectionEvent {
         }
     }
 
-    /// The subject of a request for candidates that this event denies. It deserves no warning: all that is lost is that
-    /// candidates see each other across connections.
+    /// The subject of a request for candidates that this event denies. Such a denial deserves no warning: its only
+    /// effect is that candidates do not see each other across connections.
     pub(crate) fn of_a_request_for_candidates(&self) -> Option<&str> {
         match self {
             Self::NotPermitted { subject, .. } => Some(&**subject).filter(|on| is_request_for_candidates(on)),

@@ -1,8 +1,8 @@
 //! One dedicated connection, and requests over it.
 //!
-//! This module corrects two habits of the client. It queues messages while it is disconnected and sends them later, so
-//! it is given none then, and the answer is [`NoAnswer::NotConnected`]. And it keeps a request waiting when its
-//! connection is lost, so here every wait ends with the connection.
+//! This module corrects two habits of the client. The client queues messages while it is disconnected and sends them
+//! later, so this module gives it none then, and answers [`NoAnswer::NotConnected`]. And the client keeps a request
+//! waiting when its connection is lost, so in this module every wait ends with the connection.
 
 pub(crate) mod event;
 mod probe;
@@ -32,17 +32,17 @@ use self::waiting::{Cancelled, Waiting};
 use crate::config::settings::{NatsSettings, shown};
 use incumbent_store::{Error, ErrorKind, Result, threads};
 
-/// The longest wait between two attempts to connect; the design's limit for retries.
+/// The longest wait between two attempts to connect, which is the project's limit for retries.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// A client that is not shared.
+/// A connection with its own client, which nothing else uses.
 pub(crate) struct Connection {
     client: Client,
     jetstream: jetstream::Context,
     waiting: Arc<Waiting>,
     link: watch::Receiver<Link>,
     closed: Arc<AtomicBool>,
-    /// The shortest known lease, in nanoseconds, which limits how long a new connection may take.
+    /// The shortest known lease, in nanoseconds, which limits the time that a new connection may take.
     lease: Arc<AtomicU64>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Connection {
 pub(crate) struct Link {
     /// The number of connections so far, by the client's own count, so that a lost event has no lasting effect.
     pub(crate) number: u64,
-    /// True if the newest one is up.
+    /// True if the newest connection is up.
     pub(crate) up: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum NoAnswer {
     NotConnected,
     /// The subject has no subscriber; nothing was delivered.
     NoResponders,
-    /// The client refused to send it.
+    /// The client refused to send the request.
     NotSendable(String),
     /// The connection was lost; the request may have been delivered.
     Disconnected,
@@ -91,7 +91,7 @@ impl Connection {
             settings
                 .listener
                 .notify(ConnectionEvent::Failed { detail: error.text().spelled(Names::CommandLine) });
-            // Does not pause until each server was tried once.
+            // There is no pause until each server has been tried once.
             tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
     }
@@ -162,7 +162,7 @@ impl Connection {
             };
             Error::new(kind, message).caused_by(error)
         })?;
-        // It is set only here, so this cannot fail.
+        // The value is set only here, so this cannot fail.
         let _ = statistics.set(client.statistics());
         let jetstream = match &settings.api_prefix {
             Some(prefix) => ContextBuilder::new().api_prefix(prefix).build(client.clone()),
@@ -171,7 +171,7 @@ impl Connection {
         Ok(Self { client, jetstream, waiting, link, closed, lease })
     }
 
-    /// Also limits the time spent on each address by the bucket's lease.
+    /// Takes the bucket's lease into account for the time that may be spent on each address.
     pub(crate) fn shorten_lease(&self, max_age: Duration) {
         if !max_age.is_zero() {
             self.lease.fetch_min(nanos(max_age), Ordering::Relaxed);
@@ -186,7 +186,7 @@ impl Connection {
         &self.jetstream
     }
 
-    /// The number of connections; unlike [`Link::number`] it does not lag behind.
+    /// The number of connections so far. Unlike [`Link::number`], it does not lag behind.
     pub(crate) fn number(&self) -> u64 {
         self.client.statistics().connects.load(Ordering::Relaxed)
     }
@@ -196,7 +196,7 @@ impl Connection {
         self.link.clone()
     }
 
-    /// Returns true if a message sent now goes out now.
+    /// Returns true if a message sent now would go out at once.
     pub(crate) fn is_usable(&self) -> bool {
         !self.closed.load(Ordering::Acquire) && self.client.connection_state() == State::Connected
     }
@@ -251,7 +251,7 @@ impl Connection {
     /// Replaces the present connection by a new one, and waits until it is up.
     pub(crate) async fn renew(&self) {
         let before = self.number();
-        // During a reconnection, a second one would only break the new connection.
+        // If the client is already reconnecting, another reconnection would only break the new connection.
         if self.is_usable() && self.client.force_reconnect().await.is_err() {
             return;
         }
@@ -263,7 +263,7 @@ impl Connection {
     /// Ends the connection, even for streams that still use the client.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        // An error means that it has ended already.
+        // An error means that the connection has already ended.
         let _ = self.client.drain().await;
     }
 }
@@ -320,7 +320,8 @@ struct Known {
     lease: Arc<AtomicU64>,
 }
 
-/// Makes the client connect to the server that we choose; after the first connection, to one that answers.
+/// Makes the client connect to the server that [`Rotation`] chooses and, after the first connection, only to a server
+/// that answers.
 fn choosing(
     options: ConnectOptions,
     settings: &NatsSettings,
@@ -342,7 +343,7 @@ fn choosing(
             }
             let addr = match was_connected {
                 true => probe::choose(order, |server| probe::answers(server, tls_first, limit)).await?,
-                // The first connection reports why it fails.
+                // The first connection is not probed, because a failed attempt itself reports the reason.
                 false => order.into_iter().next()?,
             };
             lock(&rotation).try_now(&addr, &pool);
@@ -359,8 +360,8 @@ fn lock(rotation: &Mutex<Rotation>) -> MutexGuard<'_, Rotation> {
     rotation.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The wait before the attempt of that number: none before the first, then 50 ms, doubled up to a
-/// second, ±20 % so that many clients do not reconnect at once.
+/// The wait before the attempt of that number. It is zero before the first, then 50 ms, doubled up to a second, ±20 %
+/// so that many clients do not reconnect at once.
 fn delay(attempt: usize) -> Duration {
     let Some(exponent) = attempt.checked_sub(2) else { return Duration::ZERO };
     let full = Duration::from_millis(50) * 2_u32.saturating_pow(exponent.min(10) as u32);
@@ -369,7 +370,7 @@ fn delay(attempt: usize) -> Duration {
     full.min(LONGEST_DELAY) * (800 + spread) / 1000
 }
 
-/// Why there is no connection, and what to check.
+/// The reason for which there is no connection, and what to check.
 fn cause(error: &ConnectError, settings: &NatsSettings) -> String {
     let text = chain(error);
     let remedy = match error.kind() {
@@ -388,7 +389,7 @@ fn cause(error: &ConnectError, settings: &NatsSettings) -> String {
     format!("{text}; {remedy}")
 }
 
-/// An error and its causes; the client's own message has only its kind.
+/// The message of an error and of its causes, because the client's own message has only the error's kind.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

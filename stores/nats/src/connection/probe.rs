@@ -1,7 +1,7 @@
 //! Finds a server that answers, before the client connects to it.
 //!
-//! The client spends the whole time limit of a connection on each address, one after the other, and a cluster may
-//! report addresses that are unreachable from here: three of them would cost a term.
+//! The client spends the whole time limit of a connection on each address, one after the other. A cluster may report
+//! addresses that are unreachable from here, and three of them would cost a term.
 
 use std::time::Duration;
 
@@ -12,10 +12,9 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The share of the lease that may be spent on an address.
+/// The share of the lease that may be spent on one address.
 const SHARE: u32 = 12;
-/// The least time that a server gets for its answer. On a busy machine an answer takes this long even over a fast
-/// network.
+/// The shortest time limit for a server's answer. On a busy machine an answer takes this long even over a fast network.
 const LEAST: Duration = Duration::from_millis(100);
 
 /// The time for a server to answer: a twelfth of the lease, and at most the time limit of a whole connection.
@@ -23,8 +22,8 @@ pub(super) fn limit(lease: Duration, connect_timeout: Duration) -> Duration {
     (lease / SHARE).max(LEAST).min(connect_timeout)
 }
 
-/// The first of these servers that answers: tries the first alone, and then all others at once. If none answers,
-/// returns the first, which may just be slow.
+/// Returns the first of these servers that answers. The first in the list is tried alone, and then all others at once.
+/// If none answers, returns the first in the list, which may just be slow.
 pub(super) async fn choose<A>(
     servers: Vec<ServerAddr>,
     answers: impl Fn(ServerAddr) -> A,
@@ -42,7 +41,7 @@ where
     Some(asked.filter_map(future::ready).next().await.unwrap_or(first))
 }
 
-/// Whether a server accepts a connection within that time, and sends its greeting if it sends one first.
+/// Whether a server accepts a connection within that time and, unless TLS comes first, sends its greeting.
 pub(super) async fn answers(server: ServerAddr, tls_first: bool, limit: Duration) -> bool {
     let is_greeted = !tls_first && !server.is_websocket();
     let greeting = async {
@@ -61,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// The server that is chosen among a, b and c if those in `well` answer, and the servers asked.
+    /// The server that is chosen among a, b and c if those in `well` answer, and the servers that were asked.
     async fn chosen(well: &[&str]) -> (String, Vec<String>) {
         let asked = Mutex::new(Vec::new());
         let servers = ["a", "b", "c"].map(|host| host.parse().unwrap()).to_vec();

@@ -2,12 +2,12 @@
 
 use async_nats::{Server, ServerAddr};
 
-/// Rotates through the servers: never the last one tried if there is another, preferably one that did not fail, then
-/// the one not tried for longest. The client's own choice is random, and after a forced reconnection often picks the
+/// Rotates through the servers: never the last one tried if there is another, preferably one that has not failed, then
+/// the one not tried for longest. The client's own choice is random, and after a forced reconnection it often picks the
 /// server that it should leave.
 #[derive(Debug, Default)]
 pub(crate) struct Rotation {
-    /// The servers tried, the last one at the end.
+    /// The servers that have been tried, the last one at the end.
     tried: Vec<ServerAddr>,
 }
 
@@ -22,7 +22,7 @@ impl Rotation {
         let last = self.tried.last();
         let since = |addr: &ServerAddr| self.tried.iter().position(|tried| tried == addr);
         let mut order: Vec<_> = pool.iter().collect();
-        // `None`, never tried, sorts before any position.
+        // A server that was never tried has no position, and `None` sorts before any position.
         order.sort_by_key(|server| (Some(&server.addr) == last, server.failed_attempts, since(&server.addr)));
         order.into_iter().map(|server| server.addr.clone()).collect()
     }

@@ -21,7 +21,7 @@ use super::event::{Action, ConnectionEvent};
 pub(crate) enum Cancelled {
     /// The request's connection is lost.
     Disconnected,
-    /// The server refused a message on this subject; if `certain`, exactly this message.
+    /// The server refused a message on this subject. If `certain` is true, it refused exactly this message.
     PublishDenied { certain: bool },
     /// The client lacks permission to receive replies.
     RepliesDenied { subject: String },
@@ -34,16 +34,16 @@ pub(crate) struct Waiting(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    /// The number of connections, by the events so far. Events lag behind the requests.
+    /// The number of connections, according to the events so far. Events lag behind the requests.
     connection: u64,
     requests: BTreeMap<u64, Request>,
-    /// The reasons of waits that have ended but were not notified yet.
+    /// The reasons of waits that have ended but have not been notified yet.
     cancelled: BTreeMap<u64, Cancelled>,
 }
 
 #[derive(Debug)]
 struct Request {
-    /// The number of its connection, counted as in [`Table::connection`].
+    /// The number of the request's connection, counted as in [`Table::connection`].
     connection: u64,
     subject: Subject,
     waiter: Waiter,
@@ -70,7 +70,7 @@ impl Waiting {
         Ticket { id, waiting: self.clone() }
     }
 
-    /// Applies an event of the connection to the requests it concerns.
+    /// Applies an event of the connection to the requests that it concerns.
     pub(crate) fn on_event(&self, event: &ConnectionEvent) {
         let mut table = self.lock();
         let woken = match event {
@@ -94,7 +94,8 @@ impl Waiting {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Applies a refusal to the request for candidates that it concerns: a refusal to call, or to receive the answers.
+    /// Applies a refusal to the request for candidates that it concerns. The refused part is either the call or the
+    /// subscription to the answers.
     pub(crate) fn deny_request_for_candidates(&self, subject: &str) {
         let woken = self.lock().refuse_one(subject);
         woken.into_iter().for_each(Waker::wake);
@@ -106,7 +107,7 @@ impl Waiting {
 }
 
 impl Table {
-    /// Applies the refusal of one message on this subject; returns the tasks to wake once the table is free.
+    /// Applies the refusal of one message on this subject. Returns the tasks to wake once the table is unlocked.
     fn refuse_one(&mut self, subject: &str) -> Vec<Waker> {
         let connection = self.connection;
         let concerned =
@@ -124,7 +125,7 @@ impl Table {
         woken
     }
 
-    /// Interrupts all requests on this connection; returns the tasks to wake once the table is free.
+    /// Ends the waits of all requests on this connection. Returns the tasks to wake once the table is unlocked.
     fn end_all(&mut self, why: &Cancelled) -> Vec<Waker> {
         let connection = self.connection;
         let mut woken = Vec::new();
@@ -137,7 +138,7 @@ impl Table {
 }
 
 impl Request {
-    /// Ends the wait, if there is one; the first reason counts. Returns its waker.
+    /// Ends the request's wait, if there is one, and returns its waker. Only the first reason counts.
     fn end(&mut self, id: u64, why: Cancelled, cancelled: &mut BTreeMap<u64, Cancelled>) -> Option<Waker> {
         let waker = match std::mem::replace(&mut self.waiter, Waiter::Gone) {
             Waiter::Gone => return None,
@@ -157,7 +158,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Waits until an answer cannot come any more.
+    /// Waits until an answer can no longer come.
     pub(crate) async fn cancelled(&mut self) -> Cancelled {
         poll_fn(|context| {
             let mut table = self.waiting.lock();

@@ -52,8 +52,8 @@ impl From<&jetstream::Error> for ApiError {
     }
 }
 
-/// Whether an answer is a refusal. The answer is first parsed only for that, because a parser for both cases would keep
-/// a copy of all of it.
+/// The error in an answer that is a refusal. Each answer is first parsed for this alone, because a parser for both
+/// cases would keep a copy of the whole answer.
 #[derive(Deserialize)]
 struct Refusal {
     #[serde(default)]

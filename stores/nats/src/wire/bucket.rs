@@ -23,13 +23,14 @@ impl Bucket {
         }
     }
 
-    /// The subject a key is stored under.
+    /// The subject under which a key is stored.
     pub(crate) fn subject(&self, key: &str) -> String {
-        // The string has its exact length: the client takes it over, and would copy a longer buffer.
+        // The string is allocated with its exact length, because the client keeps its buffer and would copy a longer
+        // one.
         [&*self.prefix, key].concat()
     }
 
-    /// The subject a key is written to: with a domain or an import, the API's prefix comes before it.
+    /// The subject to which a key is written. With a domain or an import, the API's prefix comes before it.
     pub(crate) fn write_subject(&self, key: &str) -> String {
         if self.api_prefix == DEFAULT_API_PREFIX {
             self.subject(key)

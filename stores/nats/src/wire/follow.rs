@@ -1,12 +1,12 @@
 //! One consumer for many keys of a bucket.
 //!
-//! The client has an ordered consumer too, but it repairs itself: after a gap or a restart it continues from the last
-//! sequence that it saw. In a bucket that was deleted and created again that sequence means nothing, and the watcher
-//! would never learn of the gap. So this consumer ends as soon as it cannot guarantee that it saw every change in
-//! order, and the driver begins another watch from the present entries.
+//! The client has an ordered consumer too, but that one repairs itself: after a gap or a restart it continues from the
+//! last sequence that it saw. In a bucket that was deleted and created again that sequence means nothing, and the
+//! watcher would never learn of the gap. So this consumer ends as soon as it cannot guarantee that it has seen every
+//! change in order, and the driver begins another watch from the present entries.
 //!
-//! A record that is replaced before it was sent is never sent, because the bucket holds only the newest record of each
-//! key. That is not a gap, because the newest record follows.
+//! If a record is replaced before it has been sent, it is never sent, because the bucket holds only the newest record
+//! of each key. That is not a gap, because the newest record follows.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ use super::message;
 use crate::connection::{Link, NoAnswer};
 use incumbent_store::{WatchEvent, request};
 
-/// Longer intervals leave a dead consumer unnoticed for long.
+/// The longest heartbeat interval. A longer one would leave a dead consumer unnoticed for long.
 const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
-/// Twice the server's minimum of 100 ms.
+/// The shortest heartbeat interval: twice the server's minimum of 100 ms.
 const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(200);
 /// The number of missed heartbeats after which the consumer counts as dead.
 const MISSED_HEARTBEATS: u32 = 3;
@@ -40,14 +40,14 @@ const INACTIVE: Duration = Duration::from_secs(5);
 /// A consumer and its position.
 pub(crate) struct Follow {
     subscriber: Subscriber,
-    /// The client's messages contain a context; the last message's context is reused for the next.
+    /// A context of the client's messages, taken from the last message for the next one.
     jetstream: Option<jetstream::Context>,
     client: Client,
     prefix: String,
     link: watch::Receiver<Link>,
     connection: u64,
     order: Order,
-    /// The number of waiting entries when it was created.
+    /// The number of entries that were waiting when the consumer was created.
     waiting: u64,
     silence_limit: Duration,
     last_message: Instant,
@@ -56,7 +56,7 @@ pub(crate) struct Follow {
 /// A message of the consumer.
 #[allow(clippy::large_enum_variant, reason = "only one exists at a time, and it is passed on immediately")]
 pub(crate) enum ConsumerMessage {
-    /// An entry, and the number still waiting when it was sent.
+    /// An entry, and the number of entries that were still waiting when it was sent.
     Entry { watched: WatchEvent, pending: u64 },
     /// A heartbeat, sent while nothing is left to deliver.
     Idle,
@@ -64,7 +64,7 @@ pub(crate) enum ConsumerMessage {
     Stalled,
 }
 
-/// The request for every key's newest message, then every change.
+/// The request for the newest message of every key, and then for every change.
 #[derive(Serialize)]
 struct Create<'a> {
     stream_name: &'a str,
@@ -146,7 +146,7 @@ impl Follow {
         })
     }
 
-    /// The consumer's next message; `None` once the order is not certain any more.
+    /// The consumer's next message; `None` once the order is no longer certain.
     async fn next(&mut self) -> Option<ConsumerMessage> {
         let connection = self.connection;
         let message = tokio::select! {
@@ -175,7 +175,7 @@ impl Follow {
         Some(ConsumerMessage::Entry { watched: WatchEvent { key, entry }, pending })
     }
 
-    /// Answers a flow control request, and compares a heartbeat's count of sent messages.
+    /// Answers a flow control request, or compares a heartbeat's count of sent messages with those that have arrived.
     async fn on_control(&mut self, message: &Message) -> Option<ConsumerMessage> {
         let headers = message.headers.as_ref();
         let stalled = headers.and_then(|headers| headers.get(STALLED)).map(|subject| subject.as_str().into());
@@ -190,7 +190,7 @@ impl Follow {
         }
     }
 
-    /// Every key's newest entry, in the order of their keys.
+    /// Returns the newest entry of every key, in the order of the keys.
     pub(crate) async fn collect(mut self) -> Result<Vec<WatchEvent>, Fault> {
         let mut newest = std::collections::BTreeMap::new();
         let mut waiting = self.waiting;
@@ -201,7 +201,7 @@ impl Follow {
                     newest.insert(watched.key, watched.entry);
                 }
                 Some(ConsumerMessage::Stalled) => {}
-                // The counted entries no longer exist: expired or removed.
+                // The counted entries that have not been sent no longer exist: they expired or were removed.
                 Some(ConsumerMessage::Idle) => break,
                 None => {
                     let detail = "the connection to NATS broke before every key was listed".to_string();
@@ -212,7 +212,7 @@ impl Follow {
         Ok(newest.into_iter().map(|(key, entry)| WatchEvent { key, entry }).collect())
     }
 
-    /// The number of entries that existed at its creation.
+    /// The number of entries that existed when the consumer was created.
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting
     }
@@ -230,7 +230,7 @@ struct Order {
 }
 
 impl Order {
-    /// Accepts the next delivery; false for any other number.
+    /// Accepts the next delivery. Returns false for any other number.
     fn takes(&mut self, number: u64) -> bool {
         let next = number == self.newest + 1;
         if next {

@@ -13,7 +13,7 @@ use incumbent_core::store::{Action, Expect, Write};
 /// The header in which key-value clients state the operation of a message.
 const KV_OPERATION: HeaderName = HeaderName::from_static("KV-Operation");
 
-/// The headers of every record, whose names are not copied for each message.
+/// The headers of every record, defined once so that their names are not copied for each message.
 static COMMON: [(&str, HeaderName); 5] = [
     (NONCE, HeaderName::from_static(NONCE)),
     (LEASE, HeaderName::from_static(LEASE)),
@@ -26,8 +26,8 @@ static COMMON: [(&str, HeaderName); 5] = [
 /// because a cluster's own marker can erase an acknowledged write over it.
 const TOMBSTONE: &str = "PURGE";
 
-/// The message of a write, whose texts it takes over. `own_lease` is the bucket's maximum age if it supports lease
-/// times per record, else `None`.
+/// The message of a write, which takes over the write's texts. `own_lease` is the bucket's maximum age if the bucket
+/// supports lease times per record, else `None`.
 ///
 /// # Errors
 /// The header that NATS cannot carry.
@@ -41,7 +41,7 @@ pub(crate) fn encode(write: Write, own_lease: Option<Duration>) -> Result<(Heade
     let payload = match write.action {
         Action::Acquire(put) | Action::Renew(put) => {
             carry(&mut headers, put.headers)?;
-            // The server takes whole seconds. Rounded up, because a record must not expire before its lease.
+            // The server takes whole seconds. The lease is rounded up, because a record must not expire before it.
             let seconds = put.lease.as_nanos().div_ceil(1_000_000_000);
             if own_lease.is_some_and(|max_age| put.lease < max_age) {
                 headers.insert(NATS_MESSAGE_TTL, format!("{seconds}s"));
@@ -57,14 +57,15 @@ pub(crate) fn encode(write: Write, own_lease: Option<Duration>) -> Result<(Heade
     Ok((headers, payload))
 }
 
-/// The headers of a tombstone that proves nothing.
+/// The headers of an unconditional tombstone that, unlike a release, proves nothing about its writer.
 pub(crate) fn tombstone() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(KV_OPERATION, TOMBSTONE);
     headers
 }
 
-/// The headers of a tombstone that proves nothing and may replace only the message of that revision.
+/// The headers of a tombstone that may replace only the message of that revision and, unlike a release, proves nothing
+/// about its writer.
 pub(crate) fn tombstone_over(Revision(sequence): Revision) -> HeaderMap {
     let mut headers = tombstone();
     headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, sequence.to_string());

@@ -1,7 +1,7 @@
 //! The outcome of a write, from NATS's answer.
 //!
-//! The codes are from the server's `errors.json`. Every answer is `Unknown`, except an acknowledgement and those that
-//! *prove* that the write was not applied.
+//! The codes are from the server's `errors.json`. Every answer means `Unknown`, except an acknowledgement and the
+//! answers that *prove* that the write was not applied.
 
 use std::borrow::Cow;
 
@@ -62,7 +62,7 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
     let name = &bucket.name;
     let broken = |detail: String| Outcome::Failed(Fault { kind: FaultKind::Broken, detail });
     match error.err_code {
-        // Without the number it is unknown whether the key is empty or newer.
+        // Without the number, the key may be empty or have a newer record.
         WRONG_LAST_SEQUENCE => match last_sequence(&error.description) {
             Some(current) => Outcome::Refused { current },
             None => unclear(error, name),
@@ -70,8 +70,8 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
         IN_FLIGHT => Outcome::Busy,
         // Dropped before it was processed.
         TOO_MANY_REQUESTS => Outcome::NotSent,
-        // These words mean that a limit was met before the write was stored. With other errors, such as a failing disk,
-        // another replica may have stored it.
+        // These words mean that a limit was reached before the write was stored. After any other error, such as a
+        // failing disk, another replica may have stored it.
         STORE_FAILED if is_limit(&error.description) => broken(format!(
             "the NATS bucket {name:?} is full ({}): raise its limits, or remove unneeded keys",
             error.description

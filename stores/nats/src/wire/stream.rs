@@ -11,16 +11,16 @@ use serde::{Deserialize, Deserializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The metadata in which `init --new` states that the bucket's name was never used before. Its value is the creation
-/// time of that stream, so that it means nothing in a copied configuration.
+/// The metadata in which `init --new` states that the bucket's name was never used before. The value is the creation
+/// time of the stream, so that the statement means nothing in a copied configuration.
 pub(crate) const NEVER_USED: &str = "incumbent.never-used";
 
 /// The server's own metadata: the API level of the stream's leading server.
 const SERVER_LEVEL: &str = "_nats.level";
 
-/// The level of the API since 2.11, with markers and lease times per record.
+/// The API level since 2.11, which has markers and lease times per record.
 pub(crate) const LEVEL_2_11: u32 = 1;
-/// The level since 2.12; such servers check a write's compare before they propose it to a replicated stream.
+/// The API level since 2.12. Such servers check a write's compare before they propose it to a replicated stream.
 pub(crate) const LEVEL_2_12: u32 = 2;
 
 /// The longest delay of an expiry: the server's checks are at least 250 ms apart (`resetAgeChk` in its
@@ -29,9 +29,9 @@ pub(crate) const LEVEL_2_12: u32 = 2;
 const GRANULARITY: Duration = Duration::from_millis(350);
 /// The longest delay of an expiry before 2.11, where a check that runs slightly early is repeated only after a second.
 const OLD_GRANULARITY: Duration = Duration::from_secs(1);
-/// A cluster elects another leader for a stream in 5 to 7 s (measured on 2.15).
+/// The longest time in which a cluster elects another leader for a stream: 5 to 7 s (measured on 2.15).
 const CLUSTER_FAIL_OVER: Duration = Duration::from_secs(7);
-/// A single server is down until it has restarted: a few seconds with little data.
+/// The time for which a single server is down until it has restarted: a few seconds with little data.
 const RESTART: Duration = Duration::from_secs(5);
 /// The unit of lease times in records.
 const FINEST_LEASE: Duration = Duration::from_millis(1);
@@ -50,7 +50,7 @@ pub(crate) struct StreamInfo {
     /// The stream's JetStream domain.
     #[serde(default)]
     pub(crate) domain: Option<String>,
-    /// The servers that hold it; absent for a single server.
+    /// The servers that hold the stream; absent for a single server.
     #[serde(default)]
     pub(crate) cluster: Option<Cluster>,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Config {
     pub(crate) max_msgs: i64,
     pub(crate) max_bytes: i64,
     pub(crate) max_msg_size: i64,
-    /// In nanoseconds, like every duration here.
+    /// The maximum age in nanoseconds, like every duration here.
     pub(crate) max_age: i64,
     pub(crate) discard: String,
     pub(crate) discard_new_per_subject: bool,

@@ -23,19 +23,19 @@ pub(crate) const STREAM: &str = "KV_elections";
 pub(crate) const SHORT: Duration = Duration::from_secs(6);
 /// A lease for tests in which one lease runs out while another must not, even on a busy machine.
 pub(crate) const STEADY: Duration = Duration::from_secs(10);
-/// A lease for tests in which none may run out: no test waits for it.
+/// A lease for tests in which none may run out. No test waits for its end.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 /// The longest delay on a busy machine.
 pub(crate) const BUSY: Duration = Duration::from_secs(10);
-/// The longest time that an overdue record may remain, plus the interval of reads: the store's granularity, and the
-/// core's poll.
+/// The longest time for which an overdue record may remain unnoticed: the store's granularity, plus the core's interval
+/// between two reads.
 pub(crate) const REMOVAL: Duration = Duration::from_millis(350 + 100);
 
 /// One server with a bucket.
 pub(crate) struct Bench {
     pub(crate) server: NatsServer,
     pub(crate) lease: Duration,
-    /// Writes without regard to the leader.
+    /// An operator, which writes without regard to the leader.
     pub(crate) operator: Nats,
 }
 
@@ -87,7 +87,7 @@ impl Bench {
         self.operator.read(KEY).await.unwrap().live().expect("no live record").clone()
     }
 
-    /// Waits until the candidate with that name holds the key; returns the record.
+    /// Waits until the candidate with that name holds the key, and returns its record.
     pub(crate) async fn record_of(&self, name: &str) -> Record {
         wait::until_some_async(&format!("the record of {name}"), TIME_LIMIT, || async {
             let entry = self.operator.read(KEY).await.unwrap();
@@ -96,7 +96,7 @@ impl Bench {
         .await
     }
 
-    /// Waits until `stores` of them watch the bucket: the present leader's record is then on its way to all.
+    /// Waits until this many stores watch the bucket. The present leader's record is then on its way to all of them.
     #[track_caller]
     pub(crate) fn watched_by(&self, stores: u64) {
         wait::until("the candidates to watch", TIME_LIMIT, || {
@@ -118,7 +118,7 @@ impl Bench {
         process.child.pause();
     }
 
-    /// Deletes the key that makes that candidate the leader.
+    /// Deletes the key that makes this candidate the leader.
     pub(crate) async fn delete_claim_of(&self, name: &str) {
         assert_eq!(self.record().await.candidate, name);
         self.operator.delete(KEY).await.unwrap();
@@ -130,7 +130,7 @@ impl Bench {
     }
 }
 
-/// Runs a scenario on a server of each version, which is one.
+/// Runs a scenario on a server of each tested version, which for NATS is only one.
 pub(crate) async fn on_each<F: Future<Output = ()>>(lease: Duration, scenario: impl Fn(Bench) -> F) {
     scenario(Bench::start(lease).await).await;
 }
@@ -185,7 +185,8 @@ pub(crate) fn followed_within(lease: Duration) -> Duration {
     lease + REMOVAL + BUSY
 }
 
-/// The time that others wait after the deletion of a record, because its author may not have learned of it.
+/// The time for which others wait after the deletion of a record, because the record's author may not have learned of
+/// it.
 pub(crate) fn wait_after_a_deletion(lease: Duration) -> Duration {
     lease
 }

@@ -14,8 +14,8 @@ use crate::actor::{Actor, TIME_LIMIT, before_a_renewal, is_before_a_renewal, nex
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// The bucket is deleted and created again: `Lost(StoreReset)`, a warning, and no leader until the new bucket is a
-/// lease old; then a leader with a larger token.
+/// The bucket is deleted and created again. The term ends with `Lost(StoreReset)` and a warning, and there is no leader
+/// until the new bucket is a lease old. Then a candidate leads with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_candidate_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     let bench = Bench::start(SHORT).await;
@@ -37,8 +37,8 @@ async fn no_candidate_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     probe.verdict();
 }
 
-/// The bucket is deleted and stays gone: a warning, and `Lost` at the deadline at the latest; once it is created again,
-/// a candidate leads there.
+/// The bucket is deleted and stays gone: there is a warning, and `Lost` at the deadline at the latest. Once the bucket
+/// is created again, a candidate leads there.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_bucket_no_candidate_leads_and_each_is_warned() {
     let bench = Bench::start(SHORT).await;
@@ -60,8 +60,8 @@ async fn without_a_bucket_no_candidate_leads_and_each_is_warned() {
 }
 
 /// The bucket is deleted and created again, and a delayed renewal finds exactly the sequence that it expects, under
-/// another writer's record. It is applied, but no candidate reports a win by it until the bucket is a lease old, and
-/// one leads.
+/// another writer's record. The renewal is applied, but no candidate reports a win by it. A candidate leads once the
+/// bucket is a lease old.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     let bench = Bench::start(STEADY).await;
@@ -72,14 +72,14 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     b.observes("a").await;
     let probe = Probe::of(&[&a, &b]);
 
-    // Its next renewal stays in flight until the bucket has been created again.
+    // The next renewal of `a` must stay in flight until the bucket has been created again.
     loop {
         before_a_renewal(&a, STEADY).await;
         proxy.cut_to_server();
         if is_before_a_renewal(&a, STEADY) {
             break;
         }
-        // On a busy machine it may have been sent just before the cut.
+        // On a busy machine the renewal may have been sent just before the cut.
         proxy.heal();
     }
     let cut = now();
@@ -107,8 +107,8 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
 }
 
 /// A server loses more acknowledged writes than candidates make up for by themselves, and every candidate remembers
-/// them: none leads until an operator accepts that tokens start again. An acceptance of other tokens or of another
-/// incarnation changes nothing.
+/// those writes. No candidate leads until an operator accepts that tokens start again. An acceptance of other tokens or
+/// of another incarnation changes nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_accepts() {
     let mut bench = Bench::start(SHORT).await;
@@ -155,7 +155,7 @@ async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_acce
     ] {
         request.ask(&bench.operator, KEY).await.unwrap();
     }
-    // The watch shows it only after the requests.
+    // The watch shows the beacon only after it has shown the requests.
     bench.operator.put("beacon", b"lit").await.unwrap();
     let lit = async { while beacon.next().await.is_some_and(|seen| seen.leader.is_none()) {} };
     tokio::time::timeout(TIME_LIMIT, lit).await.expect("the beacon is not seen");

@@ -1,4 +1,4 @@
-//! The Go library's own acceptance test, as a scenario.
+//! The acceptance test of the Go library nats-kv-leader-elect, as a scenario.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::probe::Probe;
 const LEASE: Duration = Duration::from_millis(750);
 const FAULT_EVERY: Duration = Duration::from_millis(150);
 const FOR: Duration = Duration::from_secs(15);
-/// The longest time until there were enough wins and losses, on a machine that stalls occasionally.
+/// The longest time until there have been enough wins and losses, on a machine that stalls occasionally.
 const LONGEST: Duration = Duration::from_secs(90);
 /// The least number of wins, and of losses, that the faults must cause.
 const ENOUGH: usize = 5;
-/// The election in the same bucket that stays undisturbed.
+/// A second election in the same bucket, which stays undisturbed.
 const BESIDE: &str = "beside";
 
-/// Ten candidates whose key keeps being deleted or overwritten: they elect, lose and re-elect, never two at once, and
-/// the other election loses no term to that.
+/// The key of ten candidates is deleted or overwritten again and again. They elect, lose and elect again, and no two
+/// ever lead at once. The second election loses no term to that.
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_candidates_under_constant_faults_never_lead_at_once() {
     let bench = Bench::start(LEASE).await;
@@ -53,7 +53,7 @@ async fn ten_candidates_under_constant_faults_never_lead_at_once() {
     assert!(!losses.is_empty() || two[1 - beside].wins().is_empty(), "two won, and none lost");
 }
 
-/// Makes a fault every 150 ms while there is a leader: two of three overwrite the key, the third deletes it.
+/// Makes a fault every 150 ms while there is a leader: of three faults, two overwrite the key and the third deletes it.
 async fn make_faults(bench: &Bench, candidates: &[&Actor]) -> usize {
     let begun = now();
     let is_enough = || {

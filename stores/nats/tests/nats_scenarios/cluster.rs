@@ -12,11 +12,11 @@ use crate::actor::{Actor, TIME_LIMIT, before_a_renewal, next_leader};
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// Survives the failure of a server, as the documentation advises.
+/// A lease that outlasts the failure of a server, as the documentation advises.
 const LEASE: Duration = Duration::from_secs(30);
-/// Does not survive the failure of a server.
+/// A lease that does not outlast the failure of a server.
 const TOO_SHORT: Duration = Duration::from_secs(2);
-/// The longest election of a cluster's leaders on a busy machine.
+/// The longest time in which a cluster elects its leaders on a busy machine.
 const ELECTION: Duration = Duration::from_secs(90);
 
 /// A leader and a candidate that both know all servers.
@@ -38,7 +38,8 @@ impl Pair {
         Self { leader, other, token, probe }
     }
 
-    /// Checks that the term continues: renewed after now, never lost, and no other candidate ever led.
+    /// Checks that the term continues: it is renewed from now on and has never been lost, and the other candidate has
+    /// never led.
     async fn goes_on(self) {
         self.leader.renewed_after(now(), LEASE).await;
         assert_eq!(self.leader.losses(), []);
@@ -47,14 +48,14 @@ impl Pair {
     }
 }
 
-/// Creates the bucket, as soon as the servers know enough of each other to place it.
+/// Creates the bucket as soon as the servers of the cluster have learned enough of each other to place it.
 async fn make_bucket(cluster: &NatsCluster, lease: Duration) {
     let options = InitOptions::new().lease(lease).replicas(3).never_used(true);
     let settings = settings(&cluster.addresses());
     wait::until_async("a place for three replicas", ELECTION, || async {
         match init(&settings, &options).await {
             Ok(_) => true,
-            // A newly elected leader has lost the requests sent before its election.
+            // A newly elected leader loses the requests that were sent before its election.
             Err(error) if error.kind() == ErrorKind::StoreUnavailable => false,
             Err(error) if error.message().contains("no suitable peers") => false,
             Err(error) => panic!("{error}"),
@@ -108,8 +109,8 @@ async fn a_term_survives_a_rolling_restart() {
     pair.goes_on().await;
 }
 
-/// Two of three servers are down for longer than the lease: `Lost(Expired)` at the deadline, and no leader; when they
-/// are back a candidate leads, with a larger token.
+/// Two of three servers are down for longer than the lease. The term ends with `Lost(Expired)` at the deadline, and no
+/// candidate leads until the servers are back. Then one leads, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_quorum_no_candidate_leads_for_longer_than_a_lease() {
     let mut cluster = NatsCluster::start(3);
@@ -131,8 +132,8 @@ async fn without_a_quorum_no_candidate_leads_for_longer_than_a_lease() {
     probe.verdict();
 }
 
-/// Two of three servers are stopped until a renewal is overdue, and continue before the lease is over: the delayed
-/// write commits late, is recognised, and the term survives.
+/// Two of three servers are stopped until a renewal is overdue, and continue before the lease is over. The delayed
+/// write commits late, the leader recognises it as its own, and the term survives.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
     let cluster = NatsCluster::start(3);
@@ -150,7 +151,7 @@ async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
 struct Ways(Vec<Proxy>);
 
 impl Ways {
-    /// Only the route to `node` is open so far, so the first connection goes to that server.
+    /// Only the route to `node` is open at first, so the first connection goes to that server.
     fn at_first_to(cluster: &NatsCluster, node: usize) -> Self {
         let ways = Self(cluster.nodes().iter().map(|node| Proxy::to(&node.address())).collect());
         ways.0.iter().enumerate().filter(|(at, _)| *at != node).for_each(|(_, way)| way.cut());
@@ -190,15 +191,16 @@ async fn a_term_survives_the_isolation_of_the_streams_leader() {
     cluster.heal();
 }
 
-/// As before, with a lease too short to survive it, and candidates that connect to the isolated server while no other
-/// server leads the stream: it answers that a write is in flight. They find the other servers, and the next leader has
-/// a larger token.
+/// The stream's leading server is isolated in the same way, but the lease is too short to survive that. Candidates
+/// connect to the isolated server while no other server leads the stream, and it answers that a write is in flight. The
+/// candidates find the other servers, and the next leader has a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_do_not_stay_with_an_isolated_server() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
     make_bucket(&cluster, TOO_SHORT).await;
     let isolated = cluster.stream_leader(STREAM);
-    // The next connection goes to a server not tried before: the isolated one, before the other servers have elected.
+    // The next connection goes to a server that was not tried before. That is the isolated one, and the other servers
+    // have not elected a leader yet.
     let ways = Ways::at_first_to(&cluster, (isolated + 1) % 3);
     let a = join(&ways.servers(), "a", TOO_SHORT).await;
     let token = a.won(1).await.token;

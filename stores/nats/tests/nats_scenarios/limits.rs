@@ -1,4 +1,4 @@
-//! Changed settings, reached limits, and taken names.
+//! Settings that are changed, limits that are reached, and names that are taken.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use crate::probe::Probe;
 /// continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_shrinks_with_the_maximum_age() {
-    // The shorter lease counts from the last proof, and a busy machine may take seconds to get from there to the change.
+    // The shortened lease counts from the last renewal, and a busy machine may take seconds from that renewal to the
+    // change.
     const LONGER: Duration = Duration::from_secs(60);
     let bench = Bench::start(LONGER).await;
     let a = bench.join("a").await;
@@ -33,7 +34,7 @@ async fn a_lease_shrinks_with_the_maximum_age() {
     probe.verdict();
 }
 
-/// The maximum age is lowered while the leader is cut off: the watching candidate still waits for the leader's own
+/// The maximum age is lowered while the leader is cut off. A candidate that watched still waits for the leader's own
 /// lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
@@ -57,8 +58,8 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
     probe.verdict();
 }
 
-/// The maximum age is raised under a leader whose lease is not a whole number of seconds: its records then have their
-/// own lease, which is no shorter than the leader's.
+/// The maximum age is raised under a leader whose lease is not a whole number of seconds. Its records then carry a
+/// lease time of their own, which is no shorter than the leader's lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_is_kept_for_its_lease_when_the_maximum_age_is_raised() {
     let lease = Duration::from_millis(9500);
@@ -81,7 +82,8 @@ async fn a_record_is_kept_for_its_lease_when_the_maximum_age_is_raised() {
     probe.verdict();
 }
 
-/// The maximum age is removed: a warning, because a crashed leader would have no successor; the term continues.
+/// The maximum age is removed: there is a warning, because a crashed leader would have no successor, and the term
+/// continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_removal_of_the_maximum_age_is_reported() {
     let bench = Bench::start(STEADY).await;
@@ -103,8 +105,9 @@ async fn change_max_age(bench: &Bench, to: Duration) {
     assert!(report.updated);
 }
 
-/// A setting of the bucket becomes unsafe during campaigns: each reports it once, and once more when it was corrected
-/// and becomes unsafe again; the term continues, and new openings of the bucket are refused meanwhile.
+/// A setting of the bucket becomes unsafe during campaigns. Each campaign reports this once, and once more when the
+/// setting has been corrected and becomes unsafe again. The term continues, and opening the bucket is refused
+/// meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_opening() {
     let bench = Bench::start(STEADY).await;
@@ -121,7 +124,7 @@ async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_
         let error = Nats::open(&settings(&bench.server.url()), &Clock::system()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
         change(&bench, |config| config.max_messages_per_subject = 1).await;
-        // Two renewals later, the setting has been inspected again.
+        // After two renewals, the setting has been inspected again.
         for _ in 0..2 {
             a.renewed_after(now(), STEADY).await;
         }
@@ -151,8 +154,8 @@ async fn a_candidate_in_a_full_bucket_says_so_and_wins_when_there_is_room() {
     probe.verdict();
 }
 
-/// The bucket rejects records of the leader's size: a warning, and the leader retries until its deadline; when the
-/// bucket takes them again a candidate leads, with a larger token.
+/// The bucket rejects records of the leader's size: there is a warning, and the leader retries until its deadline. When
+/// the bucket accepts them again, a candidate leads, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_that_takes_no_renewals_is_reported_and_the_leader_leads_until_its_deadline() {
     let bench = Bench::start(SHORT).await;
@@ -175,7 +178,7 @@ async fn a_bucket_that_takes_no_renewals_is_reported_and_the_leader_leads_until_
     probe.verdict();
 }
 
-/// The bucket takes no renewals for less than a lease: the term continues.
+/// The bucket rejects renewals for less than a lease: the term continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_that_takes_no_renewals_for_a_moment_costs_nothing() {
     let bench = Bench::start(LONG).await;
@@ -195,7 +198,7 @@ fn takes_no_write(warning: &Warning) -> bool {
     warning.to_string().contains("refuses writes")
 }
 
-/// Changes the bucket's settings as an operator with any client might.
+/// Changes the bucket's settings, as an operator can with any client.
 async fn change(bench: &Bench, change: impl FnOnce(&mut stream::Config)) {
     let jetstream = bench.jetstream().await;
     let mut config = jetstream.get_stream(STREAM).await.unwrap().cached_info().config.clone();
@@ -203,7 +206,8 @@ async fn change(bench: &Bench, change: impl FnOnce(&mut stream::Config)) {
     jetstream.update_stream(&config).await.unwrap();
 }
 
-/// Two candidates have the same name: their nonces differ, a warning reports it, and one leads at a time.
+/// Two candidates have the same name. Their nonces tell them apart, a warning reports the equal names, and one leads at
+/// a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_candidates_of_one_name_are_distinguished() {
     let bench = Bench::start(STEADY).await;
@@ -217,7 +221,7 @@ async fn two_candidates_of_one_name_are_distinguished() {
     one.candidate.close().await.unwrap();
     let (at, next) = next_leader(&[&one, &other], first.token).await;
     assert_eq!(at, 1);
-    // The closed candidate does not take the other's record for its own.
+    // The closed candidate does not take the record of the other, which has the same name, for its own.
     one.is(State::Closed).await;
     other.renewed_after(next.started, STEADY).await;
     probe.verdict();

@@ -32,7 +32,7 @@ async fn a_leader_survives_the_loss_of_an_acknowledgement() {
     probe.verdict();
 }
 
-/// A candidate is cut off while the leader is healthy: nothing changes for any of them.
+/// A waiting candidate is cut off while the leader is healthy: nothing changes for either of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_that_is_cut_off_changes_nothing() {
     let bench = Bench::start(STEADY).await;
@@ -45,7 +45,7 @@ async fn a_candidate_that_is_cut_off_changes_nothing() {
 
     proxy.cut();
     let cut = now();
-    // Longer than the record that it knows can last.
+    // By then, the last record that `b` received would have expired.
     a.renewed_after(cut + STEADY + REMOVAL, STEADY).await;
     proxy.heal();
     let healed = now();
@@ -55,7 +55,7 @@ async fn a_candidate_that_is_cut_off_changes_nothing() {
     probe.verdict();
 }
 
-/// A release is delayed until a successor leads, and then arrives: it is refused, and the successor keeps its lease.
+/// A release is delayed until a successor leads, and then arrives. It is refused, and the successor keeps its lease.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_release_does_no_harm_to_the_successor() {
     let bench = Bench::start(STEADY).await;

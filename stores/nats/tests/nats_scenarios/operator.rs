@@ -10,7 +10,8 @@ use crate::actor::next_leader;
 use crate::bench::*;
 use crate::probe::{Probe, never_two};
 
-/// An operator overwrites the key: `Lost(Usurped)`, and a vacancy until that record expires.
+/// An operator overwrites the key. The term ends with `Lost(Usurped)`, and there is no leader until the operator's
+/// record expires.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_an_overwriting_the_election_is_vacant_until_that_record_expires() {
     let bench = Bench::start(SHORT).await;
@@ -37,8 +38,8 @@ async fn after_an_overwriting_the_election_is_vacant_until_that_record_expires()
     probe.verdict();
 }
 
-/// The stream is purged with a filter, without a tombstone, under a leader that is cut off: a candidate that finds the
-/// key vacant still waits for the lease of the last record that it observed.
+/// The stream is purged with a filter, without a tombstone, while the leader is cut off. A candidate that finds the key
+/// vacant still waits for the lease of the last record that it observed.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_purge_without_a_trace_candidates_that_watched_wait_for_a_lease() {
     let bench = Bench::with(purgeable(STEADY), STEADY).await;
@@ -61,8 +62,8 @@ async fn after_a_purge_without_a_trace_candidates_that_watched_wait_for_a_lease(
     probe.verdict();
 }
 
-/// The stream is purged with a filter, without a tombstone: the leader learns of it at its next contact, and a
-/// candidate leads again.
+/// The stream is purged with a filter, without a tombstone. The leader learns of it at its next contact with the store,
+/// and a candidate leads again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_learns_of_a_purge_at_its_next_contact() {
     let bench = Bench::with(purgeable(SHORT), SHORT).await;
@@ -82,7 +83,7 @@ async fn a_leader_learns_of_a_purge_at_its_next_contact() {
     probe.verdict();
 }
 
-/// A bucket of `init` without markers denies purges.
+/// Options for a bucket with markers, because a bucket of `init` without markers denies purges.
 fn purgeable(lease: Duration) -> InitOptions {
     InitOptions::new().lease(lease).never_used(true).markers(true)
 }
@@ -103,7 +104,7 @@ async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
     let before = now();
     bench.operator.delete(KEY).await.unwrap();
     a.is(State::Holding).await;
-    // It observed neither the deletion nor the previous leader.
+    // The candidate `late` has observed neither the deletion nor the previous leader.
     let late = bench.join("late").await;
     late.observes("a").await;
     let of_late = Probe::of(&[&late]);

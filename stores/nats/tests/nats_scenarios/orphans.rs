@@ -11,11 +11,11 @@ use crate::actor::TIME_LIMIT;
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// Long enough to see a write applied before its answer arrives.
+/// A delay of answers that is long enough to see a write applied before its answer arrives.
 const DELAY: Duration = Duration::from_millis(400);
 
-/// The acknowledgement of an acquire is lost: the candidate finds its own record and retakes it, and leads
-/// by that answer, whose sequence is its token; no candidate waits for the record to expire.
+/// The acknowledgement of an acquire is lost. The candidate finds its own record and acquires the key again; the
+/// sequence of that second write is its token. No candidate waits for the record to expire.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
     let bench = Bench::start(LONG).await;
@@ -60,7 +60,7 @@ async fn an_acquire_in_flight_at_a_close_keeps_no_candidate_out() {
     probe.verdict();
 }
 
-/// The reply to a release is lost: the release is repeated until it is certain, and the successor leads at once.
+/// The reply to a release is lost. The release is repeated until it is certain, and the successor leads at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_whose_reply_is_lost_keeps_no_candidate_out() {
     let bench = Bench::start(LONG).await;
@@ -79,7 +79,7 @@ async fn a_release_whose_reply_is_lost_keeps_no_candidate_out() {
     proxy.close_all();
     proxy.heal();
     leaving.await.unwrap();
-    // There is no other candidate, so it enters the election again, with another term.
+    // No other candidate exists, so the candidate enters the election again and wins another term.
     let next = a.won(2).await;
     assert!(next.token > first.token);
     assert!(next.started < released + LONG / 2, "after {:?}", next.started.since(released));

@@ -7,8 +7,8 @@ use incumbent_testkit::nats::{NatsServer, Options};
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// The permission to write the key is removed: a warning with the subject, and `Lost(Expired)` at the deadline;
-/// when it is restored, the candidate wins again.
+/// The permission to write the key is removed. There is a warning with the subject, and `Lost(Expired)` at the
+/// deadline. When the permission is restored, the candidate wins again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_may_no_longer_write_is_warned_of_the_subject_and_leads_until_its_deadline() {
     let reported = |warning: &Warning| warning.to_string().contains("$KV.elections.jobs");
@@ -19,8 +19,8 @@ async fn a_leader_that_may_no_longer_write_is_warned_of_the_subject_and_leads_un
     .await;
 }
 
-/// The credentials are revoked: a warning, and `Lost(Expired)` at the deadline; when they are valid again, the
-/// candidate wins again.
+/// The credentials are revoked: there is a warning, and `Lost(Expired)` at the deadline. When the credentials are valid
+/// again, the candidate wins again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_credentials_are_withdrawn_leads_until_its_deadline() {
     let reported = |warning: &Warning| matches!(warning, Warning::Store(_));
@@ -51,7 +51,7 @@ async fn loses_what_the_server_takes(without: &str, reported: impl Fn(&Warning) 
     probe.verdict();
 }
 
-/// An administrator, and a user of that name with further settings.
+/// A server configuration with an administrator, and with a user of that name that has further settings.
 fn users(name: &str, more: &str) -> String {
     format!(
         "accounts {{ A: {{ jetstream: enabled, users: [

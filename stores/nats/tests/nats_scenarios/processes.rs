@@ -32,8 +32,8 @@ async fn a_leader_hands_over_to_the_process_it_names() {
     never_two_processes(&all.iter().collect::<Vec<_>>());
 }
 
-/// Makes the leader hand over until `to` leads; returns its token. Other candidates hold back for a moment, which the
-/// successor may miss on a busy machine: then the next leader is asked.
+/// Makes the leader hand over until `to` leads, and returns its token. Other candidates hold back only for a moment,
+/// which the successor may miss on a busy machine. In that case the candidate that leads instead is asked to hand over.
 fn hands_over(all: &mut [Process], from: usize, to: usize, token: Token) -> Token {
     let successor = all[to].name.clone();
     let (mut leader, mut token) = (from, token);

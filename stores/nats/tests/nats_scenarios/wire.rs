@@ -12,7 +12,7 @@ use incumbent_testkit::wait;
 use crate::actor::TIME_LIMIT;
 use crate::bench::*;
 
-/// The budgets, each the largest allowed count in a phase. Lower a budget when its count falls.
+/// The budgets: the largest allowed counts in each phase. Lower a budget when its count falls.
 const BUDGETS: [(Phase, Traffic); 3] = [
     (Phase::Win, Traffic { messages_in: 8, bytes_in: 640, messages_out: 10, bytes_out: 5_600 }),
     (Phase::Renewals, Traffic { messages_in: 20, bytes_in: 2_150, messages_out: 64, bytes_out: 15_600 }),
@@ -24,16 +24,17 @@ const BUDGETS: [(Phase, Traffic); 3] = [
 enum Phase {
     /// The store is opened, and the only candidate wins.
     Win,
-    /// It renews its lease [`RENEWALS`] times. This includes the watch's heartbeats meanwhile.
+    /// The candidate renews its lease [`RENEWALS`] times. The heartbeats of the watch meanwhile are included.
     Renewals,
-    /// The candidate is closed, which releases the lease, and so is the store.
+    /// The candidate is closed, which releases the lease, and then the store is closed.
     Release,
 }
 
 const RENEWALS: u64 = 10;
-/// If the counters do not change for this long, nothing is in flight; a renewal is due every 2 s.
+/// The time without a change of the counters after which nothing is in flight. A renewal is due every 2 s.
 const QUIET: Duration = Duration::from_millis(500);
-/// On a busy machine an answer may be late and the request repeated. Then another election is counted.
+/// The number of elections to try. On a busy machine an answer may be late and its request repeated, so the counts of
+/// another election are taken.
 const ELECTIONS: usize = 3;
 
 /// The server's counters of its clients.
@@ -163,7 +164,7 @@ async fn election() -> [Traffic; BUDGETS.len()] {
     [won - begin, led - won, end - led]
 }
 
-/// The counters, once nothing is in flight.
+/// Waits until nothing is in flight, and returns the counters.
 async fn quiet(server: &NatsServer) -> Traffic {
     let read = || wait::until_some("the counters", TIME_LIMIT, || Traffic::of(server));
     let mut before = read();
@@ -177,7 +178,7 @@ async fn quiet(server: &NatsServer) -> Traffic {
     }
 }
 
-/// The number of writes that the bucket has had, without a request to the store.
+/// The number of writes that the bucket has had, read without a request to the store.
 fn last_sequence(server: &NatsServer) -> Option<u64> {
     let streams = server.monitoring("/jsz?accounts=1&streams=1")?;
     let details = streams["account_details"][0]["stream_detail"].as_array()?;

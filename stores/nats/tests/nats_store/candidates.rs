@@ -12,7 +12,7 @@ use incumbent_testkit::wait;
 
 use crate::support::*;
 
-/// Far longer than any step takes, even on a busy machine.
+/// A time limit far longer than any step takes, even on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 const CALLS: &str = "_incumbent.roll.elections";
 
@@ -29,7 +29,7 @@ fn names(present: &[CandidateInfo]) -> Vec<String> {
     present.iter().map(|one| format!("{} {}", one.election, one.name)).collect()
 }
 
-/// Waits until a request for candidates over `store` returns these.
+/// Asks for candidates over `store` until the answer is `expected`.
 async fn until_told(store: &Store, expected: &[&str]) {
     wait::until_async(&format!("the candidates {expected:?}"), TIME_LIMIT, || async {
         within(store.all_candidates())
@@ -39,11 +39,11 @@ async fn until_told(store: &Store, expected: &[&str]) {
     .await;
 }
 
-/// Calls like a plain client, and returns the first answer, if one comes before another call is answered.
+/// Sends a call as a plain client, and returns the first answer; `None` if a later call is answered first.
 async fn first_answer(client: &Client, call: &str) -> Option<String> {
     let mut answers = client.subscribe(format!("{CALLS}.mine")).await.unwrap();
     client.publish_with_reply(CALLS, format!("{CALLS}.mine"), call.to_owned().into()).await.unwrap();
-    // Calls arrive in order, so a call that was not answered before this one will not be answered.
+    // Calls arrive in order. If this later call is answered first, the earlier one will never be answered.
     let mut later = client.subscribe(format!("{CALLS}.later")).await.unwrap();
     client.publish_with_reply(CALLS, format!("{CALLS}.later"), "".into()).await.unwrap();
     tokio::select! {
@@ -111,7 +111,7 @@ async fn a_call_about_another_incarnation_of_the_bucket_is_not_answered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_made_again_is_named_by_its_new_incarnation() {
-    // Short, because the candidate notices only when it renews.
+    // The lease is short, because the candidate notices the new bucket only when it renews.
     let short = InitOptions::new().lease(Duration::from_secs(5));
     let bench = Bench::with(&short).await;
     let (store, aside) = (connect(&bench.server.url()).await, connect(&bench.server.url()).await);
@@ -122,7 +122,7 @@ async fn a_bucket_made_again_is_named_by_its_new_incarnation() {
     until_told(&aside, &["jobs ada"]).await;
 }
 
-/// The caller names the subject of the answers: that way no candidate can be made to write a record.
+/// A caller chooses the subject of the answers, but it cannot make a candidate write a record in this way.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_goes_nowhere_but_beside_the_call() {
     let bench = Bench::start().await;
@@ -179,7 +179,8 @@ async fn answers_that_cannot_be_read_name_no_candidate() {
     answering.abort();
 }
 
-/// Permissions from before requests for candidates existed: the only difference is that no candidate is listed.
+/// A user has permissions from before requests for candidates existed. The only difference is that its candidates are
+/// not listed.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_requests_for_candidates_are_not_permitted_campaigns_run_without_warning() {
     let strict = "permissions: { \
@@ -199,7 +200,7 @@ async fn where_requests_for_candidates_are_not_permitted_campaigns_run_without_w
     let ada = register(&old, "jobs", "ada").await;
     let mut events = ada.events();
     drop(within(ada.next_term()).await.unwrap());
-    // The old user may not ask, and a user who may gets no answer.
+    // The old user may not ask, and a user who may ask gets no answer from the old user's candidates.
     wait::until_async("the denial to be listed in time", TIME_LIMIT, || async {
         within(old.all_candidates()).await.unwrap().is_none()
     })

@@ -20,12 +20,12 @@ fn cluster_settings(cluster: &NatsCluster) -> NatsSettings {
     settings(&cluster.addresses())
 }
 
-/// Creates a bucket, as soon as the servers know enough of each other to place it.
+/// Creates a bucket as soon as the servers of the cluster have learned enough of each other to place it.
 async fn make(settings: &NatsSettings, options: &InitOptions) {
     wait::until_async("a place for three replicas", FAIL_OVER, || async {
         match init(settings, options).await {
             Ok(_) => true,
-            // A newly elected leader has lost the requests sent before its election.
+            // A newly elected leader loses the requests that were sent before its election.
             Err(error) if error.kind() == ErrorKind::StoreUnavailable => false,
             Err(error) if error.message().contains("no suitable peers") => false,
             Err(error) => panic!("{error}"),
@@ -34,7 +34,7 @@ async fn make(settings: &NatsSettings, options: &InitOptions) {
     .await;
 }
 
-/// Acquires the key, as soon as the server knows the subscribers of the new bucket's subjects: until then no server
+/// Acquires the key as soon as the server knows the subscribers of the new bucket's subjects. Until then no server
 /// responds, and nothing is sent.
 async fn acquired(store: &Nats) -> Revision {
     wait::until_some_async("the bucket to be known", FAIL_OVER, || async {
@@ -74,7 +74,7 @@ async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
         let [revision] = won[..] else { panic!("{outcomes:?}") };
         held = revision;
     }
-    assert!(busy > 0, "no write was ever in flight beside another");
+    assert!(busy > 0, "no two writes were ever in flight at the same time");
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     cluster[leader].kill();
     let write = acquire(Expect::Revision(held));
     wait::until_some_async("a write to be applied", FAIL_OVER, || async {
-        // Acts like the driver: no answer for a while means an unknown outcome, and another server is asked.
+        // Acts like the driver: if no answer comes for a while, the outcome is unknown, and another server is asked.
         let outcome = tokio::time::timeout(Duration::from_secs(1), store.write(KEY, write.clone())).await;
         match outcome.unwrap_or(Outcome::Unknown) {
             Outcome::Applied { .. } => Some(()),

@@ -1,4 +1,4 @@
-//! Every way to authenticate, and the error if it fails.
+//! Every way to authenticate, and the error of each if it fails.
 
 use std::fs;
 use std::process::Command;
@@ -103,7 +103,7 @@ async fn a_credentials_file_that_cannot_be_read_is_named_before_anything_is_trie
     assert!(error.message().contains("/nowhere/a.creds"), "{error}");
 }
 
-/// An operator with one account for us, as `nsc` makes them.
+/// An operator with one account for incumbent, as `nsc` creates them.
 struct Operator {
     key: KeyPair,
     account: KeyPair,
@@ -161,7 +161,7 @@ fn jwt(subject: &KeyPair, issuer: &KeyPair, kind: &str, mut claims: Value) -> St
     format!("{signed}.{signature}")
 }
 
-/// Set in a process that this test starts with another environment.
+/// The variable that is set in a process that this test starts with another environment.
 const IN_CHILD: &str = "INCUMBENT_TEST_IN_CHILD";
 
 #[tokio::test]

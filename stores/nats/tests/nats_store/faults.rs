@@ -74,7 +74,7 @@ async fn a_reconnection_makes_a_new_connection() {
     applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
 }
 
-/// A bucket whose lease is 6 s, and the addresses of two servers that accept connections and drop all packets.
+/// A bucket with a lease of 6 s, and the addresses of two servers that accept connections and drop all packets.
 #[tokio::test]
 async fn addresses_that_drop_packets_cost_a_sixth_of_the_lease_together() {
     let bench = Bench::with(&InitOptions::new().lease(Duration::from_secs(6))).await;
@@ -89,7 +89,7 @@ async fn addresses_that_drop_packets_cost_a_sixth_of_the_lease_together() {
     wait::until_async("another connection", GENEROUS, || async { events.connected().len() == 2 }).await;
     let took = begun.elapsed();
     assert_eq!(events.connected(), [answers.url(), answers.url()]);
-    // Each of them would take 2 s if the client spent a connection's whole time limit on it.
+    // Each of the two addresses would take 2 s if the client spent a connection's whole time limit on it.
     assert!(took < Duration::from_millis(1800), "{took:?}");
     within(store.inspect()).await.unwrap();
 }

@@ -106,10 +106,10 @@ async fn a_bucket_that_can_hold_no_record_is_unsafe() {
     }
 }
 
-/// The refused limits are below the size of the shortest record, whose name and key have one character.
+/// The limits that are refused are below the size of the shortest record, whose name and key have one character.
 #[tokio::test]
 async fn a_bucket_with_room_for_the_shortest_record_twice_is_led() {
-    // The lease does not end merely because the machine is busy.
+    // A lease that does not end merely because the machine is busy.
     let max_age = Duration::from_secs(10);
     let server = NatsServer::start(Options::new());
     let jetstream = jetstream(&server.url()).await;

@@ -163,7 +163,7 @@ async fn thousands_of_headers_are_counted_with_the_value() {
         let sent = jetstream.send_publish(format!("$KV.{BUCKET}.{KEY}"), publish).await.unwrap();
         within(async { sent.await.unwrap() }).await.sequence
     };
-    // The server itself takes no more than 64 KiB of headers.
+    // The server itself accepts no more than 64 KiB of headers.
     send(2_000, 10).await;
     let entry = read(&bench.store, KEY).await;
     let record = entry.live().unwrap();

@@ -43,7 +43,7 @@ async fn a_bucket_in_the_domain_of_another_server() {
     wait::until("the edge to know the hub", GENEROUS, || {
         edge.monitoring("/leafz").is_some_and(|leafs| leafs["leafnodes"] == 1)
     });
-    // Interest in the hub's API travels to the edge a moment later.
+    // The edge server learns a moment later that the hub answers requests to its API.
     let through_the_edge = settings(&edge.url()).domain("hub");
     wait::until_async("the hub's JetStream to be reachable at the edge", GENEROUS, || async {
         init(&through_the_edge, &InitOptions::new().lease(LEASE)).await.is_ok()
@@ -55,7 +55,7 @@ async fn a_bucket_in_the_domain_of_another_server() {
     assert_eq!(refusal(&settings(&edge.url())).await.kind(), incumbent::ErrorKind::NotFound);
 }
 
-/// Replaces the server's own `jetstream` block, so it must be complete.
+/// A `jetstream` block, which replaces the server's own and so must be complete.
 fn domain(name: &str, folder: &TempDir) -> String {
     format!("jetstream {{ domain: {name}, store_dir: \"{}\" }}", folder.path().display())
 }

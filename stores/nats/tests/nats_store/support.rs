@@ -46,8 +46,8 @@ impl Bench {
 }
 
 pub(crate) fn settings(url: &str) -> NatsSettings {
-    // Short enough to wait for a silent connection to be given up, long enough not to give one up because the machine is
-    // busy.
+    // The interval is short enough to wait until a silent connection is given up, and long enough that a busy machine
+    // gives up none.
     NatsSettings::new(url, BUCKET).unwrap().fail_fast(true).ping_interval(Duration::from_secs(2))
 }
 
@@ -101,7 +101,7 @@ impl Events {
     }
 }
 
-/// Fails if a call takes too long: none of these tests waits on a working store.
+/// Fails if a call takes too long, because no call in these tests has to wait.
 pub(crate) async fn within<F: Future>(call: F) -> F::Output {
     timeout(GENEROUS, call).await.unwrap_or_else(|_| panic!("no answer within {GENEROUS:?}"))
 }
@@ -157,7 +157,7 @@ pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> WatchEvent 
     next_or_end(watch).await.expect("the watch has ended")
 }
 
-/// The next change, or none if the watch ends.
+/// The next change; `None` if the watch ends.
 pub(crate) async fn next_or_end(watch: &mut BoxStream<'static, Watched>) -> Option<WatchEvent> {
     let change = async |item| match item {
         Watched::Entry(change) => Some(change),

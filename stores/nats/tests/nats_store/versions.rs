@@ -1,4 +1,4 @@
-//! Equal tests on every supported version of the server.
+//! The same tests on every supported version of the server.
 
 use std::time::Duration;
 

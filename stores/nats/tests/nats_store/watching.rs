@@ -28,7 +28,8 @@ async fn a_watch_delivers_the_present_entries_and_then_every_change_in_order() {
 
     let mut held = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
     for _ in 0..20 {
-        // Read before the next write, because the server skips an entry that is replaced before it was sent.
+        // Each entry is read before the next write, because the server skips an entry that is replaced before it has
+        // been sent.
         let seen = next(&mut watch).await;
         assert_eq!((seen.key.as_str(), seen.entry.revision()), (KEY, Some(held)));
         held = applied(&bench.store, KEY, &acquire(Expect::Revision(held))).await;
@@ -38,7 +39,7 @@ async fn a_watch_delivers_the_present_entries_and_then_every_change_in_order() {
     assert_eq!(next(&mut watch).await.entry.revision(), Some(released));
 }
 
-/// The keys up to the item that reports that all of `of` was shown, in order.
+/// The keys up to the item that reports that everything in `of` has been shown, in order.
 async fn keys_until_all_is_shown(watch: &mut BoxStream<'static, Watched>, of: &Scope) -> Vec<String> {
     let mut keys = Vec::new();
     loop {
@@ -70,7 +71,7 @@ async fn a_watch_of_few_keys_shows_these_and_the_requests_about_them_on_every_ve
         let shown = keys_until_all_is_shown(&mut watch, &these(&["a"])).await;
         assert_eq!(shown, ["a", "_incumbent.hand-over.a"], "{version:?}");
 
-        // With another key, all keys are shown again, including everything written meanwhile.
+        // When another key is followed, all keys are shown again, including everything written meanwhile.
         store.follow("c");
         let shown = keys_until_all_is_shown(&mut watch, &these(&["a", "c"])).await;
         assert_eq!(shown, ["a", "c", "_incumbent.hand-over.a"], "{version:?}");
@@ -79,7 +80,7 @@ async fn a_watch_of_few_keys_shows_these_and_the_requests_about_them_on_every_ve
         store.put(&HandOver::key("c"), b"to ada").await.unwrap();
         assert_eq!(next(&mut watch).await.key, "_incumbent.hand-over.c", "{version:?}");
 
-        // An unfollowed key is shown until the next watch.
+        // An unfollowed key is still shown until the next watch begins.
         store.unfollow("a");
         store.put("a", b"elsewhere").await.unwrap();
         assert_eq!(next(&mut watch).await.key, "a", "{version:?}");
@@ -165,7 +166,7 @@ async fn a_watch_ends_when_the_server_restarts_and_the_next_one_delivers_the_pre
 #[tokio::test]
 async fn a_watch_ends_with_its_connection_and_waits_for_no_heartbeat() {
     let bench = Bench::start().await;
-    // The longest heartbeat is 5 s, so it would take 15 s to miss three.
+    // The longest heartbeat interval is 5 s, so three missed heartbeats would take 15 s.
     let patient = settings(&bench.server.url()).ping_interval(Duration::from_secs(60));
     let (store, _) = open(&patient).await;
     let mut watch = within(store.watch()).await.unwrap();
@@ -202,7 +203,7 @@ async fn a_watch_ends_when_a_heartbeat_reveals_a_missing_delivery() {
     let stream = bench.jetstream().await.get_stream("KV_elections").await.unwrap();
     let consumer = stream.consumers().next().await.unwrap().unwrap();
     let inbox = consumer.config.deliver_subject.unwrap();
-    // The client library sends no status lines, so this uses the protocol directly.
+    // The client library sends no status lines, so this test uses the protocol directly.
     let headers = "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 9\r\n\r\n";
     let length = headers.len();
     let lines = format!("CONNECT {{\"headers\": true}}\r\nHPUB {inbox} {length} {length}\r\n{headers}\r\n");
@@ -217,7 +218,7 @@ async fn a_watch_that_nothing_happens_to_stays() {
     let mut watch = within(bench.store.watch()).await.unwrap();
     let sent = || bench.server.monitoring("/connz")?["connections"][0]["out_msgs"].as_u64();
     let before = wait::until_some("the number of messages", GENEROUS, sent);
-    // More than twice as many heartbeats as a watch may miss before it ends.
+    // Eight heartbeats are more than twice as many as a watch may miss before it ends.
     let heartbeats = wait::until_async("heartbeats", GENEROUS, || async { sent() >= Some(before + 8) });
     tokio::select! {
         biased;
@@ -268,7 +269,7 @@ async fn a_watch_that_is_dropped_leaves_no_consumer_behind() {
 async fn a_listing_ends_though_entries_that_it_counted_expire_before_they_are_sent() {
     let bench = Bench::with(&InitOptions::new().lease(Duration::from_secs(2))).await;
     let jetstream = bench.jetstream().await;
-    // Lists one after the other, so that most listings meet expiring records.
+    // Writes the records one after the other, so that most listings meet expiring records.
     for number in 0..200 {
         let sent = jetstream.publish(format!("$KV.{BUCKET}.{number}"), "elsewhere".into()).await.unwrap();
         within(async { sent.await.unwrap() }).await;
@@ -279,7 +280,7 @@ async fn a_listing_ends_though_entries_that_it_counted_expire_before_they_are_se
     })
     .await;
     let list = async || {
-        // A server keeps the consumer of each listing for some seconds, and at most a thousand.
+        // A server keeps the consumer of each listing for some seconds, and holds at most a thousand.
         for _ in 0..240 {
             within(bench.store.list()).await.unwrap();
         }

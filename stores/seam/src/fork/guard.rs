@@ -23,7 +23,7 @@ impl ForkGuard {
         Self(generation::of_this_process())
     }
 
-    /// Returns true if this process was forked from the guard's process, directly or not.
+    /// Returns true if this process was forked, directly or indirectly, from the process that created the guard.
     pub fn is_forked(self) -> bool {
         generation::now() != self.0
     }

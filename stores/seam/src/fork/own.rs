@@ -12,14 +12,15 @@ pub struct Own<T: 'static> {
     newest: AtomicPtr<Process<T>>,
 }
 
-/// The value of one process. The values of its parents are never freed, because their threads may have been using them.
+/// The value of one process. The values of its parents are never freed, because threads of the parents may have been
+/// using them.
 struct Process<T> {
     fork_guard: ForkGuard,
     value: Mutex<T>,
 }
 
 impl<T: Default> Own<T> {
-    /// A value that no process has yet.
+    /// Returns a value that no process has created yet.
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     pub const fn new() -> Self {
         Self { newest: AtomicPtr::new(std::ptr::null_mut()) }
@@ -33,7 +34,7 @@ impl<T: Default> Own<T> {
     pub fn get(&'static self) -> &'static Mutex<T> {
         let mut newest = self.newest.load(Ordering::Acquire);
         loop {
-            // SAFETY: the pointer is null, or came from a box that was leaked below and is never freed.
+            // SAFETY: the pointer is null, or comes from a box that was leaked below and is never freed.
             if let Some(process) =
                 unsafe { newest.as_ref() }.filter(|process| !process.fork_guard.is_forked())
             {
@@ -44,7 +45,7 @@ impl<T: Default> Own<T> {
             match self.newest.compare_exchange(newest, ours, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => newest = ours,
                 Err(faster) => {
-                    // SAFETY: this is the box that was leaked above, and no other thread has seen it.
+                    // SAFETY: the box was leaked above, and no other thread has seen it.
                     drop(unsafe { Box::from_raw(ours) });
                     newest = faster;
                 }
@@ -76,8 +77,8 @@ mod tests {
         static LIST: Own<Vec<u32>> = Own::new();
         let mut held = LIST.get().lock().unwrap();
         held.push(7);
-        // SAFETY: the child allocates, takes a lock that no other thread knows, and ends; glibc's and Apple's
-        // allocators may be used there.
+        // SAFETY: the child only allocates, takes a lock that no other thread knows, and ends. The allocators of glibc
+        // and Apple may be used in a forked child.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let is_new = LIST.get().try_lock().is_ok_and(|list| list.is_empty());

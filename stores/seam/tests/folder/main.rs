@@ -1,5 +1,5 @@
-//! A new store, written against the seam in one file: it passes the contract, and an election on it outlives what happens to processes and
-//! to its folder.
+//! A new store, written against the seam in one file. It passes the contract, and an election on it outlives faults of
+//! its processes and changes of its folder.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -17,7 +17,7 @@ use incumbent_store::{Adapter, Clock, StoreAdmin};
 use store::Folder;
 use tempfile::TempDir;
 
-/// A folder on a clock that only a test moves, so expiry is exact.
+/// A folder store on a clock that only a test moves, so expiry is exact.
 struct Folders(TempDir, Clock, Folder);
 
 impl Fixture for Folders {

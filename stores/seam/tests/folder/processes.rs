@@ -1,4 +1,4 @@
-//! Candidates in processes of their own: this test binary again, whose environment names the folder.
+//! Candidates in separate processes. Each is this test binary again, and an environment variable names the folder.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Lines};
@@ -14,7 +14,7 @@ use crate::store::Folder;
 
 const FOLDER: &str = "INCUMBENT_TEST_FOLDER";
 const LEASE: Duration = Duration::from_secs(2);
-/// The prefix of the lines for the parent.
+/// The prefix of the lines that a child prints for its parent.
 const SAYS: &str = "says ";
 
 struct Candidate {
@@ -22,7 +22,7 @@ struct Candidate {
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-/// A term: when it began to lead, or led last, by the clock that all processes have.
+/// A term, and when it began or was last known to lead, by the clock that all processes share.
 #[derive(Debug, PartialEq, PartialOrd)]
 struct Led {
     token: String,
@@ -39,7 +39,7 @@ impl Candidate {
         Self { child, lines }
     }
 
-    /// Waits until it says that, which may take until leases are over.
+    /// Waits until the child prints `what`, which may take until leases are over.
     #[track_caller]
     fn says(&mut self, what: &str) -> Led {
         let said = self.lines.find_map(|line| {
@@ -53,7 +53,7 @@ impl Candidate {
     }
 }
 
-/// The candidate of a child: it says when it leads, and after each term when `is_leader` was true last.
+/// The candidate of a child process. It prints when it leads and, after each term, when `is_leader` was last true.
 #[test]
 #[ignore = "is run by other tests, as a child process"]
 fn a_candidate() {
@@ -70,7 +70,7 @@ fn a_candidate() {
             println!("{SAYS}leads {token} {}", clock.now().as_nanos());
             let mut last = 0;
             while term.is_current() {
-                // Read before the question, so that it is no later than the answer.
+                // The clock is read before `is_leader`, so that the time is no later than the answer.
                 let asked = clock.now().as_nanos();
                 if candidate.is_leader() {
                     last = asked;
@@ -103,7 +103,7 @@ fn an_election_in_a_folder_outlives_processes_that_are_killed_and_stopped() {
     let next = third.says("leads");
     follows(&killed, &next);
     second.child.resume();
-    // By its own clock it had stopped before.
+    // By its own clock, the stopped leader had stopped leading before the next one began.
     let stopped = second.says("led");
     assert_eq!(stopped.token, killed.token);
     assert!(stopped.at < next.at, "{stopped:?} and {next:?}");
@@ -124,7 +124,7 @@ fn a_restored_folder_has_no_leader_until_it_is_created_again_and_then_larger_tok
 
     Folder::create(&folder, &Clock::system()).unwrap();
     let mut next = Candidate::start(&folder);
-    // The two before lead it as well, perhaps first: they read the new life.
+    // The other two candidates read the new life too, and one of them could lead first.
     drop((first, second));
     follows(&led, &next.says("leads"));
 }

@@ -1,11 +1,12 @@
-//! A folder as a store, to show all that a new store has to do: one file a change, and no lock.
+//! A folder as a store, to show all that a new store has to do. Each change is a file, and there is no lock.
 //!
-//! Change number N is the file `N`. It is written under another name and then linked, which fails where N exists: that is the
-//! compare-and-swap. So a process that is stopped or killed at any moment holds up no other one. Each connection reads the
-//! changes that it has not seen before it answers. Nothing is ever deleted, and the clock says when a record is over.
+//! Change number N is the file `N`. It is written under another name and then linked, which fails if N exists: that is
+//! the compare-and-swap. So a process that is stopped or killed at any moment holds up no other one. Each connection
+//! reads the changes that it has not seen before it answers. Nothing is ever deleted, and the clock decides when a
+//! record is over.
 //!
-//! The file `life` states the incarnation and its own inode. A folder that was copied or restored has another inode, and is
-//! refused until [`Folder::create`] begins another life: its numbers may have been used since.
+//! The file `life` states the incarnation and its own inode. A folder that was copied or restored has another inode,
+//! and is refused until [`Folder::create`] begins another life, because its change numbers may have been used since.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -31,17 +32,17 @@ use serde::{Deserialize, Serialize};
 /// The interval at which a watch looks for changes.
 const POLL: Duration = Duration::from_millis(5);
 
-/// The incarnation, when it began, and the inode of its file.
+/// The incarnation, the time at which it began, and the inode of its file.
 type Life = (u64, u64, u64);
 
-/// A change of one key. Times are in nanoseconds, by the clock that all processes of the machine have.
+/// A change of one key. Times are in nanoseconds, by the clock that all processes of the machine share.
 #[derive(Serialize, Deserialize)]
 struct Change {
     key: String,
     live: bool,
     value: Vec<u8>,
     headers: Headers,
-    /// Of a tombstone: that of the record before it.
+    /// The record's lease or, for a tombstone, the lease of the record before it.
     lease: u64,
     over: u64,
 }
@@ -67,7 +68,7 @@ impl Contents {
         (change.over > now.as_nanos()).then_some((*number, change))
     }
 
-    /// The entries after a revision, in their order.
+    /// The entries after a revision, in the order of their revisions.
     fn entries(&self, after: u64, now: Instant) -> Vec<(u64, WatchEvent)> {
         let there = |(key, (number, change)): (&String, &(u64, Change))| {
             let event = WatchEvent { key: key.clone(), entry: change.entry(*number) };
@@ -79,14 +80,14 @@ impl Contents {
     }
 }
 
-/// A connection to a folder; a clone is the same one.
+/// A connection to a folder. A clone is the same connection.
 #[derive(Clone)]
 pub(crate) struct Folder {
     path: PathBuf,
     clock: Clock,
     contents: Arc<Mutex<Contents>>,
     closed: Arc<AtomicBool>,
-    /// The candidates of this process. A store that can ask other processes does so instead.
+    /// The candidates of this process. A store that can ask other processes asks them instead.
     connections: Arc<Connections>,
 }
 
@@ -105,7 +106,7 @@ fn write_new(folder: &Path, text: &str) -> io::Result<PathBuf> {
 }
 
 impl Folder {
-    /// Makes a folder ready; begins another life in one that was in use, without its changes.
+    /// Prepares a folder. If it was already in use, begins another life without the earlier changes.
     pub(crate) fn create(path: &Path, clock: &Clock) -> io::Result<()> {
         fs::create_dir_all(path)?;
         for entry in fs::read_dir(path)? {
@@ -127,7 +128,7 @@ impl Folder {
         Self { connections: Arc::clone(&self.connections), ..Self::open(&self.path, &self.clock) }
     }
 
-    /// Reads what is new, and then does `work`, on a thread that may wait for a disk.
+    /// Reads the new changes, and then does `work`, on a thread that may wait for a disk.
     async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self, &mut Contents) -> Result<T, Fault> + Send + 'static,
@@ -182,8 +183,8 @@ impl Folder {
         }
     }
 
-    /// Puts a message under a key whose revision is as expected, zero where it is vacant. Returns the new revision, or the
-    /// present one.
+    /// Writes a message under a key if `is_expected` is true for its revision, which is zero for a vacant key. Returns
+    /// the new revision, or else the present one.
     fn put(
         &self,
         contents: &mut Contents,
@@ -219,7 +220,7 @@ impl Folder {
                     contents.rows.insert(key.to_owned(), (contents.newest, change));
                     return Ok(Ok(contents.newest));
                 }
-                // Another process was faster, perhaps under another key.
+                // Another process wrote this number first, perhaps under another key.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => self.catch_up(contents)?,
                 Err(error) => return Err(fault(error)),
             }
@@ -316,7 +317,7 @@ impl Adapter for Folder {
                 let now = this.with(move |this, contents| {
                     Ok((contents.life, contents.entries(seen, this.clock.now())))
                 });
-                // It ends with the connection, and with the life that it began in.
+                // The watch ends with the connection, and with the life in which the watch began.
                 let (_, entries) = now.await.ok().filter(|(present, _)| *present == life)?;
                 if let Some((newest, _)) = entries.last() {
                     let next = (this, life, *newest);

@@ -15,14 +15,14 @@ pub(crate) const KEY: &str = "jobs";
 
 /// A lease for tests in which one runs out.
 pub(crate) const SHORT: Duration = Duration::from_secs(6);
-/// A lease for tests in which none may run out: no test waits for it.
+/// A lease for tests in which none may run out. No test waits for its end.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 /// The longest delay on a busy machine.
 pub(crate) const BUSY: Duration = Duration::from_secs(10);
 /// The longest interval at which candidates read the file.
 const POLL: Duration = Duration::from_secs(1);
 
-/// A file on which no election ever ran.
+/// A file on which no election has ever run.
 pub(crate) struct Bench {
     folder: TempDir,
 }
@@ -69,7 +69,7 @@ impl Bench {
     }
 }
 
-/// A lock of the whole file, against readers too.
+/// A lock of the whole file, which keeps out even readers.
 pub(crate) struct Lock {
     sql: Connection,
     url: String,
@@ -90,12 +90,12 @@ pub(crate) async fn on_each<F: Future<Output = ()>>(lease: Duration, scenario: i
     scenario(Bench::start(lease).await).await;
 }
 
-/// The URL for a candidate that a lock can keep from the file, which is the URL of all candidates.
+/// The URL for a candidate that a lock can keep from the file. It is the same for all candidates.
 pub(crate) fn url_through(lock: &Lock) -> String {
     lock.url.clone()
 }
 
-/// The URL that a candidate in a separate process opens, which the test gives.
+/// The URL that a candidate in a separate process opens: the one of the test.
 pub(crate) fn store_url(url: &str) -> String {
     url.to_owned()
 }

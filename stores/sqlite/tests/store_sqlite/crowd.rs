@@ -1,7 +1,7 @@
-//! Many candidates that wait on one file, each in a separate process: they cost the machine next to nothing, and the
+//! Many candidates that wait on one file, each in a separate process. They cost the machine next to nothing, and the
 //! leader keeps its term.
 //!
-//! `INCUMBENT_TEST_CROWD=300` sets their number.
+//! `INCUMBENT_TEST_CROWD=300` sets the number of candidates.
 
 use std::fs;
 use std::path::Path;
@@ -14,16 +14,17 @@ use incumbent::{CampaignOptions, Event, Store};
 
 use crate::processes::{OutputLines, Process, say};
 
-/// Long enough not to end merely because the machine is busy.
+/// A lease that does not end merely because the machine is busy.
 const LEASE: Duration = Duration::from_secs(10);
-/// The time of the measurement: several renewals.
+/// The time of the measurement, which contains several renewals.
 const WATCHED: Duration = Duration::from_secs(14);
-/// The share of two processors that 300 candidates may take in total.
+/// The share of a processor that one waiting candidate may take, if 300 of them together may take a twentieth of two
+/// processors.
 const SHARE: f64 = 0.05 * 2.0 / 300.0;
 /// The factor for a test build without optimisation.
 const ALLOWANCE: f64 = 3.0;
 
-/// The child's part: campaigns, and prints when it begins and stops leading.
+/// The child's part of the test: it campaigns, and prints when it begins and stops leading.
 pub(crate) async fn wait(path: &Path, name: &str) {
     let clock = Clock::system();
     let sqlite = Sqlite::open(&SqliteSettings::new(path), &clock).await.unwrap();
@@ -41,11 +42,12 @@ pub(crate) async fn wait(path: &Path, name: &str) {
     }
 }
 
-/// The time that the threads of a process have run.
+/// The processor time that the threads of a process have used.
 fn ran(process: &Process) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{}/task", process.child.id())).unwrap();
     let nanos = tasks.map(|task| {
-        // proc_pid_schedstat(5): nanoseconds on a processor come first. A thread may end meanwhile.
+        // The first number in schedstat is the nanoseconds on a processor (proc_pid_schedstat(5)). A thread may end
+        // meanwhile.
         let stat = fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap_or_default();
         stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0_u64)
     });
@@ -62,7 +64,7 @@ fn register(process: &mut Process) -> OutputLines {
 #[cfg(target_os = "linux")]
 async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
     let crowd = std::env::var("INCUMBENT_TEST_CROWD").map_or(40, |crowd| crowd.parse::<usize>().unwrap());
-    // In memory where there is such a folder: a busy disk would end the term.
+    // The folder is in memory if the machine has such a file system, because a busy disk would end the term.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let path = folder.path().join("elections.db");
     Sqlite::init(&SqliteSettings::new(&path), &Clock::system(), true).await.unwrap();
@@ -74,7 +76,7 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
     let mut waiting: Vec<_> = (0..crowd).map(|n| Process::start("wait", &path, &format!("p{n}"))).collect();
     let voices: Vec<_> = waiting.iter_mut().map(register).collect();
     let stood = began.elapsed();
-    // Until they are stored, and have observed each other.
+    // Waits until all candidates are stored, and have observed each other.
     let sql = rusqlite::Connection::open(&path).unwrap();
     let listed = || sql.query_row("SELECT count(*) FROM candidate", [], |row| row.get::<_, i64>(0));
     while usize::try_from(listed().unwrap_or_default()).unwrap() < crowd + 1 {
@@ -97,7 +99,10 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
         share * 100.0,
         100.0 * leader_ran.as_secs_f64() / watched.as_secs_f64()
     );
-    assert!(share < SHARE * ALLOWANCE * crowd as f64, "{crowd} that wait take {share} of a processor");
+    assert!(
+        share < SHARE * ALLOWANCE * crowd as f64,
+        "{crowd} waiting candidates take {share} of a processor"
+    );
 
     leader.kill();
     waiting.iter_mut().for_each(Process::kill);

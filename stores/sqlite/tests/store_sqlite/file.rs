@@ -85,7 +85,7 @@ mod a_lock {
             assert!(futures_util::poll!(&mut writing).is_pending());
             program.execute_batch("ROLLBACK").unwrap();
             match writing.await {
-                // The machine was too busy for such a short time.
+                // The machine was too busy for the short wait of a write.
                 Outcome::Busy => None,
                 outcome => Some(applied(outcome)),
             }
@@ -159,7 +159,7 @@ mod damage {
         assert_eq!(fault.kind, FaultKind::Broken, "{fault}");
         fs::rename(&kept, &path).unwrap();
         assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
-        // If the repair took long, the first write begins a new incarnation.
+        // If the repair took long, the first write is refused and begins a new incarnation.
         eventually("it is written again", || async {
             let outcome = store.write("jobs", write.clone()).await;
             matches!(outcome, Outcome::Applied { .. }).then_some(())
@@ -344,7 +344,8 @@ async fn an_operators_deletion_says_the_lease_of_the_last_live_record() {
     let store = open(&path, &clock).await;
     acquired(&store, "jobs", "a", LEASE).await;
     for _ in 0..2 {
-        // Deleted again after its time, the lease is the same: nothing else states for how long the holder could lead.
+        // A deletion over an older tombstone states the same lease, because nothing else states for how long the holder
+        // could lead.
         let revision = store.delete("jobs").await.unwrap();
         assert_eq!(store.read("jobs").await.unwrap(), Entry::Deleted { revision, lease: Some(LEASE) });
         clock.advance(LEASE * 2);
@@ -370,7 +371,7 @@ mod init {
         let (_folder, path) = file();
         let settings = SqliteSettings::new(&path);
         Sqlite::init(&settings, &clock(), false).await.unwrap();
-        // The file was changed three seconds after the time that it states.
+        // After this, the file seems to have been changed three seconds after the time that it states.
         let program = Connection::open(&path).unwrap();
         program.execute("UPDATE store SET written = written - 3000000000", []).unwrap();
         drop(program);

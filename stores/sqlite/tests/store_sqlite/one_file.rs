@@ -1,5 +1,5 @@
-//! Operations on a file under its leader: it is restored, copied over, linked, mounted, or its companions are removed.
-//! Each candidate is a process that constantly prints whether it leads; two never do.
+//! Operations on a file under its leader: the file is restored, copied over, linked or mounted, or its companion files
+//! are removed. Each candidate is a process that constantly prints whether it leads. Two never lead at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,12 +19,12 @@ use crate::processes::{Process, say};
 const LEASE: Duration = Duration::from_secs(3);
 /// The interval at which a candidate checks whether it leads.
 const PROBE: Duration = Duration::from_millis(5);
-/// Two probes of two candidates this close to each other count as one moment.
+/// The distance below which two probes of two candidates count as one moment.
 const MOMENT: Duration = Duration::from_millis(10);
-/// Longer than a restart of the store and a lease take, on a machine under load.
+/// A time limit longer than a restart of the store and a lease together, on a machine under load.
 const LONG: Duration = Duration::from_secs(90);
 
-/// The child's part: campaigns, and prints `yes` with the time whenever it finds that it leads.
+/// The child's part of the test: it campaigns, and prints `yes` with the time whenever it finds that it leads.
 pub(crate) async fn lead(path: &Path, name: &str) {
     let clock = Clock::system();
     let sqlite = match Sqlite::open(&SqliteSettings::new(path), &clock).await {
@@ -38,7 +38,8 @@ pub(crate) async fn lead(path: &Path, name: &str) {
     loop {
         if candidate.is_leader() {
             let token = candidate.term().map_or_else(|| "none".to_owned(), |term| term.token().to_string());
-            // Asked again: an answer from before the line was written may be outdated after it.
+            // The candidate is asked again after the line was written, because its earlier answer may be outdated by
+            // then.
             let now = clock.now().as_nanos();
             if candidate.is_leader() {
                 say(format!("yes {now} {token}"));
@@ -75,7 +76,7 @@ impl Candidate {
         Self { process, line, led: BTreeMap::new(), refused: None }
     }
 
-    /// Reads its output until it led at `after` or later; returns its token.
+    /// Reads the candidate's output until it led at `after` or later, and returns its token.
     fn leads_after(&mut self, after: u64) -> String {
         let deadline = Instant::now() + LONG;
         loop {
@@ -131,7 +132,7 @@ fn now() -> u64 {
     Clock::system().now().as_nanos()
 }
 
-/// The number of moments in which both led.
+/// The total time in which both candidates led.
 fn overlap(one: &Candidate, other: &Candidate) -> Duration {
     let moment = u64::try_from(MOMENT.as_nanos()).unwrap();
     let both = |at: &&u64| other.led.range(at.saturating_sub(moment)..=**at + moment).next().is_some();
@@ -153,7 +154,7 @@ fn file() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// A leader on a file that was backed up when it was new, too long ago for the copy to pass as current.
+/// A leader on a file, and a backup from when the file was new. The backup is too old for the copy to pass as current.
 async fn a_leader_and_a_backup(path: &Path) -> (Candidate, PathBuf) {
     Sqlite::init(&SqliteSettings::new(path), &Clock::system(), true).await.unwrap();
     let backup = path.with_file_name("backup");
@@ -168,12 +169,13 @@ fn remove_companions(path: &Path) {
     for end in ["-wal", "-shm", "-journal"] {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
-        // The files beside the database exist only in the middle of a write, or not at all.
+        // The other files of the database exist only in the middle of a write, or not at all.
         let _ = fs::remove_file(PathBuf::from(name));
     }
 }
 
-/// Runs `act` under a leader, then a newcomer: one of them leads in the end, and they lead one at a time.
+/// Runs `act` under a leader, and then starts another candidate. The two lead one at a time, and one of them leads in
+/// the end.
 async fn one_at_a_time_after(act: impl FnOnce(&Path, &Path)) {
     let (_folder, path) = file();
     let (mut ada, backup) = a_leader_and_a_backup(&path).await;
@@ -287,7 +289,7 @@ async fn a_second_name_of_the_file_is_refused() {
     assert_one_at_a_time(ada, cleo);
 }
 
-/// A container with another clock would consider every lease over whose beginning it did not observe.
+/// A container with another clock would consider every lease over whose beginning the container had not observed.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_process_in_a_time_namespace_with_another_clock_is_refused() {
@@ -296,7 +298,7 @@ async fn a_process_in_a_time_namespace_with_another_clock_is_refused() {
     let can_be_made =
         Command::new("unshare").args(["--time", "--boottime", "1000", "--fork", "true"]).status();
     if !can_be_made.expect("this test needs unshare, of util-linux").success() {
-        // Only root makes time namespaces, or a user who maps itself to root.
+        // Only root can create time namespaces, or a user who maps itself to root.
         program = Command::new("unshare");
         program.args(["--map-root-user", "--time", "--boottime", "1000", "--fork", "--kill-child"]);
     }
@@ -310,7 +312,8 @@ async fn a_process_in_a_time_namespace_with_another_clock_is_refused() {
     assert_one_at_a_time(ada, cleo);
 }
 
-/// The effect of `docker -v /srv/elections.db:/elections.db`: the file's journal would be a different one.
+/// A file that is mounted alone, as by `docker -v /srv/elections.db:/elections.db`, would have its journal in another
+/// place.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_file_that_is_mounted_alone_is_refused() {

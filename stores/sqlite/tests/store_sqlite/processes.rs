@@ -1,4 +1,4 @@
-//! Several processes on one file. Each child is this test binary; its environment selects its part.
+//! Several processes on one file. Each child is this test binary, and its environment selects its part.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ const SAYS: &str = "says ";
 const LEASE: Duration = Duration::from_secs(60);
 const KEYS: u64 = 40;
 
-/// A child process, killed when it is dropped.
+/// A child process, which is killed when this is dropped.
 pub(crate) struct Process {
     pub(crate) child: Child,
     lines: Option<OutputLines>,
@@ -46,7 +46,7 @@ impl Process {
         Self::run(Command::new(std::env::current_exe().unwrap()), part, path, name)
     }
 
-    /// Runs `program`, which is this test binary or becomes it.
+    /// Runs `program`, which either is this test binary or executes it.
     pub(crate) fn run(mut program: Command, part: &str, path: &Path, name: &str) -> Self {
         let mut child = program
             .args(["--ignored", "--exact", "--nocapture", "--test-threads=1", "processes::part_of_a_child"])
@@ -64,7 +64,7 @@ impl Process {
         self.lines.take().unwrap()
     }
 
-    /// The next line of its output; `None` when it has ended.
+    /// The next line of the child's output; `None` when the child has ended.
     pub(crate) fn says(&mut self) -> Option<String> {
         self.lines.as_mut().unwrap().next_line()
     }
@@ -74,7 +74,7 @@ impl Process {
     }
 
     pub(crate) fn kill(&mut self) {
-        // SIGKILL. The process may already have ended on its own.
+        // Sends SIGKILL. The process may already have ended on its own.
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
@@ -216,7 +216,7 @@ async fn a_writer_that_is_killed_loses_no_acknowledged_write() {
     assert_sound(&path);
 }
 
-/// Renews and takes over, through every change of the file, until a file `stop` appears next to it.
+/// Renews and takes over, through every change of the file, until a file `stop` appears in the same folder.
 async fn struggle(store: &Sqlite, name: &str, path: &Path) {
     let stop = path.with_file_name("stop");
     let mut known = (Incarnation(0), Revision(0));
@@ -255,7 +255,7 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_incarn
         fs::remove_file(&path).unwrap();
         let store = open(&path).await;
         let info = eventually("the children write to the new file", || async {
-            // On a slow disk the writers may keep it locked for as long as a reader waits.
+            // On a slow disk the writers may keep the file locked for as long as a reader waits.
             let info = store.inspect().await.ok()?;
             (info.newest >= Some(Revision(10))).then_some(info)
         })
@@ -276,13 +276,13 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_incarn
     assert_sound(&path);
 }
 
-/// Runs on a disk so small that it can be filled.
+/// Fills the disk, on a file system so small that it can be filled.
 async fn fill_the_disk(store: &Sqlite, path: &Path) {
     let revision = acquired(store, "jobs", "p", LEASE).await;
     let filler = path.with_file_name("filler");
     let error = fs::write(&filler, vec![1; 10 << 20]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
-    // The free space in the file and its journal is used up first.
+    // Writes first use up the free space in the file and its journal.
     let grow = |attempt: u64| async move {
         store
             .write(&format!("key-{attempt}"), acquire(attempt, Expect::Absent, &"p".repeat(1000), LEASE))
@@ -297,7 +297,7 @@ async fn fill_the_disk(store: &Sqlite, path: &Path) {
                 assert!(fault.detail.contains("the disk is full; free some space"), "{fault}");
                 failures += 1;
             }
-            // A connection of the store was still busy; the disk is not the cause.
+            // A connection of the store was still busy, so this outcome shows nothing about the disk.
             Outcome::Busy => {}
             other => panic!("{other:?}"),
         }
@@ -346,7 +346,7 @@ async fn a_candidate_of_a_killed_process_is_no_longer_listed_and_its_row_goes_wi
     let mut ben = Process::start("register", &path, "ben");
     assert_eq!((ada.says().as_deref(), ben.says().as_deref()), (Some("registered"), Some("registered")));
     until_told(&aside, &["ada", "ben"]).await;
-    // A process that has ended but is not reaped counts as gone too.
+    // A process that has ended but has not been reaped counts as ended too.
     ada.child.kill().unwrap();
     until_told(&aside, &["ben"]).await;
     let sql = rusqlite::Connection::open(&path).unwrap();

@@ -66,7 +66,7 @@ async fn a_candidate_writes_when_it_comes_and_goes_and_nothing_while_it_waits() 
     let clock = clock();
     let (store, aside) = (open(&path, &clock).await, open(&path, &clock).await);
     let operator = Sqlite::open(&SqliteSettings::new(&path), &clock).await.unwrap();
-    // A bare record, which lasts for 30 s.
+    // A bare record lasts for 30 s.
     operator.put("jobs", b"another").await.unwrap();
     let ada = register(&store, "ada").await;
     until_told(&aside, &["ada"]).await;
@@ -105,7 +105,7 @@ async fn a_candidate_of_an_earlier_boot_is_not_listed_and_deleted_by_the_next() 
     assert_eq!(listed(&store).await, ["ben"]);
 }
 
-/// Containers number their processes separately, so a number proves nothing here.
+/// Containers number their processes separately, so a process number from another container proves nothing here.
 #[tokio::test]
 async fn a_candidate_in_another_container_is_not_listed_and_not_deleted() {
     let (_folder, path) = file();
@@ -129,7 +129,7 @@ async fn candidates_are_written_into_the_file_that_replaces_the_one_before() {
     let _ada = register(&store, "ada").await;
     until_told(&aside, &["ada"]).await;
     std::fs::remove_file(&path).unwrap();
-    // A failed watch is begun again later, by the clock.
+    // A watch that failed is begun again later, by the clock.
     eventually("it is listed again", || async {
         clock.advance(Duration::from_millis(100));
         (listed(&aside).await == ["ada"]).then_some(())

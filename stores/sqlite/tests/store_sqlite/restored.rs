@@ -25,7 +25,7 @@ mod after_a_reboot {
         drop(before);
         let clock = clock_after_reboot();
         let after = open(&path, &clock).await;
-        // The leader may still lead, on another machine that shares the file undetected.
+        // The leader from before the reboot may still lead, on another machine that shares the file undetected.
         let early = after.write("jobs", acquire(2, Expect::Absent, "b", LEASE)).await;
         assert_eq!(early, Outcome::Refused { current: old });
         clock.advance(LEASE - Duration::from_nanos(1));
@@ -62,7 +62,7 @@ mod after_a_reboot {
         drop(before);
         let after = open(&path, &clock_after_reboot()).await.inspect().await.unwrap();
         assert_eq!(after.incarnation, info.incarnation);
-        // The age that it had reached, plus the minute since the machine was started.
+        // The age that the store had reached, plus the minute since the machine was started.
         assert_eq!(after.age, Some(Duration::from_secs(560)));
     }
 
@@ -134,7 +134,7 @@ mod a_restored_file {
         assert_eq!(copied.read("jobs").await.unwrap().revision(), Some(revision));
         clock.advance(Duration::from_nanos(1));
         assert!(acquired(&copied, "jobs", "b", LEASE).await > revision);
-        // Opened again, it is the same.
+        // When the copy is opened again, its incarnation is the same.
         assert_eq!(incarnation_of(&open(&copy, &clock).await).await.0, next);
         assert_eq!(incarnation_of(&store).await.0, incarnation, "and so is the file it was made from");
     }
@@ -182,12 +182,12 @@ mod a_restored_file {
         assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(second));
         fs::copy(&backup, &path).unwrap();
         assert_eq!(next(&mut watch).await, None);
-        // A read in the middle of the copy reports it once more.
+        // A read in the middle of the copy fails with the same report once more.
         let info = eventually("the store to be read", || async { store.inspect().await.ok() }).await;
         assert!(info.incarnation.0 > incarnation);
     }
 
-    /// SQLite considers its cached pages current as long as a count in the file stays the same.
+    /// SQLite considers its cached pages current as long as the change counter in the file stays the same.
     #[tokio::test]
     async fn copied_into_the_open_one_and_written_to_as_often_is_read_as_it_is() {
         let (folder, path) = file();
@@ -201,7 +201,7 @@ mod a_restored_file {
         assert_eq!(store.list().await.unwrap().len(), 1);
         fs::copy(&backup, &path).unwrap();
         let other = open(&path, &clock).await;
-        // If the copy was slow, the other store notices it, and writes once more.
+        // If the copy was slow, the other store notices it and fails, and this test writes once more.
         while other.put("other", b"there").await.is_err() {}
         let went_back = store.read("other").await;
         if incarnation_of(&other).await.0 == incarnation {
@@ -221,7 +221,7 @@ mod a_restored_file {
         let revision = acquired(&before, "jobs", "a", LEASE).await;
         let (incarnation, ..) = incarnation_of(&before).await;
         before.close().await;
-        // As with an hour-old copy: the file was changed now, but states that it was written then.
+        // The file looks like an hour-old copy: it was changed now, but states that it was written an hour ago.
         let program = Connection::open(&path).unwrap();
         program.execute("UPDATE store SET written = written - 3600000000000", []).unwrap();
         drop(program);
@@ -244,7 +244,7 @@ mod a_restored_file {
         let mut watch = other.watch().await.unwrap();
         assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(revision));
         let program = Connection::open(&path).unwrap();
-        // Written by another program at another time.
+        // The file looks as if another program had written it at another time.
         program.execute("UPDATE store SET written = 0, writes = writes + 1", []).unwrap();
         assert_eq!(one.write("jobs", renew(2, revision, "a", LEASE)).await, Outcome::Unknown);
         assert_eq!(next(&mut watch).await, None);
