@@ -13,7 +13,7 @@ function dropping(): Process {
   return new Process(process.execPath, '--expose-gc', join(__dirname, 'programs/dropped.mjs'), join(folder, 'elections.db'));
 }
 
-// Its own files are seen in /proc.
+// The test reads the open files of the process from /proc.
 const onLinux = test.runIf(process.platform === 'linux');
 
 onLinux('a candidate that is dropped campaigns until it is closed', async () => {

@@ -62,7 +62,7 @@ test('a drain that begins before the win was read waits for the listeners all th
   });
   candidate.on('lost', (term, reason) => received.push(['lost', term.isCurrent(), reason]));
   election.acquire();
-  // This is within one turn of the event loop, so the win is not read yet.
+  // The drain begins in the same turn of the event loop, so the win has not been read yet.
   election.drain('RESIGNED');
   await until('the drain is reported', () => received.length === 1);
   finish();
@@ -231,7 +231,7 @@ test('listeners are taken off as they are put on', async () => {
 test('listeners that fall behind learn how many events they do not get, before the next one', async () => {
   const { candidate } = election;
   const received: unknown[] = [];
-  // Its first event, the present state, is read at once.
+  // The candidate's first event, its present state, is read at once.
   candidate.on('missed', (count) => received.push(['missed', count]));
   candidate.on('won', (term) => received.push(['won', term.token]));
   candidate.on('lost', (term, reason) => received.push(['lost', term.token, reason]));
@@ -324,7 +324,7 @@ describe('with a store', () => {
     candidate.on('lost', (term, reason) => reasons.push(reason));
     await until('the term is over', () => reasons.length === 1);
     expect(reasons).toEqual(['HANDLER_FAILED']);
-    // It campaigns for the next term.
+    // The candidate campaigns for the next term.
     await won(candidate);
   });
 });

@@ -13,7 +13,7 @@ test.each(['store', 'closed', 'storeClosed', 'observing'])('a process ends by it
 
 test('a campaign keeps its process alive until it is closed', async () => {
   const process = program('lifetime.mjs', 'campaigning', bucket());
-  // It may win before or after the program reaches its end.
+  // The candidate may win before or after the program reaches its end.
   await process.expect('won');
   process.child.kill('SIGTERM');
   expect([await process.ended, process.errors]).toEqual([0, '']);

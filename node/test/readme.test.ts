@@ -43,7 +43,7 @@ test.each(snippets)('$title', async ({ code }) => {
   const said = await program.expect(code.includes('init(') ? 'there already' : 'leading with token');
   if (code.includes('while (')) {
     execFileSync(tool(CLI), ['evict', '--store', store, '--key', 'billing-cron', '--yes'], { stdio: 'pipe' });
-    // It may print the first term's token again before it notices the new term.
+    // The program may print the first term's token again before it notices the new term.
     while ((await program.expect('leading with token')) === said);
   }
   if (code.includes(`app.get('/leader'`)) {

@@ -45,7 +45,7 @@ export function whenSignalled(names: readonly NodeJS.Signals[], call: Received):
   for (const name of names) {
     const calls = received.get(name) ?? new Set();
     received.set(name, calls.add(mine));
-    // Also works if the program has removed all listeners meanwhile.
+    // The program may have removed all listeners, so this looks for ours.
     if (!process.listeners(name).includes(deliver)) {
       process.on(name, deliver);
     }

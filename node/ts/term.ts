@@ -264,7 +264,7 @@ function signalOf(operation: Operation, reason: (isAnswered: boolean) => Error |
   const { signal } = controller;
   // No limit on listeners: any number of requests may use the signal.
   setMaxListeners(0, signal);
-  // Does not read the signal, because Deno's `abort` reads `aborted`.
+  // This does not read `signal.aborted`, because Deno's `abort` reads that property.
   let isAborted = false;
   const check = (isAnswered: boolean): boolean => {
     const error = isAborted ? undefined : reason(isAnswered);

@@ -68,7 +68,8 @@ async def reach(candidate, state):
         if event == incumbent.StateChanged(state):
             return
         if (event, state) == (incumbent.StateChanged(State.LEADING), State.ACQUIRING):
-            # That moment has already passed, and comes again.
+            # The candidate has already left the awaited state. After it resigns, it reaches that
+            # state again.
             await candidate.resign()
 
 
@@ -117,7 +118,7 @@ async def cut_off(store, faults):
 
 async def leading_or_not(store, faults):
     faults.heal()
-    # It cannot release the key, so its successor waits for the end of the lease.
+    # The former candidate cannot release the key, so its successor waits for the end of the lease.
     candidate = await store.campaign("jobs", **RENEWED)
     await soon(candidate.next_term())
     faults.partition()

@@ -86,7 +86,7 @@ def app():
 def test_without_a_store_a_beat_is_refused(app):
     with pytest.raises(ImproperlyConfigured, match="needs the setting incumbent_store"):
         incumbent.celery.Scheduler(app)
-    # One that is only looked at needs none.
+    # A scheduler that is only created to be inspected needs no store.
     assert incumbent.celery.Scheduler(app, lazy=True).info == ""
 
 

@@ -205,7 +205,7 @@ incumbent.sync.run(sys.argv[1], "jobs", work, lease=1, preset="test", splay=0)
 
 
 def test_a_leader_that_is_killed_is_followed_by_one_that_runs_the_time_between_them_once(python, sqlite):
-    # Its next hour is far away.
+    # The first process's next full hour is far away.
     first = python(FAILS_OVER, sqlite, "2026-03-02T10:10:00+00:00")
     first.expect("leads")
     # The hour strikes after a fifth of a second, and the lease is over after more than half of one.

@@ -76,7 +76,7 @@ def test_the_beat_of_celery_sends_while_it_leads_and_stops_before_it_leaves(exam
     second = example("celery_beat", sqlite)
     assert beat.expect("sent celery_beat.bill with token") == token
     assert stopped(beat) == (0, "")
-    # It need not wait for the lease.
+    # The second process need not wait for the lease.
     assert second.expect("sent celery_beat.bill with token") > token
     assert stopped(second) == (0, "")
 
@@ -95,7 +95,7 @@ def test_reports_are_written_at_their_times_and_the_missed_ones_by_the_next_lead
         with database:
             database.execute("UPDATE reports SET at = '2020-01-01T00:00:00+00:00' WHERE at = (SELECT max(at) FROM reports)")
             database.execute("DELETE FROM reports WHERE at > '2020-01-02'")
-        # It knows of no time that it has missed, but the database does.
+        # The third process knows of no missed time, but the database does.
         third = example("cron_jobs", sqlite, str(path), "0 0 1 1 *")
         assert third.expect("report of").endswith("-01-01T00:00:00+00:00 late")
         rows = database.execute("SELECT at, skipped FROM reports ORDER BY at").fetchall()

@@ -125,7 +125,7 @@ if __name__ == "__main__":
 
 PREFORK = """
 import os, signal, sys, time, incumbent.sync
-# As a pre-fork server does: everything is imported before the workers are made.
+# Like a pre-fork server, this imports everything before it makes its workers.
 workers = {}
 for number in range(3):
     reader, writer = os.pipe()

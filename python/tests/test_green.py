@@ -196,7 +196,7 @@ def test_a_worker_of_gunicorn_with_gevent_answers_while_it_leads_and_ends_well(s
 
     try:
         first = until(leader, "no worker leads")
-        # It releases the lease of a minute on the way out.
+        # The worker holds a lease of a minute, and releases it when it is terminated.
         os.kill(first, signal.SIGTERM)
         until(lambda: leader() not in (None, first), "no worker leads after one ended")
         master.send_signal(signal.SIGTERM)

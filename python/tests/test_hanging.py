@@ -91,7 +91,8 @@ def test_while_a_loop_is_blocked_another_leads_and_it_campaigns_again_when_it_tu
         led = time.monotonic()
         assert term.token > before
         assert limit < led - campaigns and led - hangs < bound + LATE
-        # It knew before the other led, though its loop did not run.
+        # The hung process knew that its term was over before the other led, though its loop did not
+        # run.
         assert float(worker.expect("led")) < led
         assert worker.expect("turns") == "False"
         assert worker.expect("lost") == "UNHEALTHY"

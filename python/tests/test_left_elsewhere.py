@@ -80,7 +80,7 @@ async def test_the_body_whose_task_has_ended_is_left_first(candidate):
     again = asyncio.create_task(works())
     await asyncio.sleep(0)
     await in_a_task(lambda: term.__aexit__(None, None, None))
-    # Other bodies are still open, and still cancelled the moment the term ends.
+    # The other bodies are still open, and are cancelled the moment the term ends.
     term.fail()
     ends = await soon(asyncio.gather(working, again, return_exceptions=True))
     assert [type(end) for end in ends] == [TermEnded] * 2
@@ -211,7 +211,7 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
         candidate.next_term(TIMEOUT)
 
         def in_threads():
-            # Its beginning and its end run in threads of a pool, seldom in the same thread.
+            # The generator begins and ends in threads of a pool, seldom in the same thread.
             with candidate.term as term:
                 yield term
 

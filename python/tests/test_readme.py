@@ -82,7 +82,7 @@ def test_a_worker_leads_and_leads_again_after_its_lease_was_taken_away_and_ends_
     if "while " in program:
         evicted = [cli, "evict", "--store", store_of(program), "--key", "billing-cron", "--yes"]
         subprocess.run(evicted, check=True, capture_output=True)
-        # It may print the token of the first term again before it hears of it.
+        # The program may print the token of the first term again before it notices the new term.
         while process.expect("leading") == said:
             pass
     if "incumbent.run(" in program:
@@ -181,7 +181,7 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
         assert led[:3] == [str(first), str(second), str(third)]
     finally:
         if master.poll() is None:
-            # Its workers end with it: they watch their parent.
+            # The workers watch their parent, and end with it.
             master.terminate()
             master.wait(60)
 

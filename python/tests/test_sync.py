@@ -313,7 +313,7 @@ def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
         leader.next_term(TIMEOUT)
         with other.campaign("jobs", name="b", **FAST) as follower:
             waiting = on_a_thread(follower.next_term)
-            # This thread still runs, so the wait has released the interpreter's lock.
+            # This thread still runs, so the thread that waits has released the interpreter's lock.
             assert candidate.is_leader
             follower.close(TIMEOUT)
             assert isinstance(waiting.get(timeout=TIMEOUT), incumbent.ClosedError)

@@ -91,7 +91,7 @@ async def test_a_cancellation_from_outside_wins_where_both_come_at_once(election
             try:
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
-                # Both are in flight before the body is left.
+                # Both cancellations are in flight before the body is left.
                 task.cancel()
                 raise
 

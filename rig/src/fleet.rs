@@ -35,7 +35,7 @@ pub enum Line {
 struct Message {
     member: usize,
     run: u32,
-    /// None at the end of the output.
+    /// `None` at the end of the output.
     line: Option<Line>,
 }
 

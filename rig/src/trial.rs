@@ -72,7 +72,7 @@ pub enum Event {
     Fault { fault: Fault, victim: String, successor: Option<String> },
     /// A fault was repaired.
     Repaired { fault: Fault, victim: String, after: Duration },
-    /// The last fault could not be made, because its victim no longer led.
+    /// The newest fault could not be injected, because its victim no longer led.
     Missed { fault: Fault, message: String },
     /// No candidate took over.
     Vacant { fault: Fault, after: Duration },
@@ -443,7 +443,7 @@ impl Trial {
         });
     }
 
-    /// The last fault could not be made.
+    /// Reports that the newest fault could not be injected.
     fn missed(&mut self, message: String) {
         self.schedule.missed(self.clock.now());
         if let Some(Injection { fault, victim, .. }) = self.injection.take() {

@@ -211,7 +211,7 @@ pub(crate) struct Questions {
 
 /// Asks the candidate at each `interval` whether it is healthy.
 pub(crate) fn asked(options: CampaignOptions, interval: Duration) -> (CampaignOptions, Questions) {
-    // One slot: a question that is not taken counts as unanswered.
+    // The channel has one slot. A question that does not fit counts as unanswered.
     let (ask, asked) = mpsc::channel(1);
     let options = options.health_check(interval, move || {
         let (reply, answer) = oneshot::channel();

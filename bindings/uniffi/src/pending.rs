@@ -79,7 +79,8 @@ pub(crate) async fn next<T: 'static>(feed: &Feed<T>) -> Result<Option<T>, Failur
 /// Wakes the task when there may be something to take. Returns false if there may be already.
 fn wake(ready: &Ready, cx: &Context<'_>) -> bool {
     let waker = cx.waker().clone();
-    // Not on the thread that renews leases, because the language's executor takes its own locks.
+    // The waker runs on the wake thread and not on the thread that renews leases, because the language's executor takes
+    // its own locks.
     ready.wake(Box::new(move || waker.wake()))
 }
 

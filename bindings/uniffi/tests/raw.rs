@@ -76,7 +76,7 @@ async fn an_answer_that_is_ready_is_taken_once_and_is_held_by_nothing_else() {
 
 #[tokio::test]
 async fn a_call_that_is_ready_and_has_no_answer_any_more_is_over() {
-    // As if the call were cancelled after the answer arrived but before the check for it.
+    // This imitates a call that is cancelled after its answer arrived but before the caller looked for the answer.
     let (script, candidate) = script();
     let waiting = candidate.next_term(None);
     script.acquire(None).unwrap();

@@ -58,7 +58,8 @@ def prepare() -> None:
         )
         raise ClosedError(message)
     if not _is_first:
-        # The last that is registered is called first. Executors register when their module is imported.
+        # Callbacks run in the reverse order of their registration. Executors register when their
+        # module is imported.
         import concurrent.futures.thread
 
         _is_first = _register()

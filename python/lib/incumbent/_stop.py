@@ -121,7 +121,8 @@ class _Handler:
     __slots__ = ("_before",)
 
     def __init__(self, before: Any) -> None:
-        # None for a handler that Python did not install, which can be neither called nor restored.
+        # `before` is None for a handler that Python did not install, which can be neither called
+        # nor restored.
         self._before: Any = signal.SIG_DFL if before is None else before
 
     def restore(self, number: int) -> None:

@@ -110,8 +110,8 @@ class LeaderOnly:
         """Releases the lease. Called at the end, by a signal's handler too, in the middle of a tick."""
         super().close()  # type: ignore[misc]
         if self._run is not None:
-            # Does not wait for the tick that the handler has interrupted; the interpreter's exit waits. An error of the
-            # run was already reported.
+            # The handler may have interrupted a tick, so this does not wait for that tick; the
+            # interpreter's exit does. An error of the run has already been reported.
             with suppress(Exception):
                 self._run.stop(timeout=0)
 

@@ -122,7 +122,8 @@ class EventLog:
         if self._current is not None:
             self.breaks(f"{self._who} received Won with {term.token} during its term {self._current}")
         self.held = work
-        # This is set last, so that readers on other threads see everything that belongs to it.
+        # The term is appended last, so that readers on other threads see everything that belongs to
+        # it.
         self.terms.append(WasWon(term.token, at))
         self._current, self._drained = term.token, False
         return f"Won with token {term.token}"

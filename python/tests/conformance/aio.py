@@ -70,7 +70,7 @@ class _Participant(Participant):
         self.candidate = self._candidate = candidate
 
     def listen(self, log: EventLog) -> Reader:
-        # Does not hold the candidate: a dropped candidate has to be collected.
+        # The reader does not hold the candidate, because a dropped candidate has to be collected.
         return _Reader(_read(self._candidate.events(), log))
 
     async def begin(self, verb: str, to: str) -> asyncio.Future[None]:

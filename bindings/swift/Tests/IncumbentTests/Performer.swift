@@ -51,7 +51,7 @@ final class Performer: Sendable {
         var calls: [Task<String?, Never>] = []
         /// The number of log entries that steps have read.
         var read = 0
-        /// The first violation that it saw.
+        /// The first violation that the performer saw.
         var broken: String?
         /// A candidate that was killed counts as the leader until then.
         var leadsUntil = Int64.min

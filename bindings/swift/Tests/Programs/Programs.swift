@@ -91,7 +91,7 @@ func leaks(_ arguments: [String]) async throws {
             try await group.waitForAll()
         }
     }
-    // The first are a warm-up, for the memory of the elections themselves and the peak of the allocator.
+    // The first campaigns warm up: they allocate the elections' own memory and bring the allocator to its peak.
     let warm = 2 * some
     try await campaigns(0..<warm)
     say("before \(try left())")

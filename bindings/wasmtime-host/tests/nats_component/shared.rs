@@ -126,7 +126,7 @@ fn sole_leader(contenders: &mut [Contender]) -> Option<(usize, String)> {
     for place in 0..contenders.len() {
         let Some(token) = contenders[place].leads() else { continue };
         if let Some((other, before)) = &found {
-            // The first answer came before the second question; if the first candidate still leads, both led when the
+            // The first candidate answered before the second was asked. If the first still leads now, both led when the
             // second was asked.
             let still = contenders[*other].leads();
             assert_ne!(still.as_ref(), Some(before), "two lead: {token} and {before}");

@@ -73,7 +73,7 @@ class Term(BaseTerm):
             try:
                 self._bodies.remove(body)
             except ValueError:
-                # Another thread has just left it.
+                # Another thread has just left this body.
                 continue
             body.finish()
             return

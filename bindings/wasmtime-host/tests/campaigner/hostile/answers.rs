@@ -152,7 +152,7 @@ fn answers_of_the_longest_allowed_length_trap_no_component() {
         let mut host = Hostile::new(1, 0);
         (host.sequence, host.key) = (1, Some(longest()));
         let mut guest = Guest::campaign(&compiled, host).unwrap();
-        // The first steps begin the watch.
+        // The guest begins its watch within these steps.
         for _ in 0..10 {
             guest.step();
         }

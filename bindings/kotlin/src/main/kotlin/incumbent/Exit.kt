@@ -53,10 +53,10 @@ internal object Exit {
             hook.also { hook = null }
         }
         if (registered != null) {
-            // This is refused once the virtual machine exits, but then the hook does the same.
+            // The removal is refused once the virtual machine exits, but then the hook itself does this work.
             runCatching { Runtime.getRuntime().removeShutdownHook(registered) }
         }
-        // Another class loader that shares the compiled part opens it again.
+        // If another class loader shares the compiled part, its next call creates a new engine.
         leave { retire(it) }
     }
 

@@ -35,7 +35,7 @@ fun main(args: Array<String>): Unit = runBlocking {
             return "$heap $rss $files"
         }
 
-        // The first are a warm-up, for the memory of the elections themselves and the peak of the allocators.
+        // The first campaigns warm up: they allocate the elections' own memory and bring the allocators to their peak.
         val warm = 2 * some
         for (at in 0 until warm) campaign(at)
         println("before ${measure()}")

@@ -32,7 +32,7 @@ class Deployed : Runnable {
             splay = 0.seconds
         }
         candidate.nextTerm()!!.close()
-        // The first still leads as this begins to wait, so it needs a wake.
+        // The first candidate still leads when this wait begins, so the wait needs a wake to end.
         val follows = async { second.nextTerm()!! }
         yield()
         candidate.close()
