@@ -1,4 +1,4 @@
-//! The servers of a run, and the faults made to them.
+//! The servers of a run, and the faults that are made in them.
 
 use incumbent_testkit::etcd::{self, EtcdCluster};
 use incumbent_testkit::nats::{NatsCluster, NatsServer, Options};
@@ -7,9 +7,9 @@ use incumbent_testkit::wait;
 use crate::kind::Kind;
 use crate::scenario::{Scenario, StoreKind};
 
-/// The longest time that members of etcd may take to serve after a fault, on a machine that is busy.
+/// The longest time that etcd members may take to serve again after a fault, on a busy machine.
 const WHOLE: std::time::Duration = std::time::Duration::from_secs(90);
-/// Members of etcd elect a leader within a second or two, and grant leases from 1 s on.
+/// With these options etcd members elect a leader within a second or two, and grant leases from 1 s on.
 const FAST_ELECTIONS: [&str; 2] = ["--heartbeat-interval=60", "--election-timeout=600"];
 
 /// The servers of a run.
@@ -21,7 +21,7 @@ pub(crate) enum Servers {
 }
 
 impl Servers {
-    /// Starts them, and waits until they serve.
+    /// Starts the servers, and waits until they serve.
     pub(crate) fn start(scenario: &Scenario) -> Self {
         match (scenario.store, scenario.servers) {
             (StoreKind::Nats, 1) => Self::One(Box::new(NatsServer::start(Options::new()))),
