@@ -79,7 +79,7 @@ struct Logged {
     last: Option<Reading>,
     /// The time of the newest logged reading.
     written: Option<Instant>,
-    /// True if that reading was the last one.
+    /// Whether that reading was the last one.
     wrote_last: bool,
 }
 

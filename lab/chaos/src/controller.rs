@@ -32,7 +32,7 @@ pub(crate) fn run(scenario: Scenario, seed: u64, time: Duration, folder: &Path) 
     let mut controller = Controller { environment, began };
     let ran = controller.carry_out(script, began + time);
     if ran.is_err() {
-        // A failure does not matter, because this only helps a reader of the folder.
+        // A failure does not matter, because the file only helps people who read the folder.
         let _ = std::fs::write(folder.join("servers.txt"), controller.environment.server_logs());
     }
     ran

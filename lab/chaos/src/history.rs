@@ -34,7 +34,8 @@ pub(crate) struct Life {
     pub(crate) name: String,
     pub(crate) number: u32,
     pub(crate) killed: Option<Nanos>,
-    /// The times in which it was certainly stopped: from, and until just before it was resumed, if it was.
+    /// The times in which the process was certainly stopped: each begins when it was stopped, and ends just before it
+    /// was resumed, if it was.
     pub(crate) stops: Vec<(Nanos, Option<Nanos>)>,
     pub(crate) lines: Vec<Line>,
 }
@@ -142,8 +143,8 @@ impl History {
         Ok(history)
     }
 
-    /// The events around an instant, in order: time, and text with its writer. If an election is named, only the
-    /// candidates' lines about it.
+    /// The events around an instant, in order: the time, and the text with its writer. If an election is named, the
+    /// candidates' lines about other elections are left out.
     pub(crate) fn around(&self, at: Nanos, span: Nanos, key: Option<&str>) -> Vec<(Nanos, String)> {
         let near = |when: Nanos| when.abs_diff(at) <= span;
         let belongs = |line: &Line| key.is_none() || line.key().is_none() || line.key() == key;

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::StoreKind;
 
-/// The target of a fault. It shows the checker which elections the fault may leave without a leader.
+/// The target of a fault. The checker derives from it which elections the fault may leave without a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     /// The process that leads the election.
     Leader,
-    /// A process that leads nothing: no election may notice.
+    /// A process that leads nothing: no election may be affected.
     Follower,
     /// The election's key.
     Key,
-    /// A candidate of other software: only its election may notice.
+    /// A candidate of other software: only its own election may be affected.
     Foreign,
-    /// One server of three for the fault's duration, or each in turn: a lease that survives the failure of one server
-    /// continues.
+    /// One server of three for the fault's duration, or each server in turn. A lease that survives the failure of one
+    /// server continues.
     Server,
     /// The only server, or two of three: no client can write while it lasts.
     Store,
@@ -94,7 +94,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Returns true if it can be made in that store, with this number of servers: one or three.
+    /// Returns true if the fault can be made in that store, with this number of servers, one or three.
     pub(crate) fn is_possible(self, store: StoreKind, servers: usize) -> bool {
         self.only_in().is_none_or(|only| only == store)
             && match self {
@@ -121,8 +121,8 @@ impl Kind {
         }
     }
 
-    /// Returns true if it always ends the leader's term there. In a queue, a hand over to a candidate that is not next
-    /// is refused.
+    /// Returns true if the fault always ends the leader's term in that store. In a queue, a hand-over to a candidate
+    /// that is not next is refused.
     pub(crate) fn ends_the_term(self, store: StoreKind) -> bool {
         use Kind::{Close, Delete, Freeze, HandOver, Kill, Overwrite, Purge, Resign, Revoke};
         match self {
@@ -131,7 +131,7 @@ impl Kind {
         }
     }
 
-    /// Returns true if its target is a server.
+    /// Returns true if the fault's target is a server.
     pub(crate) fn is_of_servers(self) -> bool {
         matches!(self.touch(), Touch::Server | Touch::Store)
     }

@@ -27,7 +27,7 @@ pub(crate) enum Line {
         #[serde(flatten)]
         reading: Reading,
     },
-    /// The process got no processor time in between.
+    /// The process got no processor time between these instants.
     Stall { from: Nanos, until: Nanos },
     /// Its report.
     #[serde(untagged)]
@@ -74,9 +74,9 @@ pub(crate) enum Note {
     Repaired { number: u32, at: Nanos },
     /// A candidate of other software led, by its own report.
     ForeignTerm { name: String, key: String, from: Nanos, until: Nanos },
-    /// No client could write to the bucket in between, as far as an independent client can tell.
+    /// No client could write to the bucket between these instants, as far as an independent client can tell.
     Outage { bucket: String, from: Nanos, until: Nanos },
-    /// The controller got no processor time in between.
+    /// The controller got no processor time between these instants.
     Stall { from: Nanos, until: Nanos },
     /// The last fault has been repaired; no other follows.
     FaultsOver { at: Nanos },

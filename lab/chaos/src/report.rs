@@ -102,7 +102,7 @@ impl Report {
     }
 }
 
-/// Only the first violations, because a defect can show in every answer.
+/// Lists only the first violations, because one defect can show in every answer.
 fn listed(violations: &[Violation]) -> Vec<String> {
     let shown = violations.iter().take(LISTED).map(|one| format!("{}: {}", one.rule, one.what));
     let more = violations.len().saturating_sub(LISTED);

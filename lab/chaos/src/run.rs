@@ -16,7 +16,8 @@ use crate::kind::Kind;
 use crate::report::Report;
 use crate::scenario::{Scenario, StoreKind};
 
-/// The lines shown around a violation: their distance in nanoseconds, and their number on either side.
+/// The lines that are shown around a violation: their greatest distance in nanoseconds, and the number of lines on
+/// either side.
 const AROUND: u64 = 3_000_000_000;
 const LINES: usize = 40;
 
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         is_it && args.store.is_none_or(|store| scenario.store == store)
     };
     let scenarios: Vec<Scenario> = Scenario::all().into_iter().filter(wanted).collect();
-    // Checked now, so that the error does not come from the start of a server.
+    // The scenarios are checked now, so that the error does not come from the start of a server.
     if scenarios.iter().any(|scenario| scenario.store == StoreKind::Nats) {
         nats_server(NatsVersion::Newest).map_err(anyhow::Error::msg)?;
     }
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(reports.iter().all(|report| report.passed))
 }
 
-/// Faults of a cluster take longer.
+/// A cluster's faults take longer than those of one server.
 fn weight(scenario: &Scenario) -> f64 {
     if scenario.servers == 1 { 2.0 } else { 3.0 }
 }

@@ -38,9 +38,9 @@ pub(crate) struct Contest {
     pub(crate) preset: Preset,
     /// The candidates that take part, by their indices in the names.
     pub(crate) among: Vec<usize>,
-    /// True if faults are aimed at it; otherwise it only has to survive those aimed at other elections.
+    /// Whether faults are aimed at this election. Otherwise it only has to survive the faults of other elections.
     pub(crate) is_aimed_at: bool,
-    /// True if a candidate on etcd's Go client takes part; that candidate's faults are aimed at this election.
+    /// Whether a candidate on etcd's Go client takes part. That candidate's faults are aimed at this election.
     pub(crate) is_mixed: bool,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Fault {
 pub(crate) struct Script {
     rng: Rng,
     kinds: Vec<Kind>,
-    /// Every kind; a kill comes more often, because it is timed.
+    /// Draws the kinds in turn. A kill comes more often, because it is timed.
     rotation: Rotation<Kind>,
     aims: Vec<usize>,
     /// The elections whose bucket allows a purge; a bucket without markers rightly refuses one.
@@ -108,8 +108,8 @@ impl Iterator for Script {
         } else if self.step.is_multiple_of(PAIRS) {
             faults.extend(self.companion(kind));
         }
-        // Excluded, because the leader is blinded before the key is changed, and because an operator that finds the
-        // store gone would wait until it is back.
+        // The order of the faults: a leader is blinded before its key is changed, and faults of servers come last,
+        // because an operator that finds the store gone would wait until it is back.
         faults.sort_by_key(|fault| (fault.kind.is_of_servers(), fault.kind.touch() == Touch::Key));
         Some(Step { pause, faults })
     }

@@ -21,7 +21,7 @@ fn begun(folder: &Path) -> (ChildGuard, Vec<u32>) {
     let progress = BufReader::new(run.take_stderr().unwrap());
     let mut lines = progress.lines().map_while(Result::ok);
     lines.find(|line| line.contains("leads")).expect("the run ended before the first fault");
-    // The run would end if nothing read its output.
+    // The run would end if its output were not read.
     std::thread::spawn(move || lines.count());
     let children = children_of(run.pid());
     assert!(children.len() >= 5, "one server and five candidates, though one may just be away: {children:?}");
@@ -56,7 +56,7 @@ fn asked_to_end_it_leaves_neither_processes_nor_files_behind() {
     }
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().flatten().map(|one| one.file_name()).collect();
-    // The folder in which ports are reserved; all tests of a machine share it.
+    // All tests of a machine share this folder, in which ports are reserved.
     assert_eq!(left, ["incumbent-test-ports"]);
 }
 

@@ -55,8 +55,8 @@ fn of_election(life: &Life, election: &Election) -> Vec<Violation> {
     found
 }
 
-/// The length of a stop before the answer that no earlier lease can outlive. Every renewal was sent before the process
-/// was stopped.
+/// The length of a stop before the answer, if it is so long that no earlier lease can outlive it: every renewal was
+/// sent before the process was stopped.
 fn stopped_for_too_long(life: &Life, election: &Election, token: Token, at: Instant) -> Option<Duration> {
     let lease = Duration::from_millis(election.lease_ms);
     let instants = |(from, until): &(Nanos, Option<Nanos>)| {
@@ -123,9 +123,9 @@ mod tests {
             run.history()
         };
         assert_eq!(rules(&history(None)), Vec::<&str>::new());
-        // The answer looks as if the deadline had moved forward during the stop.
+        // An answer that looks as if the deadline had moved while the process was stopped.
         assert_eq!(rules(&history(Some((1, 1_500)))), ["answers"]);
-        // A term won since then breaks no rule.
+        // An answer in a term that was won after the stop breaks no rule.
         assert_eq!(rules(&history(Some((2, 1_500)))), Vec::<&str>::new());
     }
 

@@ -49,7 +49,7 @@ fn of_life(life: &Life, key: &str) -> Vec<Violation> {
     found
 }
 
-/// A candidate that was not killed has left cleanly at the end.
+/// Checks that a candidate that was not killed left cleanly at the end.
 fn left(life: &Life, end: Nanos) -> Option<Violation> {
     let is_well = life.killed.is_some() || has_left(life);
     let what = format!("{} did not leave", life.who());

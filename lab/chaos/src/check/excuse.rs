@@ -78,7 +78,7 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     excuses
 }
 
-/// The latest time at which the effects of a fault must be over.
+/// The latest time at which the effects of a fault may still be felt.
 pub(crate) fn over_at_the_latest(history: &History, election: &Election, fault: &Incident) -> Nanos {
     let repaired = fault.repaired.unwrap_or(history.end);
     repaired.saturating_add(nanos(recovery(Duration::from_millis(election.lease_ms))))
@@ -95,8 +95,8 @@ fn touches(history: &History, election: &Election, fault: &Incident, survives: D
     }
 }
 
-/// The time at which a fault stops doing harm. Candidates that wait for the key of a process that was hit are well, and
-/// do not have to wait until that process recovers.
+/// The time from which a fault does no more harm. Candidates that wait for the key of a faulty process are well
+/// themselves, so they need not wait until that process recovers.
 fn over(fault: &Incident, repaired: Nanos) -> Nanos {
     match fault.kind {
         // The leader may lose its lease at any time while everything is slow.
@@ -106,8 +106,8 @@ fn over(fault: &Incident, repaired: Nanos) -> Nanos {
     }
 }
 
-/// Returns true if a candidate led, or was about to lead, at some instant between these two: only then can the election
-/// notice a fault of this candidate.
+/// Returns true if a candidate led, or was about to lead, at some instant between `from` and `until`. Only then does a
+/// fault of this candidate affect the election.
 fn has_part(history: &History, name: &str, election: &Election, from: Nanos, until: Nanos) -> bool {
     let (from, until) = (from.saturating_sub(LATE), until.saturating_add(LATE));
     let lives = history.lives.iter().filter(|life| life.name == name);

@@ -20,12 +20,12 @@ use terms::Term;
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// The rule, in a word: `overlap`, `token`, `events`, `answers`, `outcome`, `vacancy`.
+    /// The rule in one word: `overlap`, `token`, `events`, `answers`, `outcome` or `vacancy`.
     pub(crate) rule: &'static str,
     pub(crate) what: String,
-    /// The election in which it happened; none if it concerns several.
+    /// The election that broke the rule; `None` if several did.
     pub(crate) key: Option<String>,
-    /// The time at which it was noticed.
+    /// The time at which the violation was noticed.
     pub(crate) at: Nanos,
 }
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_stopped_candidate_led_until_its_deadline() {
         let mut run = Run::new();
-        // The candidate's last answer under a lease until 1,000 is from 500; then it was stopped.
+        // The last answer, at 500, was under a lease until 1,000. Then the candidate was stopped.
         run.stopped_term("a-1", 1, 100, 500, 1_000, 1_600);
         run.term("b-1", 2, 990, 2_000, "CLOSED");
         assert_eq!(rules(&run.history()), ["overlap"]);

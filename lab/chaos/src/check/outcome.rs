@@ -1,4 +1,4 @@
-//! A fault that ends a term must have ended it.
+//! Checks that each fault that should end a term has ended it.
 
 use super::Violation;
 use super::excuse::over_at_the_latest;

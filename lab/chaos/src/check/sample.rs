@@ -79,7 +79,7 @@ impl Run {
         self.life(who).lines.push(line);
     }
 
-    /// An instantaneous answer, with token and deadline if it is yes.
+    /// Adds an answer that took no time, with the token and the deadline if the answer is yes.
     pub(super) fn answer(&mut self, who: &str, at: u64, leads: Option<(u64, u64)>) {
         let instant = |ms| Instant::from_nanos(ms * MS);
         let leads = leads.map(|(term, deadline)| Held {
@@ -106,7 +106,7 @@ impl Run {
         self.report(who, at, ReportKind::State { state: "WAITING".into() });
     }
 
-    /// A term that reaches from one answer to another.
+    /// Adds a term that lasts from one answer to another.
     pub(super) fn term(&mut self, who: &str, token: u64, from: u64, until: u64, reason: &str) {
         self.won(who, token, from);
         self.answer(who, from, Some((token, from + 900)));
@@ -115,7 +115,7 @@ impl Run {
         self.lost(who, token, until + 1, reason);
     }
 
-    /// A term that reaches from one answer to another, but its end is the deadline of its last true answer.
+    /// Adds a term that lasts from one answer to another, and ends at the deadline of its last true answer.
     pub(super) fn renewing_term(&mut self, who: &str, token: u64, from: u64, until: u64, reason: &str) {
         self.won(who, token, from);
         self.answer(who, from, Some((token, from + 900)));
@@ -124,7 +124,7 @@ impl Run {
         self.lost(who, token, until, reason);
     }
 
-    /// A term whose process was stopped after an answer, and resumed after its deadline.
+    /// Adds a term whose process was stopped after an answer, and resumed after its deadline.
     pub(super) fn stopped_term(
         &mut self,
         who: &str,
@@ -183,7 +183,7 @@ impl Run {
         self.stalls.push((from * MS, until * MS));
     }
 
-    /// The history. At its end all candidates leave, except those that were killed or are marked to stay.
+    /// Returns the history. At its end all candidates leave, except those that were killed or are marked to stay.
     pub(super) fn history(&self) -> History {
         let mut lives: Vec<Life> = self.lives.values().cloned().collect();
         for life in lives.iter_mut().filter(|life| life.killed.is_none() && !self.stays.contains(&life.who()))

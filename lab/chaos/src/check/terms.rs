@@ -17,7 +17,7 @@ pub(crate) struct Term {
     pub(crate) token: Token,
     /// The time of its win event, or of the first answer if the process was killed before it could log the win.
     pub(crate) started: Nanos,
-    /// A time in which it certainly led throughout.
+    /// A time in which the candidate certainly led without a break.
     pub(crate) proven: Option<(Nanos, Nanos)>,
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Vacancy {
     pub(crate) until: Nanos,
     /// The explanation of its beginning.
     pub(crate) why: Option<&'static str>,
-    /// The first part of it without an explanation.
+    /// The first unexplained part of the vacancy.
     pub(crate) unexplained: Option<(Nanos, Nanos)>,
 }
 
@@ -56,8 +56,8 @@ pub(super) fn check(history: &History, election: &Election, terms: &[Term]) -> V
 }
 
 fn explain(from: Nanos, until: Nanos, excuses: &[Excuse]) -> Vacancy {
-    // Of all excuses in force when the vacancy began, the last to begin; a fault takes precedence over its
-    // consequences.
+    // Of all excuses that applied when the vacancy began, this takes the one that began last; a fault takes precedence
+    // over its consequences.
     let in_force = excuses.iter().filter(|excuse| excuse.from <= from && excuse.until > from);
     let is_fault = |excuse: &Excuse| ![excuse::START, excuse::OUTAGE, excuse::STALL].contains(&excuse.why);
     let why = in_force.max_by_key(|excuse| (is_fault(excuse), excuse.from)).map(|excuse| excuse.why);
@@ -80,7 +80,7 @@ mod tests {
     use crate::check::sample::{Run, SECOND, rules};
     use crate::kind::Kind;
 
-    /// One candidate leads from 1 s to `from`, and the next from `until` on.
+    /// Makes one candidate lead from 1 s to `from`, and the next from `until` on.
     fn vacant_between(run: &mut Run, from: u64, until: u64) {
         run.renewing_term("a-1", 1, 1_000, from, "EXPIRED");
         run.renewing_term("b-1", 2, until, 200_000, "CLOSED");
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_vacancy_after_a_fault_of_the_leader_is_explained_for_as_long_as_it_may_take() {
-        // With leases of 1 s: twice that, plus 6 s.
+        // With a lease of 1 s, the limit is twice the lease plus 6 s.
         let mut run = Run::new();
         run.fault(Kind::Kill, "a", 29_900, 35_000);
         vacant_between(&mut run, 30_000, 37_800);
@@ -128,7 +128,7 @@ mod tests {
         let history = |lease_ms| {
             let mut run = Run::new();
             run.lease(lease_ms);
-            // Long after the beginning, which would also explain a vacancy.
+            // The fault comes long after the beginning of the run, which would also explain a vacancy.
             run.fault(Kind::KillStreamLeader, "n1", 99_000, 103_000);
             vacant_between(&mut run, 100_000, 100_400);
             run.history()

@@ -50,13 +50,14 @@ impl Foreign {
         foreign
     }
 
-    /// Begins another life, if it is dead.
+    /// Begins another life of the candidate, if it is dead.
     pub(super) fn begin(&mut self) {
         let begin = || GoClient::campaign(&self.endpoints, &self.queue, NAME, self.lease);
         self.client.get_or_insert_with(begin);
     }
 
-    /// Begins another life if the last one has ended by itself, because its session was lost or the store was away.
+    /// Begins another life of the candidate, if the last life ended by itself because its session was lost or the store
+    /// was unreachable.
     pub(super) fn catch_up(&mut self) {
         if self.client.as_mut().is_some_and(|client| client.child().try_wait().is_some()) {
             self.end();
@@ -64,12 +65,12 @@ impl Foreign {
         }
     }
 
-    /// Returns true if it leads, by its own report, and is able to lead.
+    /// Returns true if the candidate leads, by its own report, and is able to lead.
     pub(super) fn leads(&self) -> bool {
         !self.is_stopped && self.client.as_ref().is_some_and(GoClient::leads)
     }
 
-    /// Makes it resign and enter again.
+    /// Makes the candidate resign and enter again.
     pub(super) fn resign(&mut self) {
         if let Some(client) = &mut self.client {
             client.order("resign");
@@ -93,7 +94,7 @@ impl Foreign {
         }
     }
 
-    /// Kills it, and logs its terms.
+    /// Kills the candidate, and logs its terms.
     pub(super) fn end(&mut self) {
         let Some(mut client) = self.client.take() else { return };
         client.child().kill();

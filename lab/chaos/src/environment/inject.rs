@@ -1,4 +1,4 @@
-//! Making a fault, and repairing it.
+//! Makes and repairs faults.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ enum Victim {
 }
 
 impl Environment {
-    /// Makes a fault; none if there is no victim.
+    /// Makes a fault; returns `None` if no process or server can be its victim.
     pub(crate) fn inject(&mut self, fault: &Fault) -> Result<Option<Injected>> {
         self.catch_up();
         let election = fault.aim;
@@ -141,7 +141,7 @@ impl Environment {
             }
             Kind::Nap | Kind::Freeze | Kind::FreezeFollower => {
                 victim.stop()?;
-                // Returns when all of its threads are stopped.
+                // This returns when all threads of the process are stopped.
                 victim.pid().into_iter().for_each(process::pause);
                 self.notes.write(&Note::Stopped { name, life, at: self.now() });
                 Undo::Resume(member)
@@ -151,7 +151,7 @@ impl Environment {
                 Undo::Nothing
             }
             Kind::HandOver => {
-                // Without a named successor if there is no other candidate.
+                // The report names no successor if there is no other candidate.
                 let to = successor.unwrap_or("no candidate").to_owned();
                 victim.order(Order::HandOver { key: key.into(), to });
                 Undo::Nothing
@@ -282,7 +282,8 @@ impl Environment {
     }
 }
 
-/// The duration of a fault: for some a fraction of the lease, for some the time that servers take to notice.
+/// The duration of a fault. For some faults it is a fraction of the lease, for others the time that servers take to
+/// notice the fault.
 fn hold(fault: &Fault, lease: Duration) -> Duration {
     let between = |least: f64, most: f64| least + (most - least) * fault.hold;
     let leases = |least, most| lease.mul_f64(between(least, most));

@@ -52,7 +52,7 @@ pub(crate) struct Environment {
     faults: u32,
 }
 
-/// The leader, as far as the controller was told.
+/// The leader, as far as candidates have reported it to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leading {
     pub(crate) member: usize,
@@ -157,7 +157,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Waits until a candidate has left, as ordered.
+    /// Waits until a candidate that was ordered to leave has left.
     fn await_end(&mut self, member: usize) -> Result<()> {
         let member = &mut self.fleet.members[member];
         if !member.is_present() {
@@ -182,7 +182,8 @@ impl Environment {
         }
     }
 
-    /// The leader of that election, if it is able to lead; of two that reported a win, the later.
+    /// The leader of that election, if it is able to lead. If two candidates have reported a win, this is the later
+    /// one.
     pub(crate) fn leader(&self, election: usize) -> Option<Leading> {
         let (member, token) = self.fleet.leader(self.scenario.elections[election].key)?;
         Some(Leading { member, token })
@@ -202,7 +203,7 @@ impl Environment {
         self.scenario.names[member]
     }
 
-    /// Returns true if the store takes writes.
+    /// Returns true if the store currently takes writes.
     pub(crate) fn store_is_there(&self) -> bool {
         self.pulse.is_there()
     }
@@ -215,7 +216,7 @@ impl Environment {
         })
     }
 
-    /// Logs that there are no more faults from now on.
+    /// Logs that no more faults will follow.
     pub(crate) fn faults_over(&self) {
         self.notes.write(&Note::FaultsOver { at: self.now() });
     }

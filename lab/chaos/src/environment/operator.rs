@@ -1,4 +1,4 @@
-//! Writes that no candidate would make, on the official client or command line: for buckets and for faults.
+//! Writes to buckets that no candidate would make: preparations and faults, with the official client or command line.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::scenario::{MARKED, StoreKind};
 
 /// The longest time of one attempt at a write.
 const TRY: Duration = Duration::from_secs(2);
-/// The longest time of all attempts; the store may be down meanwhile.
+/// The longest time of all attempts together; the store may be down for part of it.
 const TIMEOUT: Duration = Duration::from_secs(12);
 /// The longest time that a cluster may take to place a bucket.
 const PLACING: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ pub(crate) async fn make(servers: &str, bucket: &str, lease: Duration, replicas:
     loop {
         match init(&settings, &options).await {
             Ok(_) => return Ok(()),
-            // The servers do not know each other well enough yet, or their leader was only just elected and has
+            // The servers have not all connected to each other yet, or their leader has only just been elected and has
             // forgotten earlier requests.
             Err(error) if is_passing(&error) && began.elapsed() < PLACING => {
                 tokio::time::sleep(Duration::from_millis(200)).await;
@@ -101,7 +101,7 @@ impl Operator {
     }
 }
 
-/// Makes that fault to the first place of a queue in etcd, which is the leader's.
+/// Makes that fault at the first place of an etcd queue, which is the leader's.
 fn meddle_in_queue(members: &str, kind: Kind, queue: &str) -> Result<(), String> {
     let order = ["--prefix", "--sort-by", "CREATE", "--order", "ASCEND", "--limit", "1"];
     let get = |how: &[&str]| ctl(members, &[&["get", queue], &order[..], how].concat(), "");
@@ -114,7 +114,7 @@ fn meddle_in_queue(members: &str, kind: Kind, queue: &str) -> Result<(), String>
             let lease = place.rsplit('/').next().unwrap_or_default();
             ctl(members, &["lease", "revoke", lease], "").map(drop)
         }
-        // A place that has vanished meanwhile is not recreated: without a lease it would block the queue.
+        // A place that has vanished in the meantime is not created again: without a lease it would block the queue.
         Kind::Overwrite => {
             let write = format!("mod(\"{place}\") > \"0\"\n\nput \"{place}\" \"an operator\"\n\n\n");
             let said = ctl(members, &["txn"], &write)?;

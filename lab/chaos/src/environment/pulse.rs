@@ -19,9 +19,9 @@ use crate::scenario::StoreKind;
 const BEAT: Duration = Duration::from_millis(200);
 /// The longest wait for an acknowledgement.
 const LIMIT: Duration = Duration::from_millis(1_000);
-/// The length of an outage that is logged.
+/// The shortest outage that is logged.
 const OUTAGE: Nanos = 450_000_000;
-/// The interval between two checks for processor time, and the delay that counts as a stall.
+/// The interval between two checks for processor time. A check that is late by [`STALL`] shows that there was none.
 const NAP: Duration = Duration::from_millis(10);
 const STALL: Nanos = 80_000_000;
 
@@ -57,7 +57,7 @@ impl Beat {
 }
 
 impl Pulse {
-    /// Begins to write; must be called in a runtime.
+    /// Begins to write. Must be called within a tokio runtime.
     pub(crate) fn start(
         store: StoreKind,
         addresses: &[String],

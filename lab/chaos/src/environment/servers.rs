@@ -1,4 +1,4 @@
-//! The servers of a run, and the faults made to them.
+//! The servers of a run, and the faults that are made in them.
 
 use incumbent_testkit::etcd::{self, EtcdCluster};
 use incumbent_testkit::nats::{NatsCluster, NatsServer, Options};
@@ -7,9 +7,9 @@ use incumbent_testkit::wait;
 use crate::kind::Kind;
 use crate::scenario::{Scenario, StoreKind};
 
-/// The longest time that members of etcd may take to serve after a fault, on a machine that is busy.
+/// The longest time that etcd members may take to serve again after a fault, on a busy machine.
 const WHOLE: std::time::Duration = std::time::Duration::from_secs(90);
-/// Members of etcd elect a leader within a second or two, and grant leases from 1 s on.
+/// With these options etcd members elect a leader within a second or two, and grant leases from 1 s on.
 const FAST_ELECTIONS: [&str; 2] = ["--heartbeat-interval=60", "--election-timeout=600"];
 
 /// The servers of a run.
@@ -21,7 +21,7 @@ pub(crate) enum Servers {
 }
 
 impl Servers {
-    /// Starts them, and waits until they serve.
+    /// Starts the servers, and waits until they serve.
     pub(crate) fn start(scenario: &Scenario) -> Self {
         match (scenario.store, scenario.servers) {
             (StoreKind::Nats, 1) => Self::One(Box::new(NatsServer::start(Options::new()))),
@@ -75,7 +75,7 @@ impl Servers {
         }
     }
 
-    /// Starts these servers again, and waits until all are well.
+    /// Starts these servers again, and waits until all servers are healthy.
     pub(crate) fn respawn(&mut self, which: &[usize]) {
         match self {
             Self::One(server) => server.respawn(),
@@ -96,7 +96,7 @@ impl Servers {
         }
     }
 
-    /// Resumes these servers, and waits until all are well.
+    /// Resumes these servers, and waits until all servers are healthy.
     pub(crate) fn resume(&mut self, which: &[usize]) {
         for at in which {
             match self {
@@ -108,13 +108,13 @@ impl Servers {
         self.wait_ready();
     }
 
-    /// Restarts them one after the other; cleanly, if the server can.
+    /// Restarts the servers one after the other; cleanly, if the server can.
     pub(crate) fn roll(&mut self) {
         for at in 0..self.addresses().len() {
             match self {
                 Self::One(server) => server.stop(),
                 Self::Three(cluster) => cluster[at].stop(),
-                // A member is killed when it is restarted.
+                // An etcd member is killed when it is restarted.
                 Self::Etcd(_) => {}
             }
             self.respawn(&[at]);
@@ -130,14 +130,14 @@ impl Servers {
         }
     }
 
-    /// Cuts two members of etcd off from each other.
+    /// Cuts two etcd members off from each other.
     pub(crate) fn separate(&self, one: usize, other: usize) {
         if let Self::Etcd(cluster) = self {
             cluster.separate(one, other);
         }
     }
 
-    /// Ends every cut between servers, and waits until all are well.
+    /// Ends every cut between servers, and waits until all servers are healthy.
     pub(crate) fn heal(&mut self) {
         match self {
             Self::One(_) => {}
@@ -149,7 +149,7 @@ impl Servers {
 
     fn wait_ready(&mut self) {
         match self {
-            // The pulse, for which the caller waits anyway, shows that it is up.
+            // The caller waits for the independent client's writes, which show that the server is up.
             Self::One(_) => {}
             Self::Three(cluster) => cluster.wait_ready(),
             Self::Etcd(cluster) => {
