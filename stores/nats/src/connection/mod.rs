@@ -88,9 +88,7 @@ impl Connection {
             if error.kind() != ErrorKind::StoreUnavailable || (settings.fail_fast && all_tried) {
                 return Err(error);
             }
-            settings
-                .listener
-                .notify(ConnectionEvent::Failed { detail: error.text().spelled(Names::CommandLine) });
+            settings.listener.notify(ConnectionEvent::Failed { detail: error.message().to_string() });
             // There is no pause until each server has been tried once.
             tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
