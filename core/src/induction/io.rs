@@ -13,6 +13,7 @@ use super::timers::Timer;
 use crate::candidacy;
 use crate::record::{Attempt, Headers};
 use crate::store::Fault;
+use crate::text::write_hex;
 use crate::time::Instant;
 use crate::token::Revision;
 
@@ -22,7 +23,8 @@ pub struct TopicId(pub u128);
 
 impl fmt::Display for TopicId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        write_hex(f, (self.0 >> 64) as u64)?;
+        write_hex(f, self.0 as u64)
     }
 }
 
