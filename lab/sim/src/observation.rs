@@ -63,6 +63,106 @@ pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     Over,
 }
 
+/// The kinds of events that oracles tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Begins,
+    Ends,
+    /// An input that says only what time it is.
+    Tick,
+    /// Any other input.
+    Input,
+    Handled,
+    /// An output that asks the store.
+    Asked,
+    /// An output that reports an event.
+    Reported,
+    /// The last output of a step.
+    Drained,
+    /// Any other output.
+    Output,
+    Clock,
+    Applied,
+    Key,
+    Kept,
+    Read,
+    Committed,
+    Stored,
+    Peer,
+    Remade,
+    WentBack,
+    Accepted,
+    Stopped,
+    Fault,
+    Quiet,
+    Order,
+    Over,
+}
+
+impl Seen {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::Begins,
+        Self::Ends,
+        Self::Tick,
+        Self::Input,
+        Self::Handled,
+        Self::Asked,
+        Self::Reported,
+        Self::Drained,
+        Self::Output,
+        Self::Clock,
+        Self::Applied,
+        Self::Key,
+        Self::Kept,
+        Self::Read,
+        Self::Committed,
+        Self::Stored,
+        Self::Peer,
+        Self::Remade,
+        Self::WentBack,
+        Self::Accepted,
+        Self::Stopped,
+        Self::Fault,
+        Self::Quiet,
+        Self::Order,
+        Self::Over,
+    ];
+}
+
+impl<R: Rule> Observation<'_, R> {
+    /// The kind of the event.
+    pub(crate) fn kind(&self) -> Seen {
+        match self {
+            Self::Begins { .. } => Seen::Begins,
+            Self::Ends { .. } => Seen::Ends,
+            Self::Input { input: Input::Tick, .. } => Seen::Tick,
+            Self::Input { .. } => Seen::Input,
+            Self::Handled { .. } => Seen::Handled,
+            Self::Output { output: Output::Ask(_), .. } => Seen::Asked,
+            Self::Output { output: Output::Event(_), .. } => Seen::Reported,
+            Self::Output { output: Output::WakeAt(_), .. } => Seen::Drained,
+            Self::Output { .. } => Seen::Output,
+            Self::Clock { .. } => Seen::Clock,
+            Self::Applied { .. } => Seen::Applied,
+            Self::Key { .. } => Seen::Key,
+            Self::Kept { .. } => Seen::Kept,
+            Self::Read { .. } => Seen::Read,
+            Self::Committed { .. } => Seen::Committed,
+            Self::Stored { .. } => Seen::Stored,
+            Self::Peer { .. } => Seen::Peer,
+            Self::Remade { .. } => Seen::Remade,
+            Self::WentBack => Seen::WentBack,
+            Self::Accepted => Seen::Accepted,
+            Self::Stopped { .. } => Seen::Stopped,
+            Self::Fault { .. } => Seen::Fault,
+            Self::Quiet => Seen::Quiet,
+            Self::Order(_) => Seen::Order,
+            Self::Over => Seen::Over,
+        }
+    }
+}
+
 /// An orderly change that happens to the leader when there are no faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {

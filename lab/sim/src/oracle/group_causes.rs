@@ -8,20 +8,21 @@ use incumbent_core::record::Nonce;
 use incumbent_core::{Instant, Revision};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// How long, in addition to a lease, a leader may rely on a topic that is gone: it asks for the topic's id once a
 /// second.
 const NOTICE: Duration = Duration::from_secs(5);
 
 /// Knows what happened to each candidate's membership, and when the topic was recreated.
+#[derive(Debug)]
 pub(super) struct NoneWithoutCause {
     nodes: Vec<Node>,
     /// When the current topic was created, unless it is the first.
     remade: Option<Instant>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     latest: Instant,
     deadline: Option<Instant>,
@@ -58,6 +59,10 @@ impl Oracle<induction::Induction> for NoneWithoutCause {
             "A term ends for what its client reported, for its topic or its deadline, or as its user asked; it ends when its topic \
              is another.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Reported, Seen::Applied, Seen::Remade]
     }
 
     fn observe(

@@ -9,7 +9,7 @@ use incumbent_core::{Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The number of a candidate's records to keep: with goNELI in the group it publishes ten a second, and one may be
 /// proved a lease later.
@@ -17,11 +17,12 @@ const KEPT: usize = 4_096;
 
 /// Knows from the log and the coordinator itself which records were appended, and which commits were accepted after
 /// that.
+#[derive(Debug)]
 pub(super) struct FromACommit {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
@@ -34,7 +35,7 @@ struct Node {
     lapsed: Option<Token>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,
     claims: bool,
@@ -88,6 +89,19 @@ impl Oracle<induction::Induction> for FromACommit {
             "A deadline derives only from the send of an appended record whose commit a coordinator then accepted from a \
              present member; a win, from its own claim; no ended term continues.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Handled,
+            Seen::Asked,
+            Seen::Reported,
+            Seen::Applied,
+            Seen::Committed,
+        ]
     }
 
     fn observe(

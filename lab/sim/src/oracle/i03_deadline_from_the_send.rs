@@ -10,17 +10,18 @@ use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The number of attempts that a campaign remembers.
 const REMEMBERED: usize = 128;
 
 /// Knows from the store itself which attempts were applied, and in which incarnation.
+#[derive(Debug)]
 pub(super) struct DeadlineFromTheSend {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     attempt: Attempt,
     at: Instant,
@@ -28,7 +29,7 @@ struct Sent {
     term: Option<Token>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     sent: VecDeque<Sent>,
@@ -153,6 +154,10 @@ impl Oracle for DeadlineFromTheSend {
             "A deadline derives only from the send of an applied attempt, whenever its answer came, and of a question that \
              proved the incarnation; no ended term continues.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Asked, Seen::Applied]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

@@ -9,10 +9,11 @@ use incumbent_core::{Revision, Token};
 use super::Oracle;
 use super::known::ReportedTerm;
 use crate::kind::Store;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// If the store began another history of tokens, as a restored backup does, not every candidate may know the tokens of
 /// the earlier one. Then only the terms acquired in the present history are compared with each other.
+#[derive(Debug)]
 pub(super) struct TokensGrow {
     largest: Option<Won>,
     /// The number of the current history, what was written in it, and its largest token of a term.
@@ -26,7 +27,7 @@ pub(super) struct TokensGrow {
 }
 
 /// A reported term. The token comes first, and orders them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Won {
     token: Token,
     node: usize,
@@ -86,6 +87,10 @@ impl TokensGrow {
 impl<R: Rule> Oracle<R> for TokensGrow {
     fn states(&self) -> (&'static str, &'static str) {
         ("I4", "Tokens strictly increase over the terms of an election, and are constant within one.")
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Handled, Seen::Reported, Seen::Applied, Seen::Accepted]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {

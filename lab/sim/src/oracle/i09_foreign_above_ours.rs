@@ -6,13 +6,14 @@ use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct ForeignAboveOurs {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
@@ -83,6 +84,10 @@ impl Oracle for ForeignAboveOurs {
             "I9",
             "A foreign record, tombstone or marker above ours ends the term at once; Busy, Unknown and NotSent neither win nor lose.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Reported]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

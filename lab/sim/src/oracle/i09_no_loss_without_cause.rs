@@ -8,16 +8,17 @@ use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Knows from the store itself whether a holder's record was changed.
+#[derive(Debug)]
 pub(super) struct NoLossWithoutCause {
     nodes: Vec<Node>,
     /// When the store was last recreated, or went back.
     reset: Instant,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     /// When the key last got an entry other than a record of its own.
@@ -66,6 +67,19 @@ impl Oracle for NoLossWithoutCause {
             "I9",
             "Busy, Unknown, NotSent and stale answers neither win nor lose: no term is lost without a cause.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Handled,
+            Seen::Reported,
+            Seen::Applied,
+            Seen::Key,
+            Seen::Remade,
+        ]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

@@ -10,13 +10,14 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use super::known::{ReportedTerm, reported_term};
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct AnotherIncarnation {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     /// The known incarnation, and when the inspection that showed it was requested.
     incarnation: Option<(Incarnation, Instant)>,
@@ -42,7 +43,7 @@ struct Node {
 }
 
 /// A write that was sent.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     attempt: Attempt,
     /// The revision that it replaces.
@@ -94,6 +95,10 @@ impl Oracle for AnotherIncarnation {
             "I12",
             "Another incarnation of the store, or a lower acknowledgement, ends the term; no candidate wins in an incarnation younger than a lease.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Asked, Seen::Reported]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

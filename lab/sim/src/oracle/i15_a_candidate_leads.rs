@@ -10,7 +10,7 @@ use super::known::Resting;
 use crate::clock::START;
 use crate::happened::Happened;
 use crate::kind::{Kind, Store};
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 use crate::plan::Plan;
 
 /// Time for candidates or servers that start late: the store elects a leader within a second, a process asks it at most
@@ -28,6 +28,7 @@ const COMING: Duration = Duration::from_secs(5);
 ///   candidates notice that when the record they remember should be over, and wait from then;
 /// - if every candidate rests because none could prove what it held, the worst fail-over and a probe: their rests are
 ///   over when no candidate has claimed the election for that long.
+#[derive(Debug)]
 pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
     /// The number of leading candidates of the Go library.
@@ -106,8 +107,27 @@ impl<R: Rule> Oracle<R> for ACandidateLeads {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Ends,
+            Seen::Handled,
+            Seen::Reported,
+            Seen::Clock,
+            Seen::Peer,
+            Seen::Remade,
+            Seen::WentBack,
+            Seen::Accepted,
+            Seen::Quiet,
+            Seen::Over,
+        ]
+    }
+
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
+        if let Observation::Begins { .. } | Observation::Output { .. } = observation {
+            return Ok(());
+        }
         // A vacancy begins at the last leader's deadline, or earlier if its term ends earlier.
         if let Some(led) = self.until.iter().flatten().max() {
             self.vacant = self.vacant.max(view.now.min(*led));

@@ -9,6 +9,7 @@ use incumbent_core::candidacy::Rule;
 use crate::observation::{Observation, Order};
 
 /// A term that an output reports as won or lost.
+#[derive(Debug)]
 pub(super) enum ReportedTerm {
     Won(Term),
     Lost(Term),
@@ -82,6 +83,7 @@ impl Work {
 }
 
 /// The candidates that gave way, and until when each rests at most.
+#[derive(Debug)]
 pub(super) struct Resting(Vec<Option<Instant>>);
 
 impl Resting {

@@ -9,18 +9,19 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use crate::etcd::Content;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The number of candidacies of one process that are remembered: the leading one, and those that it left or is about to
 /// take.
 const REMEMBERED: usize = 4;
 
 /// Knows from the store itself what happened to each candidate's keys and leases.
+#[derive(Debug)]
 pub(super) struct NoneWithoutCause {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: u128,
     latest: Instant,
@@ -38,7 +39,7 @@ struct Node {
 }
 
 /// Keys that the store created.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Candidacy {
     /// The token's sequence.
     created: Revision,
@@ -121,6 +122,19 @@ impl Oracle<queue::Queue> for NoneWithoutCause {
             "A term ends only because of its keys, its leases, the store, its deadline or its user; errors and silence neither \
              win nor lose.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Handled,
+            Seen::Asked,
+            Seen::Reported,
+            Seen::Applied,
+            Seen::Stored,
+        ]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, queue::Queue>) -> Result<(), String> {

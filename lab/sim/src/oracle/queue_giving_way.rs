@@ -7,17 +7,18 @@ use incumbent_core::queue::{self, Action, Answer, Input, LeaseId, Output, Reques
 
 use super::Oracle;
 use crate::kind::Kind;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Time for a removal that is not answered at once.
 const REMOVAL: Duration = Duration::from_secs(8);
 
 /// Follows each place: its answered keep-alives, and its reads.
+#[derive(Debug)]
 pub(super) struct GivesWay {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     /// The lease of the last place that it asked to create.
     lease: Option<LeaseId>,
@@ -54,6 +55,10 @@ impl GivesWay {
 impl Oracle<queue::Queue> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
         ("I17", "A place that is kept alive and cannot be proved for a lease is left to others.")
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Input, Seen::Asked]
     }
 
     fn observe(

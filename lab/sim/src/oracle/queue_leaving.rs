@@ -8,8 +8,9 @@ use incumbent_core::record::Attempt;
 
 use super::Oracle;
 use crate::etcd::Content;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct NothingLeft {
     nodes: Vec<Node>,
     /// The leases of abandoned candidacies that left nothing behind.
@@ -18,7 +19,7 @@ pub(super) struct NothingLeft {
     denied: BTreeSet<LeaseId>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     /// The leases after which the keys of its candidacies are named.
     leases: BTreeSet<LeaseId>,
@@ -63,6 +64,19 @@ impl Oracle<queue::Queue> for NothingLeft {
             "Keys are removed after the loss was reported; an abandoned candidacy leaves neither keys nor its lease, and \
              nothing of it comes back.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Input,
+            Seen::Asked,
+            Seen::Reported,
+            Seen::Drained,
+            Seen::Stored,
+            Seen::Remade,
+            Seen::WentBack,
+        ]
     }
 
     fn observe(

@@ -8,14 +8,15 @@ use incumbent_core::queue::{self, LeaseId, Snapshot};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Knows from the store itself which leases its leader extended, and what each linearised read showed.
+#[derive(Debug)]
 pub(super) struct FromAProof {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: u128,
     /// By the candidate's clock: when the newest keep-alive that extended each lease was sent.
@@ -58,6 +59,10 @@ impl Oracle<queue::Queue> for FromAProof {
             "A deadline derives only from the send of keep-alives that the store's leader answered, and from a later read \
              of both keys; a win, from a read that showed them first in both queues.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Handled, Seen::Reported, Seen::Kept, Seen::Read]
     }
 
     fn observe(

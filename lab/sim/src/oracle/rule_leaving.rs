@@ -8,16 +8,17 @@ use incumbent_core::store::Action;
 
 use super::Oracle;
 use super::known::Work;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The longest time for which a close waits for its release.
 const CLOSE: Duration = Duration::from_secs(2);
 
+#[derive(Debug)]
 pub(super) struct Leaving {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     latest: Instant,
     leads: bool,
@@ -84,6 +85,10 @@ impl Oracle for Leaving {
             "A leader that is asked to leave drains for a bounded time and leaves; a failed handler ends the term; a close \
              ends; nothing is released before the work of the term has ended.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Asked, Seen::Reported, Seen::Drained]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

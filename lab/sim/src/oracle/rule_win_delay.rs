@@ -11,7 +11,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use super::Oracle;
 use super::known::{ReportedTerm, lease_end, reported_term};
 use crate::kind::Kind;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 use crate::plan::Plan;
 
 /// The largest age of a stale clock reading, which makes first observations too early.
@@ -22,7 +22,7 @@ const SLACK: Duration = Duration::from_millis(260);
 const REMEMBERED: usize = 16_384;
 
 /// A deletion by another party: when it happened, and how long the deleted holder may count on its lease.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Deletion {
     at: Instant,
     lease: Duration,
@@ -39,6 +39,7 @@ struct Deletion {
     lowered: bool,
 }
 
+#[derive(Debug)]
 pub(super) struct WinDelay {
     nodes: Vec<Node>,
     /// The lease of every campaign of the run, because a record outlives its process.
@@ -54,7 +55,7 @@ pub(super) struct WinDelay {
     deletion: Option<Deletion>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
@@ -67,7 +68,7 @@ struct Node {
     taken: Option<Taken>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     attempt: Attempt,
     at: Instant,
@@ -82,7 +83,7 @@ struct Sent {
 }
 
 /// A candidate's newest acquire that was applied.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Taken {
     sent: Sent,
     deletion: Option<Deletion>,
@@ -215,6 +216,20 @@ impl Oracle for WinDelay {
              fixed delay counts from when the candidate was first shown its record; in a bucket with markers no \
              candidate wins from its own record after the record's time is over.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Asked,
+            Seen::Reported,
+            Seen::Applied,
+            Seen::Key,
+            Seen::Remade,
+            Seen::Fault,
+        ]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
