@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::KeyLease;
+use incumbent_core::campaign::{KeyLease, Lease};
 use incumbent_core::candidacy::{Candidacy, Input, Output, Rule};
 use incumbent_core::queue::{LeaseId, Snapshot};
 use incumbent_core::record::{Attempt, Entry, Nonce};
@@ -24,8 +24,15 @@ pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     Ends { node: usize },
     /// A campaign is about to handle an input; its clock reads `clock`.
     Input { node: usize, clock: Instant, input: &'a Input<R::Answer, R::Shown, R::Told> },
-    /// The campaign has handled the input. `until` is the world's time at which its `is_leader` becomes false.
-    Handled { node: usize, clock: Instant, campaign: &'a Candidacy<R>, until: Option<Instant> },
+    /// The campaign has handled the input, and returns this lease. `until` is the world's time at which its `is_leader`
+    /// becomes false.
+    Handled {
+        node: usize,
+        clock: Instant,
+        campaign: &'a Candidacy<R>,
+        lease: Option<Lease>,
+        until: Option<Instant>,
+    },
     /// The campaign emits an output.
     Output { node: usize, campaign: &'a Candidacy<R>, output: &'a Output<R::Request, R::Timer, R::Tell> },
     /// A campaign's clock runs at another rate, so its `is_leader` becomes false at another time.

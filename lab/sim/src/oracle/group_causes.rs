@@ -100,10 +100,10 @@ impl Oracle<induction::Induction> for NoneWithoutCause {
                     _ => None,
                 });
             }
-            Observation::Handled { node, campaign, .. } => {
+            Observation::Handled { node, campaign, lease, .. } => {
                 let place = *node;
                 let node = &mut self.nodes[place];
-                node.deadline = campaign.lease().map(|lease| lease.deadline).or(node.deadline);
+                node.deadline = lease.map(|lease| lease.deadline).or(node.deadline);
                 // Without ids, and without a record that is too low, no leader can know it.
                 let known = if view.plan.group.has_ids { self.remade } else { node.lower };
                 let before = node.won.zip(known).filter(|(won, known)| won < known);

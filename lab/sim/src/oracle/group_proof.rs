@@ -131,9 +131,9 @@ impl Oracle<induction::Induction> for FromACommit {
                     node.proven = sent;
                 }
             }
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, lease, .. } => {
                 let node = &mut self.nodes[*place];
-                node.stood = campaign.lease().map(|lease| (lease.token, lease.deadline));
+                node.stood = lease.map(|lease| (lease.token, lease.deadline));
                 let Some((token, deadline)) = node.stood else { return Ok(()) };
                 let lease = view.plan.settings[*place].lease;
                 let proven = node.proven.map(|proven| lease_end(proven.at, lease, Some(Default::default())));

@@ -186,9 +186,9 @@ impl Oracle for DeadlineFromTheSend {
                 node.applied = node.applied.max(Some(sent.at));
                 node.shows(*incarnation, sent.at);
             }
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, lease, .. } => {
                 let node = &mut self.nodes[*place];
-                node.stood = campaign.lease();
+                node.stood = *lease;
                 if let Some(lease) = node.stood {
                     node.check(lease, campaign.lease_time()).map_err(|says| format!("c{place} {says}"))?;
                 }

@@ -112,8 +112,8 @@ impl<R: Rule> Oracle<R> for TokensGrow {
                 self.own.fill(None);
                 (self.largest, self.largest_here) = (None, None);
             }
-            Observation::Handled { node, campaign, .. } => {
-                let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
+            Observation::Handled { node, lease, .. } => {
+                let (Some(lease), Some(token)) = (lease, self.term[*node]) else { return Ok(()) };
                 // A term that ends in this very step is reported next.
                 if lease.token < token {
                     return Err(format!("the token of c{node} went from {token} to {}", lease.token));

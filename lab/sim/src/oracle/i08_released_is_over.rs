@@ -57,9 +57,9 @@ impl Oracle for ReleasedIsOver {
                     *released = *last;
                 }
             }
-            Observation::Handled { node, campaign, .. } => {
+            Observation::Handled { node, lease, .. } => {
                 let released = self.nodes[*node].1;
-                if let Some(lease) = campaign.lease()
+                if let Some(lease) = lease
                     && released.is_some_and(|released| lease.token <= released)
                 {
                     return Err(format!("c{node} leads again with {}, which it released", lease.token));

@@ -100,9 +100,8 @@ impl Oracle for ForeignAboveOurs {
                 node.latest = node.latest.max(*clock);
                 node.observe_input(input);
             }
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, lease, .. } => {
                 let node = &mut self.nodes[*place];
-                let lease = campaign.lease();
                 if let (Some(revision), Some(lease)) = (node.foreign, lease) {
                     return Err(format!(
                         "c{place} saw an entry that is not its own at {} but keeps leading: {lease:?}",

@@ -114,8 +114,8 @@ impl Oracle for NoLossWithoutCause {
                     node.lowered = before.zip(info.max_age).is_some_and(|(before, now)| now < before);
                 }
             }
-            Observation::Handled { node, campaign, .. } => {
-                if let Some(lease) = campaign.lease() {
+            Observation::Handled { node, lease, .. } => {
+                if let Some(lease) = lease {
                     self.nodes[*node].deadline = Some(lease.deadline);
                 }
             }

@@ -138,11 +138,11 @@ impl Oracle for AnotherIncarnation {
                     _ => {}
                 }
             }
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, lease, .. } => {
                 let node = &mut self.nodes[*place];
                 let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
                 node.held = (node.held.1, holds);
-                let Some(lease) = campaign.lease() else { return Ok(()) };
+                let Some(lease) = lease else { return Ok(()) };
                 if node.another
                     || node.acknowledged.is_some_and(|incarnation| incarnation != lease.token.incarnation)
                 {

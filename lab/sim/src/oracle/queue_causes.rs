@@ -165,9 +165,9 @@ impl Oracle<queue::Queue> for NoneWithoutCause {
                 };
                 node.asked.push(asked);
             }
-            Observation::Handled { node, campaign, .. } => {
+            Observation::Handled { node, lease, .. } => {
                 let node = &mut self.nodes[*node];
-                node.deadline = campaign.lease().map(|lease| lease.deadline).or(node.deadline);
+                node.deadline = lease.map(|lease| lease.deadline).or(node.deadline);
             }
             Observation::Output { node: place, output, .. } => {
                 let node = &mut self.nodes[*place];

@@ -79,8 +79,8 @@ impl Oracle<queue::Queue> for FromAProof {
                 *kept = (*kept).max(*sent_at);
             }
             Observation::Read { node, snapshot } => self.nodes[*node].read(snapshot, view, *node),
-            Observation::Handled { node, campaign, .. } => {
-                let Some(lease) = campaign.lease() else { return Ok(()) };
+            Observation::Handled { node, lease, .. } => {
+                let Some(lease) = lease else { return Ok(()) };
                 let proof = self.nodes[*node].proofs.get(&lease.token.sequence.0);
                 let latest = proof.map_or(Instant::ZERO, |proof| proof.0);
                 if lease.deadline > latest {

@@ -95,9 +95,9 @@ impl Oracle for Leaving {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
             Observation::Input { node, clock, input } => self.nodes[*node].observe_input(*clock, input),
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, lease, .. } => {
                 let node = &mut self.nodes[*place];
-                let led = std::mem::replace(&mut node.leads, campaign.lease().is_some());
+                let led = std::mem::replace(&mut node.leads, lease.is_some());
                 if led && !node.leads {
                     node.closing = node.closing.map(|_| node.latest);
                 }
