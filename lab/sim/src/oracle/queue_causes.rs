@@ -44,6 +44,8 @@ struct Candidacy {
     /// The token's sequence.
     created: Revision,
     leases: [LeaseId; 2],
+    /// The name of both keys.
+    name: String,
     /// The leases to which the companion had moved before the store went back.
     undone: Vec<LeaseId>,
     /// What happened to it since.
@@ -54,8 +56,7 @@ struct Candidacy {
 
 impl Candidacy {
     fn stored(&mut self, content: &Content, went_back: bool) {
-        let name = self.leases[0].to_string();
-        let (place, beside) = (content.places.get(&name), content.companions.get(&name));
+        let (place, beside) = (content.places.get(&self.name), content.companions.get(&self.name));
         self.gone |= place.is_none() || beside.is_none();
         self.rewritten |= place.is_some_and(|place| place.modified != self.created.0)
             || beside.is_some_and(|beside| beside.created != self.created.0);
@@ -88,8 +89,8 @@ impl Node {
             self.candidacies.pop_front();
         }
         let (gone, rewritten, lease_gone) = (false, false, false);
-        let undone = Vec::new();
-        self.candidacies.push_back(Candidacy { created, leases, undone, gone, rewritten, lease_gone });
+        let (name, undone) = (leases[0].to_string(), Vec::new());
+        self.candidacies.push_back(Candidacy { created, leases, name, undone, gone, rewritten, lease_gone });
     }
 
     /// Whether the term of the candidacy created at that revision may have ended for that reason.
