@@ -65,7 +65,7 @@ impl Node {
     }
 
     fn find(&self, attempt: Attempt) -> Option<Sent> {
-        self.sent.iter().find(|sent| sent.attempt == attempt).copied()
+        self.sent.iter().rev().find(|sent| sent.attempt == attempt).copied()
     }
 
     /// The write of this attempt, if a campaign still remembers it.

@@ -96,13 +96,13 @@ impl Node {
     /// Notes that at its `latest` time the candidate was shown that its write with this number was applied.
     fn is_shown(&mut self, attempt: Attempt) {
         let latest = self.latest;
-        if let Some(sent) = self.sent.iter_mut().find(|sent| sent.attempt == attempt) {
+        if let Some(sent) = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt) {
             sent.shown.get_or_insert(latest);
         }
     }
 
     fn shown(&self, attempt: Attempt) -> Option<Instant> {
-        self.sent.iter().find(|sent| sent.attempt == attempt)?.shown
+        self.sent.iter().rev().find(|sent| sent.attempt == attempt)?.shown
     }
 
     /// When the record of its own that a write expects was first shown, or the first in a row of its own.
@@ -130,7 +130,7 @@ impl WinDelay {
         let (lease, skew) = (plan.settings[place].lease, plan.skew_of(place));
         let is_deletion = matches!(self.key, Entry::Deleted { .. });
         let node = &mut self.nodes[place];
-        let Some(at) = node.sent.iter().position(|sent| sent.attempt == attempt) else { return };
+        let Some(at) = node.sent.iter().rposition(|sent| sent.attempt == attempt) else { return };
         let before = match node.sent[at].expect {
             Expect::Absent => Instant::NEVER,
             Expect::Revision(expected) => node
