@@ -244,6 +244,32 @@ const OPTIONS: [&str; 19] = [
 ];
 // end of names
 
+/// Writes a number as sixteen hexadecimal digits, at once: a width in a format pads with one zero at a time.
+pub(crate) fn write_hex(f: &mut fmt::Formatter<'_>, number: u64) -> fmt::Result {
+    let mut digits = [b'0'; 16];
+    let mut left = number;
+    for digit in digits.iter_mut().rev() {
+        *digit = b"0123456789abcdef"[(left % 16) as usize];
+        left /= 16;
+    }
+    // Digits are UTF-8.
+    f.write_str(core::str::from_utf8(&digits).unwrap_or_default())
+}
+
+/// Writes a number with at least so many digits, at once.
+pub(crate) fn write_decimal(f: &mut fmt::Formatter<'_>, number: u64, width: usize) -> fmt::Result {
+    let mut digits = [b'0'; 20];
+    let (mut left, mut first) = (number, digits.len());
+    while left > 0 {
+        first -= 1;
+        digits[first] += (left % 10) as u8;
+        left /= 10;
+    }
+    let shown = digits.get(first.min(digits.len() - width)..).unwrap_or_default();
+    // Digits are UTF-8.
+    f.write_str(core::str::from_utf8(shown).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -93,24 +93,29 @@ impl<T: Kind> Timers<T> {
         self.set & (1 << timer.place()) != 0
     }
 
-    /// When a timer fires. A timer set to `NEVER` does not fire, even at the end of the clock's range.
-    fn fires(&self, timer: T) -> Option<Instant> {
-        self.get(timer).filter(|at| *at < Instant::NEVER)
+    /// The timers that will fire, in the table's order. A timer set to `NEVER` does not fire, even at the end of the
+    /// clock's range.
+    fn firing(&self) -> impl Iterator<Item = Wake<T>> {
+        let mut left = self.set;
+        let set = core::iter::from_fn(move || {
+            let place = left.trailing_zeros() as usize;
+            let timer = *T::ALL.get(place)?;
+            left &= left - 1;
+            Some(Wake { at: self.at[place], timer })
+        });
+        set.filter(|wake| wake.at < Instant::NEVER)
     }
 
     /// Stops and returns the first timer in the table's order that is due.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<T> {
-        let due = *T::ALL.iter().find(|timer| self.fires(**timer).is_some_and(|at| at <= now))?;
+        let due = self.firing().find(|wake| wake.at <= now)?.timer;
         self.stop(due);
         Some(due)
     }
 
     /// The next timer to fire.
     pub(crate) fn next(&self) -> Option<Wake<T>> {
-        T::ALL
-            .iter()
-            .filter_map(|timer| self.fires(*timer).map(|at| Wake { at, timer: *timer }))
-            .min_by_key(|wake| wake.at)
+        self.firing().min_by_key(|wake| wake.at)
     }
 }
 

@@ -4,6 +4,8 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::text::write_hex;
+
 /// Identifies one creation of a store. Revisions are compared only within one incarnation.
 ///
 /// A store that is deleted and recreated numbers its revisions from the start. The incarnation tells the two stores
@@ -33,7 +35,9 @@ pub struct Token {
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}-{:016x}", self.incarnation.0, self.sequence.0)
+        write_hex(f, self.incarnation.0)?;
+        f.write_str("-")?;
+        write_hex(f, self.sequence.0)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::candidacy;
 use crate::refusals;
 use crate::store::{Capabilities, StoreInfo};
 use crate::text::{Names, Text};
-use crate::time::rounded;
+use crate::time::{nanos, rounded};
 
 /// A trade-off between speed and caution. Each preset has its own bounds for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -241,10 +241,15 @@ impl Margin {
     }
 
     pub(crate) fn of(&self, lease: Duration) -> Duration {
-        let drift = Duration::from_nanos(
-            u64::try_from(lease.as_nanos().saturating_mul(2 * u128::from(self.drift_ppm)) / 1_000_000)
-                .unwrap_or(u64::MAX),
-        );
+        let parts = 2 * u64::from(self.drift_ppm);
+        let drift = match nanos(lease).checked_mul(parts) {
+            Some(product) => product / 1_000_000,
+            // Numbers of 128 bits are divided slowly.
+            None => {
+                u64::try_from(lease.as_nanos().saturating_mul(parts.into()) / 1_000_000).unwrap_or(u64::MAX)
+            }
+        };
+        let drift = Duration::from_nanos(drift);
         let slack = self.slack.unwrap_or_else(|| (lease / 20).min(Duration::from_millis(250)));
         self.skew(lease).saturating_add(drift).saturating_add(slack)
     }

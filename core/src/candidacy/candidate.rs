@@ -161,7 +161,8 @@ impl<R: Rule> Candidacy<R> {
     /// Publish it after every [`handle`](Self::handle), *before* acting on its outputs: nothing that lets another
     /// candidate take over is sent before this lease is gone.
     pub fn lease(&self) -> Option<Lease> {
-        self.term.zip(R::deadline(self)).map(|(term, deadline)| Lease { token: term.token, deadline })
+        let term = self.term?;
+        R::deadline(self).map(|deadline| Lease { token: term.token, deadline })
     }
 
     /// Whether the candidate leads at `now`.

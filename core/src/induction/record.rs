@@ -15,6 +15,7 @@ use crate::record::{
     HeaderValue, Headers, LEASE, Metadata, NONCE, TERM, TermInfo, WriteId, live_headers, metadata_key,
 };
 use crate::refusals;
+use crate::text::write_hex;
 use crate::token::{Revision, Token};
 
 /// Header of every record of ours: its [`Kind`].
@@ -32,7 +33,8 @@ pub struct TopicId(pub u128);
 
 impl fmt::Display for TopicId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        write_hex(f, (self.0 >> 64) as u64)?;
+        write_hex(f, self.0 as u64)
     }
 }
 

@@ -5,6 +5,7 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
+use crate::text::{write_decimal, write_hex};
 use crate::token::{Incarnation, Revision, Token};
 
 /// A number [made](crate::campaign::draw) for one campaign from the operating system's random numbers. No two campaigns
@@ -15,7 +16,8 @@ pub struct Nonce(pub u128);
 
 impl fmt::Display for Nonce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        write_hex(f, (self.0 >> 64) as u64)?;
+        write_hex(f, self.0 as u64)
     }
 }
 
@@ -42,7 +44,8 @@ pub struct WriteId {
 /// longer than the record that it replaces; a full store would refuse a longer one.
 impl fmt::Display for WriteId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:010}", self.nonce, self.attempt.0)
+        write!(f, "{}.", self.nonce)?;
+        write_decimal(f, self.attempt.0, 10)
     }
 }
 
@@ -54,8 +57,14 @@ impl FromStr for WriteId {
         if nonce.len() != 32 {
             return Err(());
         }
+        // In halves, because numbers of 128 bits are multiplied slowly.
+        let (high, low) = nonce.split_at_checked(16).ok_or(())?;
+        if !low.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(());
+        }
+        let half = |digits| u64::from_str_radix(digits, 16).map(u128::from).map_err(drop);
         Ok(Self {
-            nonce: Nonce(u128::from_str_radix(nonce, 16).map_err(drop)?),
+            nonce: Nonce(half(high)? << 64 | half(low)?),
             attempt: Attempt(attempt.parse().map_err(drop)?),
         })
     }
@@ -87,9 +96,10 @@ impl TermInfo {
 /// The text of term information in a header. It has a constant width, like the [`WriteId`](super::WriteId).
 impl fmt::Display for TermInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.token)?;
         match self.led_for {
-            Some(led_for) => write!(f, "{} {:013}", self.token, led_for.as_millis()),
-            None => write!(f, "{} {:->13}", self.token, ""),
+            Some(led_for) => write_decimal(f, u64::try_from(led_for.as_millis()).unwrap_or(u64::MAX), 13),
+            None => f.write_str("-------------"),
         }
     }
 }

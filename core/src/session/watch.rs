@@ -52,24 +52,42 @@ impl Scope {
 /// The elections about which a watch has shown anything, as bits by hash. Another election may share a bit with one of
 /// them; then its key is read.
 #[derive(Clone, Debug, Default)]
-struct Shown(Vec<u64>);
+struct Shown {
+    /// The bits of the elections while there are few.
+    few: Vec<u32>,
+    bits: Vec<u64>,
+}
 
 /// The number of bits, 32 KiB in all. After ten thousand elections were shown, one in thirty other elections seems to
 /// have been shown.
-const BITS: usize = 1 << 18;
+const BITS: u32 = 1 << 18;
+/// Up to so many elections are listed, since most watches show few.
+const FEW: usize = 32;
 
 impl Shown {
     fn add(&mut self, election: &str) {
-        if self.0.is_empty() {
-            self.0.resize(BITS / 64, 0);
+        let bit = hash(election) % BITS;
+        if self.may_have(election) {
+            return;
         }
-        let bit = hash(election) as usize % BITS;
-        self.0[bit / 64] |= 1 << (bit % 64);
+        if self.bits.is_empty() && self.few.len() < FEW {
+            return self.few.push(bit);
+        }
+        if self.bits.is_empty() {
+            self.bits.resize((BITS / 64) as usize, 0);
+            core::mem::take(&mut self.few).into_iter().for_each(|bit| self.set(bit));
+        }
+        self.set(bit);
+    }
+
+    fn set(&mut self, bit: u32) {
+        self.bits[(bit / 64) as usize] |= 1 << (bit % 64);
     }
 
     fn may_have(&self, election: &str) -> bool {
-        let bit = hash(election) as usize % BITS;
-        self.0.get(bit / 64).is_some_and(|bits| bits & (1 << (bit % 64)) != 0)
+        let bit = hash(election) % BITS;
+        let has = |bits: &u64| bits & (1 << (bit % 64)) != 0;
+        self.few.contains(&bit) || self.bits.get((bit / 64) as usize).is_some_and(has)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 
-const MILLION: i128 = 1_000_000;
+const MILLION: u64 = 1_000_000;
 
 /// The world's time when a run begins. It is large enough for clocks to differ in both directions.
 pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
@@ -25,23 +25,30 @@ impl Clock {
 
     /// The clock's reading at a moment of the world.
     pub(crate) fn at(&self, now: Instant) -> Instant {
-        let elapsed = i128::from(now.since(self.anchor.0).as_nanos() as u64);
-        let shown = elapsed * (MILLION + i128::from(self.ppm)) / MILLION;
-        self.anchor.1 + Duration::from_nanos(shown as u64)
+        let elapsed = now.as_nanos().saturating_sub(self.anchor.0.as_nanos());
+        // In two parts, so that the products fit.
+        let shown = elapsed / MILLION * self.rate() + elapsed % MILLION * self.rate() / MILLION;
+        self.anchor.1 + Duration::from_nanos(shown)
     }
 
     /// The first moment of the world at which the clock reads `reading` or later.
     pub(crate) fn when(&self, reading: Instant) -> Instant {
-        let ahead = i128::from(reading.since(self.anchor.1).as_nanos() as u64);
-        let rate = MILLION + i128::from(self.ppm);
+        let ahead = reading.as_nanos().saturating_sub(self.anchor.1.as_nanos());
+        let rate = self.rate();
         if ahead == 0 {
             return self.anchor.0;
         }
         if rate == 0 {
             return Instant::NEVER;
         }
-        let world = (ahead * MILLION + rate - 1) / rate;
-        self.anchor.0 + Duration::from_nanos(u64::try_from(world).unwrap_or(u64::MAX))
+        let rest = (ahead % rate * MILLION).div_ceil(rate);
+        let world = (ahead / rate).saturating_mul(MILLION).saturating_add(rest);
+        self.anchor.0 + Duration::from_nanos(world)
+    }
+
+    /// The millionths of a second that it shows in each second of the world.
+    fn rate(&self) -> u64 {
+        MILLION.saturating_add_signed(self.ppm)
     }
 
     /// Makes the clock run at another rate from `now` on.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::KeyLease;
+use incumbent_core::campaign::{KeyLease, Lease};
 use incumbent_core::candidacy::{Candidacy, Input, Output, Rule};
 use incumbent_core::queue::{LeaseId, Snapshot};
 use incumbent_core::record::{Attempt, Entry, Nonce};
@@ -24,8 +24,15 @@ pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     Ends { node: usize },
     /// A campaign is about to handle an input at the reading `clock` of its clock.
     Input { node: usize, clock: Instant, input: &'a Input<R::Answer, R::Shown, R::Told> },
-    /// The campaign has handled the input. In the world's time, its `is_leader` becomes false at `until`.
-    Handled { node: usize, clock: Instant, campaign: &'a Candidacy<R>, until: Option<Instant> },
+    /// The campaign has handled the input, and returns this lease. In the world's time, its `is_leader` becomes false
+    /// at `until`.
+    Handled {
+        node: usize,
+        clock: Instant,
+        campaign: &'a Candidacy<R>,
+        lease: Option<Lease>,
+        until: Option<Instant>,
+    },
     /// The campaign emits an output.
     Output { node: usize, campaign: &'a Candidacy<R>, output: &'a Output<R::Request, R::Timer, R::Tell> },
     /// A campaign's clock changes its rate, so its `is_leader` becomes false at another time.
@@ -61,6 +68,106 @@ pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     Order(Order),
     /// The run is over.
     Over,
+}
+
+/// The kinds of events that oracles tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Begins,
+    Ends,
+    /// An input that says only what time it is.
+    Tick,
+    /// Any other input.
+    Input,
+    Handled,
+    /// An output that asks the store.
+    Asked,
+    /// An output that reports an event.
+    Reported,
+    /// The last output of a step.
+    Drained,
+    /// Any other output.
+    Output,
+    Clock,
+    Applied,
+    Key,
+    Kept,
+    Read,
+    Committed,
+    Stored,
+    Peer,
+    Remade,
+    WentBack,
+    Accepted,
+    Stopped,
+    Fault,
+    Quiet,
+    Order,
+    Over,
+}
+
+impl Seen {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::Begins,
+        Self::Ends,
+        Self::Tick,
+        Self::Input,
+        Self::Handled,
+        Self::Asked,
+        Self::Reported,
+        Self::Drained,
+        Self::Output,
+        Self::Clock,
+        Self::Applied,
+        Self::Key,
+        Self::Kept,
+        Self::Read,
+        Self::Committed,
+        Self::Stored,
+        Self::Peer,
+        Self::Remade,
+        Self::WentBack,
+        Self::Accepted,
+        Self::Stopped,
+        Self::Fault,
+        Self::Quiet,
+        Self::Order,
+        Self::Over,
+    ];
+}
+
+impl<R: Rule> Observation<'_, R> {
+    /// The kind of the event.
+    pub(crate) fn kind(&self) -> Seen {
+        match self {
+            Self::Begins { .. } => Seen::Begins,
+            Self::Ends { .. } => Seen::Ends,
+            Self::Input { input: Input::Tick, .. } => Seen::Tick,
+            Self::Input { .. } => Seen::Input,
+            Self::Handled { .. } => Seen::Handled,
+            Self::Output { output: Output::Ask(_), .. } => Seen::Asked,
+            Self::Output { output: Output::Event(_), .. } => Seen::Reported,
+            Self::Output { output: Output::WakeAt(_), .. } => Seen::Drained,
+            Self::Output { .. } => Seen::Output,
+            Self::Clock { .. } => Seen::Clock,
+            Self::Applied { .. } => Seen::Applied,
+            Self::Key { .. } => Seen::Key,
+            Self::Kept { .. } => Seen::Kept,
+            Self::Read { .. } => Seen::Read,
+            Self::Committed { .. } => Seen::Committed,
+            Self::Stored { .. } => Seen::Stored,
+            Self::Peer { .. } => Seen::Peer,
+            Self::Remade { .. } => Seen::Remade,
+            Self::WentBack => Seen::WentBack,
+            Self::Accepted => Seen::Accepted,
+            Self::Stopped { .. } => Seen::Stopped,
+            Self::Fault { .. } => Seen::Fault,
+            Self::Quiet => Seen::Quiet,
+            Self::Order(_) => Seen::Order,
+            Self::Over => Seen::Over,
+        }
+    }
 }
 
 /// An orderly change of the leader while there are no faults.

@@ -97,7 +97,9 @@ impl Tally {
     }
 
     fn leads(&mut self, view: &View<'_>, node: usize, until: Option<Instant>) {
-        self.led.until.resize(view.plan.choice.candidates + view.plan.choice.peers, None);
+        if self.led.until.is_empty() {
+            self.led.until.resize(view.plan.choice.candidates + view.plan.choice.peers, None);
+        }
         let before = self.led.until[node];
         if before == until {
             return;

@@ -254,25 +254,20 @@ impl Content {
             successor: beside.value.successor.clone(),
             metadata: Vec::new(),
         };
-        let mut places: Vec<_> = self.places.iter().map(place).collect();
-        let mut companions: Vec<_> = self.companions.iter().map(companion).collect();
-        places.sort_by_key(|place| place.created);
-        companions.sort_by_key(|companion| companion.created);
-        let is_own = |key: &str| own.as_deref() == Some(key);
-        let mut snapshot = Snapshot {
+        let mut places: Vec<_> = self.places.iter().collect();
+        let mut companions: Vec<_> = self.companions.iter().collect();
+        places.sort_by_key(|(_, place)| place.created);
+        companions.sort_by_key(|(_, companion)| companion.created);
+        let most = if whole { usize::MAX } else { 2 };
+        Snapshot {
             revision: Revision(self.revision),
             raft_term,
             birth: self.birth.map(|birth| birth.incarnation),
-            place: places.iter().find(|place| is_own(&place.key)).cloned(),
-            companion: companions.iter().find(|companion| is_own(&companion.key)).cloned(),
-            places,
-            companions,
+            place: own.as_ref().and_then(|own| self.places.get_key_value(own)).map(place),
+            companion: own.as_ref().and_then(|own| self.companions.get_key_value(own)).map(companion),
+            places: places.into_iter().take(most).map(place).collect(),
+            companions: companions.into_iter().take(most).map(companion).collect(),
             overlap: None,
-        };
-        if !whole {
-            snapshot.places.truncate(2);
-            snapshot.companions.truncate(2);
         }
-        snapshot
     }
 }

@@ -8,19 +8,20 @@ use incumbent_core::record::Nonce;
 use incumbent_core::{Instant, Revision};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// How much longer than a lease a leader may rely on a topic that is gone. It asks for the topic's id once a second.
 const NOTICE: Duration = Duration::from_secs(5);
 
 /// Knows what happened to each candidate's membership, and when the topic was recreated.
+#[derive(Debug)]
 pub(super) struct NoneWithoutCause {
     nodes: Vec<Node>,
     /// When the current topic was created, unless it is the first.
     remade: Option<Instant>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     latest: Instant,
     deadline: Option<Instant>,
@@ -60,6 +61,10 @@ impl Oracle<induction::Induction> for NoneWithoutCause {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Reported, Seen::Applied, Seen::Remade]
+    }
+
     fn observe(
         &mut self,
         view: &View<'_>,
@@ -95,10 +100,10 @@ impl Oracle<induction::Induction> for NoneWithoutCause {
                     _ => None,
                 });
             }
-            Observation::Handled { node, campaign, .. } => {
+            Observation::Handled { node, campaign, lease, .. } => {
                 let place = *node;
                 let node = &mut self.nodes[place];
-                node.deadline = campaign.lease().map(|lease| lease.deadline).or(node.deadline);
+                node.deadline = lease.map(|lease| lease.deadline).or(node.deadline);
                 // Without topic ids, and without a record at a lower offset, no leader can know that the topic was
                 // recreated.
                 let known = if view.plan.group.has_ids { self.remade } else { node.lower };

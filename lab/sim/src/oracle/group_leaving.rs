@@ -4,8 +4,9 @@ use incumbent_core::campaign::{Event, Reason, State};
 use incumbent_core::induction::{self, Input, Kind, Output, Request};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct LostBeforeLeft {
     /// Whether the work of each candidate's term is over.
     working: Vec<bool>,
@@ -24,6 +25,10 @@ impl Oracle<induction::Induction> for LostBeforeLeft {
             "The loss is reported before a release is published, a revocation answered or the group left; a release only when the \
              work has ended; a closed candidate publishes nothing.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Input, Seen::Asked, Seen::Reported]
     }
 
     fn observe(

@@ -9,7 +9,7 @@ use incumbent_core::{Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The number of a candidate's records to keep. With goNELI in the group a candidate publishes ten a second, and a
 /// record may be proved a lease later.
@@ -17,11 +17,12 @@ const KEPT: usize = 4_096;
 
 /// Knows from the log and the coordinator themselves which records were appended, and which commits were accepted after
 /// that.
+#[derive(Debug)]
 pub(super) struct FromACommit {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
@@ -34,7 +35,7 @@ struct Node {
     lapsed: Option<Token>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,
     claims: bool,
@@ -90,6 +91,19 @@ impl Oracle<induction::Induction> for FromACommit {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Handled,
+            Seen::Asked,
+            Seen::Reported,
+            Seen::Applied,
+            Seen::Committed,
+        ]
+    }
+
     fn observe(
         &mut self,
         view: &View<'_>,
@@ -117,9 +131,9 @@ impl Oracle<induction::Induction> for FromACommit {
                     node.proven = sent;
                 }
             }
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, lease, .. } => {
                 let node = &mut self.nodes[*place];
-                node.stood = campaign.lease().map(|lease| (lease.token, lease.deadline));
+                node.stood = lease.map(|lease| (lease.token, lease.deadline));
                 let Some((token, deadline)) = node.stood else { return Ok(()) };
                 let lease = view.plan.settings[*place].lease;
                 let proven = node.proven.map(|proven| lease_end(proven.at, lease, Some(Default::default())));

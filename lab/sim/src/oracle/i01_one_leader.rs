@@ -5,12 +5,13 @@ use incumbent_core::candidacy::Rule;
 
 use super::Oracle;
 use crate::kind::Store;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Keeps, for each candidate, the span in which its `is_leader` returns true unless an event changes that.
 ///
 /// A span begins only with an event of its candidate. It is therefore enough to look for another open span whenever one
 /// begins. That covers every instant, even for candidates that are stopped.
+#[derive(Debug)]
 pub(super) struct OneLeader {
     until: Vec<Option<Instant>>,
 }
@@ -37,6 +38,10 @@ impl<R: Rule> Oracle<R> for OneLeader {
         ("I1", "At most one candidate's is_leader is true at any real instant.")
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Ends, Seen::Handled, Seen::Clock]
+    }
+
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         match observation {
             Observation::Handled { node, until, .. } | Observation::Clock { node, until }
@@ -55,6 +60,7 @@ impl<R: Rule> Oracle<R> for OneLeader {
 }
 
 /// I1 together with candidates of the Go library, which lead from `OnWon` to `OnLost`.
+#[derive(Debug)]
 pub(super) struct WithGoPeers {
     until: Vec<Option<Instant>>,
     peers: Vec<bool>,
@@ -82,6 +88,10 @@ impl WithGoPeers {
 impl<R: Rule> Oracle<R> for WithGoPeers {
     fn states(&self) -> (&'static str, &'static str) {
         ("I1", "At most one candidate leads, including candidates of the Go library, from OnWon to OnLost.")
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Ends, Seen::Handled, Seen::Clock, Seen::Peer]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {

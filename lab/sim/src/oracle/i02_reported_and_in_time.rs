@@ -6,8 +6,9 @@ use incumbent_core::candidacy::{Output, Rule};
 
 use super::Oracle;
 use super::known::ReportedTerm;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct ReportedAndInTime {
     reported: Vec<Option<Token>>,
 }
@@ -21,6 +22,10 @@ impl ReportedAndInTime {
 impl<R: Rule> Oracle<R> for ReportedAndInTime {
     fn states(&self) -> (&'static str, &'static str) {
         ("I2", "is_leader implies a reported term that has not ended, and a clock before its deadline.")
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Ends, Seen::Handled, Seen::Reported, Seen::Drained]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {

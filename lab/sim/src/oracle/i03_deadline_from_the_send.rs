@@ -10,17 +10,18 @@ use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The number of attempts that a campaign remembers.
 const REMEMBERED: usize = 128;
 
 /// Knows from the store itself which attempts were applied, and in which incarnation.
+#[derive(Debug)]
 pub(super) struct DeadlineFromTheSend {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     attempt: Attempt,
     at: Instant,
@@ -28,7 +29,7 @@ struct Sent {
     term: Option<Token>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     sent: VecDeque<Sent>,
@@ -64,7 +65,7 @@ impl Node {
     }
 
     fn find(&self, attempt: Attempt) -> Option<Sent> {
-        self.sent.iter().find(|sent| sent.attempt == attempt).copied()
+        self.sent.iter().rev().find(|sent| sent.attempt == attempt).copied()
     }
 
     /// Returns the write of an attempt, if a campaign still remembers that write.
@@ -160,6 +161,10 @@ impl Oracle for DeadlineFromTheSend {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Asked, Seen::Applied]
+    }
+
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, nonce } => {
@@ -186,9 +191,9 @@ impl Oracle for DeadlineFromTheSend {
                 node.applied = node.applied.max(Some(sent.at));
                 node.shows(*incarnation, sent.at);
             }
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, lease, .. } => {
                 let node = &mut self.nodes[*place];
-                node.stood = campaign.lease();
+                node.stood = *lease;
                 if let Some(lease) = node.stood {
                     node.check(lease, campaign.lease_time()).map_err(|says| format!("c{place} {says}"))?;
                 }

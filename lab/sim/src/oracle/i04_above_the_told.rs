@@ -6,13 +6,14 @@ use incumbent_core::{Incarnation, Instant, Token};
 
 use super::Oracle;
 use super::known::{ReportedTerm, reported_term};
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct AboveTheTold {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     /// The known incarnation, and when the request whose answer showed it was sent.
@@ -54,6 +55,10 @@ impl Node {
 impl Oracle for AboveTheTold {
     fn states(&self) -> (&'static str, &'static str) {
         ("I4", "No win is reported whose token is not above every token that the candidate's watch showed.")
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Input, Seen::Reported, Seen::Accepted]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

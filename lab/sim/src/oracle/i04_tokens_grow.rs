@@ -9,12 +9,13 @@ use incumbent_core::{Revision, Token};
 use super::Oracle;
 use super::known::ReportedTerm;
 use crate::kind::Store;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Checks I4 over the whole run.
 ///
 /// If the store began another history of tokens, as a restored backup does, some candidates may not know the tokens of
 /// the earlier history. In that case only the terms acquired in the present history are compared with each other.
+#[derive(Debug)]
 pub(super) struct TokensGrow {
     largest: Option<Won>,
     /// The number of the current history, what was written in it, and the largest token of a term in it.
@@ -28,7 +29,7 @@ pub(super) struct TokensGrow {
 }
 
 /// A reported term. Terms are ordered by their tokens first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Won {
     token: Token,
     node: usize,
@@ -92,6 +93,10 @@ impl<R: Rule> Oracle<R> for TokensGrow {
         ("I4", "Tokens strictly increase over the terms of an election, and are constant within one.")
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Handled, Seen::Reported, Seen::Applied, Seen::Accepted]
+    }
+
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         if self.history != view.promises.histories() {
             (self.history, self.largest_here) = (view.promises.histories(), None);
@@ -111,8 +116,8 @@ impl<R: Rule> Oracle<R> for TokensGrow {
                 self.own.fill(None);
                 (self.largest, self.largest_here) = (None, None);
             }
-            Observation::Handled { node, campaign, .. } => {
-                let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
+            Observation::Handled { node, lease, .. } => {
+                let (Some(lease), Some(token)) = (lease, self.term[*node]) else { return Ok(()) };
                 // A term that ends in this same step is reported next.
                 if lease.token < token {
                     return Err(format!("the token of c{node} went from {token} to {}", lease.token));

@@ -4,8 +4,9 @@ use incumbent_core::campaign::{Event, State};
 use incumbent_core::candidacy::{Output, Rule};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct Alternate {
     leads: Vec<bool>,
     closed: Vec<bool>,
@@ -47,6 +48,10 @@ impl<R: Rule> Oracle<R> for Alternate {
             "I5",
             "Won and Lost alternate. Each Won gets exactly one Lost, also on close, and when its deadline passes.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Reported, Seen::Drained]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {

@@ -8,13 +8,14 @@ use incumbent_core::record::Attempt;
 use incumbent_core::store::Action;
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct OneAwaited {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     latest: Instant,
     /// The write whose answer the campaign awaits, and the deadline of that answer.
@@ -36,6 +37,10 @@ impl Oracle for OneAwaited {
             "I6",
             "At most one write is awaited, each has a new number, and after a close outside a term only the release is written.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Asked]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

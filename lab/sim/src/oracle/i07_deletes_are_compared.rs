@@ -1,6 +1,6 @@
 //! I7.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use incumbent_core::Revision;
 use incumbent_core::campaign::{Output, Request};
@@ -8,16 +8,17 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::{Action, Expect};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Knows from the store itself which revisions are a candidate's own.
+#[derive(Debug)]
 pub(super) struct Compared {
-    nodes: Vec<(Option<Nonce>, HashSet<Revision>)>,
+    nodes: Vec<(Option<Nonce>, BTreeSet<Revision>)>,
 }
 
 impl Compared {
     pub(super) fn new(count: usize) -> Self {
-        Self { nodes: vec![(None, HashSet::new()); count] }
+        Self { nodes: vec![(None, BTreeSet::new()); count] }
     }
 }
 
@@ -26,9 +27,13 @@ impl Oracle for Compared {
         ("I7", "Every delete states a revision that the candidate itself wrote.")
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Asked, Seen::Applied]
+    }
+
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
         match observation {
-            Observation::Begins { node, nonce } => self.nodes[*node] = (Some(*nonce), HashSet::new()),
+            Observation::Begins { node, nonce } => self.nodes[*node] = (Some(*nonce), BTreeSet::new()),
             Observation::Applied { nonce, revision, .. } => {
                 if let Some((_, own)) = self.nodes.iter_mut().find(|(known, _)| *known == Some(*nonce)) {
                     own.insert(*revision);

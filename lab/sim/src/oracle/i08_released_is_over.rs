@@ -6,8 +6,9 @@ use incumbent_core::store::Action;
 
 use super::Oracle;
 use super::known::{ReportedTerm, reported_term};
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct ReleasedIsOver {
     /// The last reported token of each candidate, and the last token whose release was sent.
     nodes: Vec<(Option<Token>, Option<Token>)>,
@@ -24,6 +25,10 @@ impl ReleasedIsOver {
 impl Oracle for ReleasedIsOver {
     fn states(&self) -> (&'static str, &'static str) {
         ("I8", "A term is lost before its release is sent, and never leads again.")
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Handled, Seen::Asked, Seen::Reported, Seen::Accepted]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
@@ -52,9 +57,9 @@ impl Oracle for ReleasedIsOver {
                     *released = *last;
                 }
             }
-            Observation::Handled { node, campaign, .. } => {
+            Observation::Handled { node, lease, .. } => {
                 let released = self.nodes[*node].1;
-                if let Some(lease) = campaign.lease()
+                if let Some(lease) = lease
                     && released.is_some_and(|released| lease.token <= released)
                 {
                     return Err(format!("c{node} leads again with {}, which it released", lease.token));

@@ -6,13 +6,14 @@ use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct ForeignAboveOurs {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
@@ -85,6 +86,10 @@ impl Oracle for ForeignAboveOurs {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Reported]
+    }
+
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, nonce } => {
@@ -95,9 +100,8 @@ impl Oracle for ForeignAboveOurs {
                 node.latest = node.latest.max(*clock);
                 node.observe_input(input);
             }
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, lease, .. } => {
                 let node = &mut self.nodes[*place];
-                let lease = campaign.lease();
                 if let (Some(revision), Some(lease)) = (node.foreign, lease) {
                     return Err(format!(
                         "c{place} saw an entry that is not its own at {} but keeps leading: {lease:?}",

@@ -8,16 +8,17 @@ use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Knows from the store itself whether a holder's record was changed.
+#[derive(Debug)]
 pub(super) struct NoLossWithoutCause {
     nodes: Vec<Node>,
     /// When the store was last recreated or last went back.
     reset: Instant,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     /// When the key last received an entry that is not a record of the candidate.
@@ -69,6 +70,19 @@ impl Oracle for NoLossWithoutCause {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Handled,
+            Seen::Reported,
+            Seen::Applied,
+            Seen::Key,
+            Seen::Remade,
+        ]
+    }
+
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, nonce } => {
@@ -101,8 +115,8 @@ impl Oracle for NoLossWithoutCause {
                     node.lowered = before.zip(info.max_age).is_some_and(|(before, now)| now < before);
                 }
             }
-            Observation::Handled { node, campaign, .. } => {
-                if let Some(lease) = campaign.lease() {
+            Observation::Handled { node, lease, .. } => {
+                if let Some(lease) = lease {
                     self.nodes[*node].deadline = Some(lease.deadline);
                 }
             }

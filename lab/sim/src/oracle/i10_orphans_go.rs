@@ -9,10 +9,11 @@ use incumbent_core::record::{Entry, Nonce};
 use super::Oracle;
 use super::known::Work;
 use crate::kind::Kind;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Checks the times without faults, both between the faults of the script and after them, while every candidate can
 /// reach the store.
+#[derive(Debug)]
 pub(super) struct OrphansGo {
     /// The number of active faults, and since when there have been none.
     faults: u32,
@@ -22,7 +23,7 @@ pub(super) struct OrphansGo {
     owner: Option<Nonce>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     /// Since when the candidate has not believed that it holds the key although its record is there.
@@ -92,6 +93,20 @@ impl Oracle for OrphansGo {
             "I10",
             "A candidate's own orphan never blocks the election for a full lease once the store is reachable.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Ends,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Handled,
+            Seen::Reported,
+            Seen::Key,
+            Seen::Fault,
+            Seen::Quiet,
+        ]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

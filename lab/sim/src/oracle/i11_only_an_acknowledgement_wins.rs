@@ -9,13 +9,14 @@ use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::{ReportedTerm, reported_term};
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct Acknowledged {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     acquires: VecDeque<Attempt>,
     /// The acknowledged acquires, each with its revision and when it was first acknowledged.
@@ -115,6 +116,10 @@ impl Oracle for Acknowledged {
             "I11",
             "A candidate wins only by the acknowledgement of an acquire, never by a read or the watch alone.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Asked, Seen::Reported, Seen::Applied]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

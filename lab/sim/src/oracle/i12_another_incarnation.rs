@@ -10,13 +10,14 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use super::known::{ReportedTerm, reported_term};
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct AnotherIncarnation {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     /// The known incarnation, and when the inspection that showed it was requested.
     incarnation: Option<(Incarnation, Instant)>,
@@ -43,7 +44,7 @@ struct Node {
 }
 
 /// A write that was sent.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     attempt: Attempt,
     /// The revision that it replaces.
@@ -97,6 +98,10 @@ impl Oracle for AnotherIncarnation {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Asked, Seen::Reported]
+    }
+
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
@@ -134,11 +139,11 @@ impl Oracle for AnotherIncarnation {
                     _ => {}
                 }
             }
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, lease, .. } => {
                 let node = &mut self.nodes[*place];
                 let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
                 node.held = (node.held.1, holds);
-                let Some(lease) = campaign.lease() else { return Ok(()) };
+                let Some(lease) = lease else { return Ok(()) };
                 if node.another
                     || node.acknowledged.is_some_and(|incarnation| incarnation != lease.token.incarnation)
                 {

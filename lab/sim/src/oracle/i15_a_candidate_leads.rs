@@ -10,7 +10,7 @@ use super::known::Resting;
 use crate::clock::START;
 use crate::happened::Happened;
 use crate::kind::{Kind, Store};
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 use crate::plan::Plan;
 
 /// The time allowed for candidates or servers that start late. The store elects a leader within a second. A process
@@ -30,6 +30,7 @@ const COMING: Duration = Duration::from_secs(5);
 ///   delivered. Candidates notice that when the record that they remember should be over, and wait from then on;
 /// - the worst fail-over time and a probe, if every candidate rests because none could prove what it held. Their rests
 ///   are over once no candidate has claimed the election for that long.
+#[derive(Debug)]
 pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
     /// The number of candidates of the Go library that lead.
@@ -108,8 +109,27 @@ impl<R: Rule> Oracle<R> for ACandidateLeads {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Ends,
+            Seen::Handled,
+            Seen::Reported,
+            Seen::Clock,
+            Seen::Peer,
+            Seen::Remade,
+            Seen::WentBack,
+            Seen::Accepted,
+            Seen::Quiet,
+            Seen::Over,
+        ]
+    }
+
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
+        if let Observation::Begins { .. } | Observation::Output { .. } = observation {
+            return Ok(());
+        }
         // A vacancy begins at the deadline of the last leader, or earlier if the term ends earlier.
         if let Some(led) = self.until.iter().flatten().max() {
             self.vacant = self.vacant.max(view.now.min(*led));

@@ -11,12 +11,13 @@ use super::Oracle;
 use super::known::Resting;
 use crate::happened::Happened;
 use crate::kind::Store;
-use crate::observation::{Observation, Order, View};
+use crate::observation::{Observation, Order, Seen, View};
 use crate::plan::Plan;
 
 /// The time allowed for messages, a race or two, and the longest wait of a candidate that holds back.
 const ALLOWANCE: Duration = Duration::from_secs(4);
 
+#[derive(Debug)]
 pub(super) struct OrderlyChanges {
     /// The requested change with its candidates, and the deadline of that change.
     order: Option<(Order, Instant)>,
@@ -66,6 +67,19 @@ impl<R: Rule> Oracle<R> for OrderlyChanges {
             "Without faults, a successor leads at once after a release, and within a lease after a crash or a deletion; a \
              named successor comes first, a leader that resigned does not; one isolated server ends no long lease.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Ends,
+            Seen::Handled,
+            Seen::Reported,
+            Seen::Key,
+            Seen::Stored,
+            Seen::Order,
+            Seen::Over,
+        ]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {

@@ -8,7 +8,7 @@ use incumbent_core::candidacy::Rule;
 use super::Oracle;
 use crate::clock::START;
 use crate::kind::{Kind, Store};
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 use crate::plan::Plan;
 
 /// The time allowed for things that are not part of the rule: a new store, processes that start, and a lost race.
@@ -25,9 +25,12 @@ const COMING: Duration = Duration::from_secs(5);
 ///   the sum of the vacancies is not checked, and no leader resigns. The sum is also not checked in a group whose
 ///   leaders resign, because each of them stays out for a lease;
 /// - [`COMING`], and the time that a change of leaders takes in a group.
+#[derive(Debug)]
 pub(crate) struct GivesWay {
     /// The number of leases within which another candidate must lead.
     leases: u32,
+    /// Whether nothing else happens in this run.
+    applies: bool,
     until: Vec<Option<Instant>>,
     /// Since when the candidate has been faulty.
     faulty: Option<Instant>,
@@ -42,10 +45,11 @@ pub(crate) struct GivesWay {
 
 impl GivesWay {
     /// Creates the oracle for a store in which another candidate must lead within a number of leases.
-    pub(super) fn within(leases: u32, count: usize) -> Self {
+    pub(super) fn within(leases: u32, plan: &Plan) -> Self {
         Self {
             leases,
-            until: vec![None; count],
+            applies: Self::applies(plan),
+            until: vec![None; plan.choice.candidates],
             faulty: None,
             seen: START,
             led: START,
@@ -94,8 +98,12 @@ impl<R: Rule> Oracle<R> for GivesWay {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        if self.applies { Seen::ALL } else { &[] }
+    }
+
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
-        if self.over || !Self::applies(view.plan) {
+        if self.over || !self.applies {
             return Ok(());
         }
         self.count(view.now);

@@ -9,6 +9,7 @@ use incumbent_core::candidacy::Rule;
 use crate::observation::{Observation, Order};
 
 /// A term that an output reports as won or lost.
+#[derive(Debug)]
 pub(super) enum ReportedTerm {
     Won(Term),
     Lost(Term),
@@ -84,6 +85,7 @@ impl Work {
 }
 
 /// The candidates that gave way, with the latest end of the rest of each.
+#[derive(Debug)]
 pub(super) struct Resting(Vec<Option<Instant>>);
 
 impl Resting {

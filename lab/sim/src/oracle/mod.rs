@@ -32,7 +32,7 @@ mod rule_times;
 mod rule_win_delay;
 
 use std::any::Any;
-use std::fmt;
+use std::fmt::{self, Debug};
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::KeyLease;
@@ -40,14 +40,17 @@ use incumbent_core::candidacy::Rule;
 use incumbent_core::{induction, queue};
 
 use crate::clock::START;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 use crate::plan::Plan;
 pub(crate) use i15_a_candidate_leads::ACandidateLeads;
 
 /// One invariant.
-pub(crate) trait Oracle<R: Rule = KeyLease> {
+pub(crate) trait Oracle<R: Rule = KeyLease>: Debug {
     /// Its number and its statement.
     fn states(&self) -> (&'static str, &'static str);
+
+    /// The kinds of events that it has to see: any other event changes nothing that it says later, and breaks nothing.
+    fn sees(&self) -> &'static [Seen];
 
     /// Checks an event. An error explains how the event breaks the invariant.
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String>;
@@ -108,6 +111,11 @@ impl fmt::Display for Violation {
 /// All invariants together.
 pub(crate) struct Checkers<R: Rule = KeyLease> {
     oracles: Vec<Box<dyn Oracle<R>>>,
+    /// For each kind of event the oracles that have to see it, one bit each.
+    seen_by: [u32; Seen::ALL.len()],
+    /// The same oracles, which see all events, if a test compares the two.
+    #[cfg(test)]
+    seers: Vec<Box<dyn Oracle<R>>>,
     /// Whether every campaign of this run has a twin.
     pub(crate) compare: bool,
     replay: Replay,
@@ -116,56 +124,60 @@ pub(crate) struct Checkers<R: Rule = KeyLease> {
 impl Checkers {
     pub(crate) fn new(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        let mut oracles: Vec<Box<dyn Oracle>> = vec![
-            Box::new(i01_one_leader::OneLeader::new(count)),
-            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
-            Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
-            Box::new(i04_tokens_grow::TokensGrow::new(count)),
-            Box::new(i04_above_the_told::AboveTheTold::new(count)),
-            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
-            Box::new(i06_one_write_awaited::OneAwaited::new(count)),
-            Box::new(i07_deletes_are_compared::Compared::new(count)),
-            Box::new(i08_released_is_over::ReleasedIsOver::new(count)),
-            Box::new(i09_foreign_above_ours::ForeignAboveOurs::new(count)),
-            Box::new(i09_no_loss_without_cause::NoLossWithoutCause::new(count)),
-            Box::new(i10_orphans_go::OrphansGo::new(count)),
-            Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
-            Box::new(i12_another_incarnation::AnotherIncarnation::new(count)),
-            Box::new(ACandidateLeads::new(count)),
-            Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
-            Box::new(i17_gives_way::GivesWay::within(3, count)),
-            Box::new(rule_times::Renewals::new(count)),
-            Box::new(rule_win_delay::WinDelay::new(count)),
-            Box::new(rule_leaving::Leaving::new(count)),
-            Box::new(rule_times::Requests::new(count)),
-        ];
-        if plan.choice.peers > 0 {
-            oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
-        }
-        Self::of(plan, oracles)
+        Self::of(plan, || {
+            let mut oracles: Vec<Box<dyn Oracle>> = vec![
+                Box::new(i01_one_leader::OneLeader::new(count)),
+                Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+                Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
+                Box::new(i04_tokens_grow::TokensGrow::new(count)),
+                Box::new(i04_above_the_told::AboveTheTold::new(count)),
+                Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+                Box::new(i06_one_write_awaited::OneAwaited::new(count)),
+                Box::new(i07_deletes_are_compared::Compared::new(count)),
+                Box::new(i08_released_is_over::ReleasedIsOver::new(count)),
+                Box::new(i09_foreign_above_ours::ForeignAboveOurs::new(count)),
+                Box::new(i09_no_loss_without_cause::NoLossWithoutCause::new(count)),
+                Box::new(i10_orphans_go::OrphansGo::new(count)),
+                Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
+                Box::new(i12_another_incarnation::AnotherIncarnation::new(count)),
+                Box::new(ACandidateLeads::new(count)),
+                Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
+                Box::new(i17_gives_way::GivesWay::within(3, plan)),
+                Box::new(rule_times::Renewals::new(count)),
+                Box::new(rule_win_delay::WinDelay::new(count)),
+                Box::new(rule_leaving::Leaving::new(count)),
+                Box::new(rule_times::Requests::new(count)),
+            ];
+            if plan.choice.peers > 0 {
+                oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
+            }
+            oracles
+        })
     }
 }
 
 impl Checkers<queue::Queue> {
     pub(crate) fn of_a_queue(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        let mut oracles: Vec<Box<dyn Oracle<queue::Queue>>> = vec![
-            Box::new(i01_one_leader::OneLeader::new(count)),
-            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
-            Box::new(queue_proof::FromAProof::new(count)),
-            Box::new(i04_tokens_grow::TokensGrow::new(count)),
-            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
-            Box::new(queue_causes::NoneWithoutCause::new(count)),
-            Box::new(queue_leaving::NothingLeft::new(count)),
-            Box::new(queue_giving_way::GivesWay::new(count)),
-            Box::new(i17_gives_way::GivesWay::within(3, count)),
-            Box::new(ACandidateLeads::new(count)),
-            Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
-        ];
-        if plan.choice.peers > 0 {
-            oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
-        }
-        Self::of(plan, oracles)
+        Self::of(plan, || {
+            let mut oracles: Vec<Box<dyn Oracle<queue::Queue>>> = vec![
+                Box::new(i01_one_leader::OneLeader::new(count)),
+                Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+                Box::new(queue_proof::FromAProof::new(count)),
+                Box::new(i04_tokens_grow::TokensGrow::new(count)),
+                Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+                Box::new(queue_causes::NoneWithoutCause::new(count)),
+                Box::new(queue_leaving::NothingLeft::new(count)),
+                Box::new(queue_giving_way::GivesWay::new(count)),
+                Box::new(i17_gives_way::GivesWay::within(3, plan)),
+                Box::new(ACandidateLeads::new(count)),
+                Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
+            ];
+            if plan.choice.peers > 0 {
+                oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
+            }
+            oracles
+        })
     }
 }
 
@@ -173,16 +185,18 @@ impl Checkers<queue::Queue> {
     /// Creates the oracles for a second election on the same sessions.
     pub(crate) fn of_a_second_queue(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        let oracles: Vec<Box<dyn Oracle<queue::Queue>>> = vec![
-            Box::new(i01_one_leader::OneLeader::new(count)),
-            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
-            Box::new(queue_proof::FromAProof::new(count)),
-            Box::new(i04_tokens_grow::TokensGrow::new(count)),
-            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
-            Box::new(queue_giving_way::GivesWay::new(count)),
-            Box::new(ACandidateLeads::new(count)),
-        ];
-        Self::of(plan, oracles)
+        Self::of(plan, || {
+            let oracles: Vec<Box<dyn Oracle<queue::Queue>>> = vec![
+                Box::new(i01_one_leader::OneLeader::new(count)),
+                Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+                Box::new(queue_proof::FromAProof::new(count)),
+                Box::new(i04_tokens_grow::TokensGrow::new(count)),
+                Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+                Box::new(queue_giving_way::GivesWay::new(count)),
+                Box::new(ACandidateLeads::new(count)),
+            ];
+            oracles
+        })
     }
 }
 
@@ -191,20 +205,22 @@ impl Checkers<induction::Induction> {
     /// its own and leads at the same time as our candidate.
     pub(crate) fn of_a_group(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        let oracles: Vec<Box<dyn Oracle<induction::Induction>>> = vec![
-            Box::new(i01_one_leader::OneLeader::new(count)),
-            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
-            Box::new(group_proof::FromACommit::new(count)),
-            Box::new(i04_tokens_grow::TokensGrow::new(count)),
-            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
-            Box::new(group_causes::NoneWithoutCause::new(count)),
-            Box::new(group_leaving::LostBeforeLeft::new(count)),
-            Box::new(ACandidateLeads::new(count)),
-            Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
-            // A candidate that does not read back its own records leaves after two leases.
-            Box::new(i17_gives_way::GivesWay::within(4, count)),
-        ];
-        Self::of(plan, oracles)
+        Self::of(plan, || {
+            let oracles: Vec<Box<dyn Oracle<induction::Induction>>> = vec![
+                Box::new(i01_one_leader::OneLeader::new(count)),
+                Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+                Box::new(group_proof::FromACommit::new(count)),
+                Box::new(i04_tokens_grow::TokensGrow::new(count)),
+                Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+                Box::new(group_causes::NoneWithoutCause::new(count)),
+                Box::new(group_leaving::LostBeforeLeft::new(count)),
+                Box::new(ACandidateLeads::new(count)),
+                Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
+                // A candidate that does not read back its own records leaves after two leases.
+                Box::new(i17_gives_way::GivesWay::within(4, plan)),
+            ];
+            oracles
+        })
     }
 }
 
@@ -212,19 +228,32 @@ impl<R: Rule> Checkers<R> {
     /// Creates the oracles for what candidates keep under every rule.
     pub(crate) fn of_any_rule(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        let oracles: Vec<Box<dyn Oracle<R>>> = vec![
-            Box::new(i01_one_leader::OneLeader::new(count)),
-            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
-            Box::new(i04_tokens_grow::TokensGrow::new(count)),
-            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
-            Box::new(ACandidateLeads::new(count)),
-        ];
-        Self::of(plan, oracles)
+        Self::of(plan, || {
+            let oracles: Vec<Box<dyn Oracle<R>>> = vec![
+                Box::new(i01_one_leader::OneLeader::new(count)),
+                Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+                Box::new(i04_tokens_grow::TokensGrow::new(count)),
+                Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+                Box::new(ACandidateLeads::new(count)),
+            ];
+            oracles
+        })
     }
 
-    fn of(plan: &Plan, oracles: Vec<Box<dyn Oracle<R>>>) -> Self {
-        let replay = Replay::new(plan.choice.candidates);
-        Self { oracles, compare: plan.choice.seed.is_multiple_of(4), replay }
+    fn of(plan: &Plan, make: impl Fn() -> Vec<Box<dyn Oracle<R>>>) -> Self {
+        let oracles = make();
+        let mut seen_by = [0; Seen::ALL.len()];
+        for (place, oracle) in oracles.iter().enumerate() {
+            oracle.sees().iter().for_each(|kind| seen_by[*kind as usize] |= 1 << place);
+        }
+        Self {
+            oracles,
+            seen_by,
+            #[cfg(test)]
+            seers: if tests::COMPARES.get() { make() } else { Vec::new() },
+            compare: plan.choice.seed.is_multiple_of(4),
+            replay: Replay::new(plan.choice.candidates),
+        }
     }
 
     pub(crate) fn observe(
@@ -232,12 +261,28 @@ impl<R: Rule> Checkers<R> {
         view: &View<'_>,
         observation: &Observation<'_, R>,
     ) -> Result<(), Violation> {
-        for oracle in &mut self.oracles {
-            oracle
-                .observe(view, observation)
-                .map_err(|says| Violation::new(oracle.states(), view.now, says))?;
+        let mut places = self.seen_by[observation.kind() as usize];
+        while places != 0 {
+            let oracle = &mut self.oracles[places.trailing_zeros() as usize];
+            if let Err(says) = oracle.observe(view, observation) {
+                return Err(Violation::new(oracle.states(), view.now, says));
+            }
+            places &= places - 1;
         }
+        #[cfg(test)]
+        self.compare_with_seers(view, observation);
         Ok(())
+    }
+
+    /// Compares the oracles with others that see all events.
+    #[cfg(test)]
+    fn compare_with_seers(&mut self, view: &View<'_>, observation: &Observation<'_, R>) {
+        for (oracle, seer) in self.oracles.iter().zip(&mut self.seers) {
+            assert_eq!(seer.observe(view, observation), Ok(()), "{seer:?}");
+            if oracle.sees().contains(&observation.kind()) {
+                assert_eq!(format!("{oracle:?}"), format!("{seer:?}"));
+            }
+        }
     }
 
     /// Notes that a process makes a session, whose clock has not been read yet.
@@ -279,5 +324,39 @@ impl Replay {
     fn latest(&mut self, node: usize, clock: Instant) -> Instant {
         self.latest[node] = self.latest[node].max(clock);
         self.latest[node]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::hunt::{Schedule, Wanted};
+    use crate::kind::Store;
+    use crate::run;
+
+    thread_local! {
+        /// Whether the oracles of a run are compared with others that see all events.
+        pub(super) static COMPARES: Cell<bool> = const { Cell::new(false) };
+    }
+
+    #[test]
+    fn the_kinds_of_events_are_listed_in_the_order_of_their_numbers() {
+        for (place, kind) in Seen::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, place);
+        }
+    }
+
+    #[test]
+    fn an_oracle_that_sees_only_the_events_it_asks_for_knows_what_it_would_know_from_all() {
+        COMPARES.set(true);
+        for store in Store::ALL {
+            let wanted = Wanted { seed: 7, stores: vec![store], faults: None, peers: None };
+            for choice in Schedule::new(&wanted).take(6) {
+                assert_eq!(run(&choice).violation, None, "{choice:?}");
+            }
+        }
+        COMPARES.set(false);
     }
 }

@@ -9,18 +9,19 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use crate::etcd::Content;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The number of candidacies of one process that are remembered. They are the leading one, and those that the process
 /// left or is about to take.
 const REMEMBERED: usize = 4;
 
 /// Knows from the store itself what happened to each candidate's keys and leases.
+#[derive(Debug)]
 pub(super) struct NoneWithoutCause {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: u128,
     latest: Instant,
@@ -38,11 +39,13 @@ struct Node {
 }
 
 /// Keys that the store created.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Candidacy {
     /// The token's sequence.
     created: Revision,
     leases: [LeaseId; 2],
+    /// The name of both keys.
+    name: String,
     /// The leases to which the companion had moved before the store went back.
     undone: Vec<LeaseId>,
     /// What happened to it since.
@@ -53,8 +56,7 @@ struct Candidacy {
 
 impl Candidacy {
     fn stored(&mut self, content: &Content, went_back: bool) {
-        let name = self.leases[0].to_string();
-        let (place, beside) = (content.places.get(&name), content.companions.get(&name));
+        let (place, beside) = (content.places.get(&self.name), content.companions.get(&self.name));
         self.gone |= place.is_none() || beside.is_none();
         self.rewritten |= place.is_some_and(|place| place.modified != self.created.0)
             || beside.is_some_and(|beside| beside.created != self.created.0);
@@ -87,8 +89,8 @@ impl Node {
             self.candidacies.pop_front();
         }
         let (gone, rewritten, lease_gone) = (false, false, false);
-        let undone = Vec::new();
-        self.candidacies.push_back(Candidacy { created, leases, undone, gone, rewritten, lease_gone });
+        let (name, undone) = (leases[0].to_string(), Vec::new());
+        self.candidacies.push_back(Candidacy { created, leases, name, undone, gone, rewritten, lease_gone });
     }
 
     /// Whether the term of the candidacy that was created at a revision may have ended for a reason.
@@ -123,6 +125,19 @@ impl Oracle<queue::Queue> for NoneWithoutCause {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Handled,
+            Seen::Asked,
+            Seen::Reported,
+            Seen::Applied,
+            Seen::Stored,
+        ]
+    }
+
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, queue::Queue>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, nonce } => {
@@ -151,9 +166,9 @@ impl Oracle<queue::Queue> for NoneWithoutCause {
                 };
                 node.asked.push(asked);
             }
-            Observation::Handled { node, campaign, .. } => {
+            Observation::Handled { node, lease, .. } => {
                 let node = &mut self.nodes[*node];
-                node.deadline = campaign.lease().map(|lease| lease.deadline).or(node.deadline);
+                node.deadline = lease.map(|lease| lease.deadline).or(node.deadline);
             }
             Observation::Output { node: place, output, .. } => {
                 let node = &mut self.nodes[*place];

@@ -7,17 +7,18 @@ use incumbent_core::queue::{self, Action, Answer, Input, LeaseId, Output, Reques
 
 use super::Oracle;
 use crate::kind::Kind;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The time allowed for a removal that is not answered at once.
 const REMOVAL: Duration = Duration::from_secs(8);
 
 /// Follows the answered keep-alives and the reads of each place.
+#[derive(Debug)]
 pub(super) struct GivesWay {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     /// The lease of the last place that the candidate asked the store to create.
     lease: Option<LeaseId>,
@@ -56,6 +57,10 @@ impl GivesWay {
 impl Oracle<queue::Queue> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
         ("I17", "A candidate leaves a place that is kept alive but cannot be proved for a lease.")
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Input, Seen::Asked]
     }
 
     fn observe(

@@ -1,6 +1,6 @@
 //! What a candidacy leaves behind in a queue.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_core::campaign::{Event, State};
 use incumbent_core::queue::{self, Action, Answer, Input, LeaseId, Outcome, Output, Request};
@@ -8,17 +8,18 @@ use incumbent_core::record::Attempt;
 
 use super::Oracle;
 use crate::etcd::Content;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
+#[derive(Debug)]
 pub(super) struct NothingLeft {
     nodes: Vec<Node>,
-    /// The leases of abandoned candidacies that have left nothing behind.
-    over: BTreeSet<LeaseId>,
+    /// The leases of abandoned candidacies that left nothing behind, each with the name of its keys.
+    over: BTreeMap<LeaseId, String>,
     /// The leases whose last deletion was denied, so that a place written by someone else may still exist.
     denied: BTreeSet<LeaseId>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     /// The leases after which the keys of the candidate's candidacies are named.
     leases: BTreeSet<LeaseId>,
@@ -32,28 +33,32 @@ struct Node {
 
 impl NothingLeft {
     pub(super) fn new(count: usize) -> Self {
-        Self { nodes: vec![Node::default(); count], over: BTreeSet::new(), denied: BTreeSet::new() }
+        Self { nodes: vec![Node::default(); count], over: BTreeMap::new(), denied: BTreeSet::new() }
     }
 
     /// Checks what is left in the store. `extended` states whether a keep-alive that was in flight for long may have
     /// extended the lease of a companion that could not be deleted.
     fn check(&self, content: &Content, extended: bool) -> Result<(), String> {
-        let left = self.over.iter().find(|lease| {
-            let key = lease.to_string();
+        let left = self.over.iter().find(|(lease, key)| {
             content.leases.contains_key(lease)
                 || content
                     .places
-                    .get(&key)
+                    .get(*key)
                     .is_some_and(|place| place.lease.is_some() || !self.denied.contains(lease))
-                || content.companions.contains_key(&key) && !(extended && self.denied.contains(lease))
+                || content.companions.contains_key(*key) && !(extended && self.denied.contains(lease))
         });
         match left {
-            Some(lease) => Err(format!(
+            Some((lease, _)) => Err(format!(
                 "the candidacy of lease {lease} was given up, but its keys are still there, or there again"
             )),
             None => Ok(()),
         }
     }
+}
+
+/// Notes that the candidacies of these leases left nothing behind.
+fn leave(over: &mut BTreeMap<LeaseId, String>, leases: &mut BTreeSet<LeaseId>) {
+    over.extend(std::mem::take(leases).into_iter().map(|lease| (lease, lease.to_string())));
 }
 
 impl Oracle<queue::Queue> for NothingLeft {
@@ -63,6 +68,19 @@ impl Oracle<queue::Queue> for NothingLeft {
             "Keys are removed after the loss was reported; an abandoned candidacy leaves neither keys nor its lease, and \
              nothing of it comes back.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Input,
+            Seen::Asked,
+            Seen::Reported,
+            Seen::Drained,
+            Seen::Stored,
+            Seen::Remade,
+            Seen::WentBack,
+        ]
     }
 
     fn observe(
@@ -110,7 +128,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                     },
                     Output::WakeAt(_) if node.leaving && campaign.is_settled() => {
                         node.leaving = false;
-                        self.over.append(&mut node.leases);
+                        leave(&mut self.over, &mut node.leases);
                     }
                     _ => {}
                 }
@@ -122,7 +140,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                     Some(Event::StateChanged(State::Closed)) => {}
                     Some(Event::StateChanged(_)) if node.leaving => {
                         node.leaving = false;
-                        self.over.append(&mut node.leases);
+                        leave(&mut self.over, &mut node.leases);
                     }
                     _ => {}
                 }

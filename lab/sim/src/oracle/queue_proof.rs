@@ -8,14 +8,15 @@ use incumbent_core::queue::{self, LeaseId, Snapshot};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// Knows from the store itself which leases its leader extended, and what each linearised read showed.
+#[derive(Debug)]
 pub(super) struct FromAProof {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: u128,
     /// When the newest keep-alive that extended each lease was sent, by the candidate's clock.
@@ -61,6 +62,10 @@ impl Oracle<queue::Queue> for FromAProof {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Handled, Seen::Reported, Seen::Kept, Seen::Read]
+    }
+
     fn observe(
         &mut self,
         view: &View<'_>,
@@ -75,8 +80,8 @@ impl Oracle<queue::Queue> for FromAProof {
                 *kept = (*kept).max(*sent_at);
             }
             Observation::Read { node, snapshot } => self.nodes[*node].read(snapshot, view, *node),
-            Observation::Handled { node, campaign, .. } => {
-                let Some(lease) = campaign.lease() else { return Ok(()) };
+            Observation::Handled { node, lease, .. } => {
+                let Some(lease) = lease else { return Ok(()) };
                 let proof = self.nodes[*node].proofs.get(&lease.token.sequence.0);
                 let latest = proof.map_or(Instant::ZERO, |proof| proof.0);
                 if lease.deadline > latest {

@@ -8,16 +8,17 @@ use incumbent_core::store::Action;
 
 use super::Oracle;
 use super::known::Work;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The longest time for which a close waits for the release.
 const CLOSE: Duration = Duration::from_secs(2);
 
+#[derive(Debug)]
 pub(super) struct Leaving {
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     latest: Instant,
     leads: bool,
@@ -86,13 +87,17 @@ impl Oracle for Leaving {
         )
     }
 
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Handled, Seen::Asked, Seen::Reported, Seen::Drained]
+    }
+
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
             Observation::Input { node, clock, input } => self.nodes[*node].observe_input(*clock, input),
-            Observation::Handled { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, lease, .. } => {
                 let node = &mut self.nodes[*place];
-                let led = std::mem::replace(&mut node.leads, campaign.lease().is_some());
+                let led = std::mem::replace(&mut node.leads, lease.is_some());
                 if led && !node.leads {
                     node.closing = node.closing.map(|_| node.latest);
                 }

@@ -8,13 +8,14 @@ use incumbent_core::campaign::{Output, Request, State};
 
 use super::Oracle;
 use super::known::attempt_limit;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 
 /// The longest wait before a failed request is repeated, including the random part and some slack.
 const RETRY: Duration = Duration::from_millis(1_200);
 const SLACK: Duration = Duration::from_millis(300);
 
 /// Checks the wake-up that a holder requested, so that a late wake-up does not matter.
+#[derive(Debug)]
 pub(super) struct Renewals {
     /// The latest reading of each clock, and the time of the last write or read.
     nodes: Vec<(Instant, Instant)>,
@@ -32,6 +33,10 @@ impl Oracle for Renewals {
             "renewals",
             "A holder renews every third of its lease and soon repeats what failed, also before its win is reported and while it drains.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Asked, Seen::Drained]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
@@ -68,6 +73,7 @@ impl Oracle for Renewals {
 /// The most requests that one campaign may send in a second.
 const MOST: usize = 40;
 
+#[derive(Debug)]
 pub(super) struct Requests {
     /// The latest reading of each clock, and the times of the newest writes and reads.
     nodes: Vec<(Instant, VecDeque<Instant>)>,
@@ -82,6 +88,10 @@ impl Requests {
 impl Oracle for Requests {
     fn states(&self) -> (&'static str, &'static str) {
         ("requests", "Whatever happens, a campaign writes and reads no more than forty times a second.")
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[Seen::Begins, Seen::Tick, Seen::Input, Seen::Asked]
     }
 
     fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

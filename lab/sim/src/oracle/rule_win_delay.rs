@@ -11,7 +11,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use super::Oracle;
 use super::known::{ReportedTerm, lease_end, reported_term};
 use crate::kind::Kind;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Seen, View};
 use crate::plan::Plan;
 
 /// The largest age of a stale reading of a clock. Such a reading makes first observations too early.
@@ -23,7 +23,7 @@ const REMEMBERED: usize = 16_384;
 
 /// A deletion by another party, with the time at which it happened and for how long the deleted holder may count on its
 /// lease.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Deletion {
     at: Instant,
     lease: Duration,
@@ -40,6 +40,7 @@ struct Deletion {
     lowered: bool,
 }
 
+#[derive(Debug)]
 pub(super) struct WinDelay {
     nodes: Vec<Node>,
     /// The lease of every campaign of the run. A record outlives its process.
@@ -55,7 +56,7 @@ pub(super) struct WinDelay {
     deletion: Option<Deletion>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
@@ -69,7 +70,7 @@ struct Node {
     taken: Option<Taken>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     attempt: Attempt,
     at: Instant,
@@ -84,7 +85,7 @@ struct Sent {
 }
 
 /// The newest applied acquire of a candidate.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Taken {
     sent: Sent,
     deletion: Option<Deletion>,
@@ -97,13 +98,13 @@ impl Node {
     /// Notes that at its `latest` time the candidate was shown that its write with a number was applied.
     fn is_shown(&mut self, attempt: Attempt) {
         let latest = self.latest;
-        if let Some(sent) = self.sent.iter_mut().find(|sent| sent.attempt == attempt) {
+        if let Some(sent) = self.sent.iter_mut().rev().find(|sent| sent.attempt == attempt) {
             sent.shown.get_or_insert(latest);
         }
     }
 
     fn shown(&self, attempt: Attempt) -> Option<Instant> {
-        self.sent.iter().find(|sent| sent.attempt == attempt)?.shown
+        self.sent.iter().rev().find(|sent| sent.attempt == attempt)?.shown
     }
 
     /// Returns when the candidate was first shown its own record that a write expects, or the first of several own
@@ -132,7 +133,7 @@ impl WinDelay {
         let (lease, skew) = (plan.settings[place].lease, plan.skew_of(place));
         let is_deletion = matches!(self.key, Entry::Deleted { .. });
         let node = &mut self.nodes[place];
-        let Some(at) = node.sent.iter().position(|sent| sent.attempt == attempt) else { return };
+        let Some(at) = node.sent.iter().rposition(|sent| sent.attempt == attempt) else { return };
         let before = match node.sent[at].expect {
             Expect::Absent => Instant::NEVER,
             Expect::Revision(expected) => node
@@ -217,6 +218,20 @@ impl Oracle for WinDelay {
              fixed delay counts from when the candidate was first shown its record; in a bucket with markers no \
              candidate wins from its own record after the record's time is over.",
         )
+    }
+
+    fn sees(&self) -> &'static [Seen] {
+        &[
+            Seen::Begins,
+            Seen::Tick,
+            Seen::Input,
+            Seen::Asked,
+            Seen::Reported,
+            Seen::Applied,
+            Seen::Key,
+            Seen::Remade,
+            Seen::Fault,
+        ]
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {

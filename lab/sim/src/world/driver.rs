@@ -306,7 +306,8 @@ where
         }
         let until = *leads_until;
         self.world.handled(node, clock);
-        self.world.observe_by(id, &Observation::Handled { node, clock: self.clean, campaign, until });
+        let clock = self.clean;
+        self.world.observe_by(id, &Observation::Handled { node, clock, campaign, lease, until });
     }
 
     fn output(&mut self, id: CampaignId, campaign: &Candidacy<S::Rule>, output: &Said<S>) {

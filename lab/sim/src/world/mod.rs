@@ -370,13 +370,15 @@ where
     }
 
     fn run_to_the_end(&mut self) {
-        while let Some((at, event)) = self.queue.take() {
+        while let Some((at, place)) = self.queue.next() {
             self.now = at;
-            if matches!(event, Event::Over) {
-                self.observe_all(&Observation::Over);
-                break;
+            match self.queue.remove(place) {
+                None | Some(Event::Over) => {
+                    self.observe_all(&Observation::Over);
+                    break;
+                }
+                Some(event) => self.dispatch(event),
             }
-            self.dispatch(event);
             if self.observers.violation.is_some() {
                 break;
             }

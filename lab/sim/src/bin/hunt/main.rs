@@ -2,11 +2,13 @@
 //!
 //! ```text
 //!   args ── the command line
+//!   memory ── the allocator
 //!   progress ── how far the hunt is, and what it finds meanwhile
 //!   main ── the hunt, its files and its summary
 //! ```
 
 mod args;
+mod memory;
 mod progress;
 
 use std::fs;
@@ -23,6 +25,9 @@ use signal_hook::flag;
 
 use args::{Args, Asked};
 use progress::{Progress, again};
+
+#[global_allocator]
+static ALLOCATOR: memory::Allocator = memory::Allocator;
 
 /// The exit codes other than success: a run failed, or the hunt could not be made.
 const FOUND: u8 = 1;
