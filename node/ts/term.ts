@@ -140,7 +140,8 @@ export class Term {
       this.#ended.then((reason) => this.#warn(reason), () => undefined);
     }
     const work = workFor(this.token);
-    if (work !== undefined) {
+    // Work may begin after the end of a term that no code held: no drain has waited for it.
+    if (work !== undefined && this.#lasts()) {
       this.#waiting.add(work);
     }
     return this.#ended;
