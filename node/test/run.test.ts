@@ -65,6 +65,63 @@ test('a term that ends before the work does is followed by another', async () =>
   expect(tokens).toEqual([...new Set(tokens)].sort());
 });
 
+/** Waits until the term drains, without the work's notice. */
+async function drains(candidate: Candidate): Promise<void> {
+  void candidate.resign();
+  await until('it drains', () => candidate.toJSON().term?.drainRemainingMs !== null);
+}
+
+test.each([['a value', 'done'], ['nothing', undefined]])('a job that returns %s while its term drains is done', async (_, result) => {
+  let calls = 0;
+  const done = await runAsLeader(store, 'jobs', async (_, candidate) => {
+    calls += 1;
+    await drains(candidate);
+    return result;
+  }, { ...FAST, drain: 60_000 });
+  expect([done, calls, await store.leader('jobs')]).toEqual([result, 1, null]);
+});
+
+test.each([
+  ['drainSignal', async (term: Term) => void term.drainSignal],
+  ['draining', async (term: Term) => term.draining()],
+  ['drainRemainingMs', async (term: Term) => void term.drainRemainingMs],
+  ['an abort', async () => Promise.reject(new DOMException('stopped', 'AbortError'))],
+] as const)('work that stops because its term drains is called in the next one: %s', async (_, notice) => {
+  const tokens: string[] = [];
+  const result = await runAsLeader(store, 'jobs', async (term, candidate) => {
+    tokens.push(term.token);
+    if (tokens.length === 2) {
+      return 'in the next term';
+    }
+    await drains(candidate);
+    await notice(term);
+    return undefined;
+  }, { ...FAST, drain: 60_000 });
+  expect(result).toBe('in the next term');
+  expect(tokens).toEqual([...new Set(tokens)].sort());
+});
+
+test('work that returns nothing while a handler finishes for it is called in the next term', async () => {
+  let calls = 0;
+  const stopped: (() => void)[] = [];
+  const finish = (): Promise<void> => new Promise((end) => {
+    stopped.forEach((stop) => stop());
+    // The term lasts until the work has returned.
+    setImmediate(end);
+  });
+  const result = await runAsLeader(store, 'jobs', async (_, candidate) => {
+    calls += 1;
+    if (calls === 2) {
+      return 'in the next term';
+    }
+    const told = new Promise<void>((stop) => stopped.push(stop));
+    void candidate.resign();
+    await told;
+    return undefined;
+  }, { ...FAST, drain: finish, drainTime: 60_000 });
+  expect([result, calls]).toEqual(['in the next term', 2]);
+});
+
 test('a run that is stopped drains: the work finishes before the lease is released', async () => {
   const stop = new AbortController();
   const seen: unknown[] = [];

@@ -181,11 +181,14 @@ test('work that is done within the drain time may have asked for the end of its 
   const codes = warnings();
   const candidate = await store.campaign('jobs', LEAVING);
   const reasons: string[] = [];
+  let isAsked = false;
   const leading = candidate.lead(async (term) => {
     void term.ended().then((reason) => reasons.push(reason));
+    isAsked = true;
     await term.draining();
   });
-  await until('it leads', () => candidate.isLeader);
+  // A candidate that closes as soon as it leads may have nothing to drain: its work never begins.
+  await until('the work has begun', () => isAsked);
   await candidate.close();
   await leading;
   await until('the end is known', () => reasons.length === 1);
@@ -207,4 +210,24 @@ test('a term that ends without a drain warns of no work that waits for its end',
   await until('the end is known', () => reasons.length === 1);
   await turn();
   expect([reasons, codes]).toEqual([['HANDLER_FAILED'], []]);
+});
+
+test('work that asks for the end of its term only when the term is over is not warned about', async () => {
+  const codes = warnings();
+  const candidate = await store.campaign('jobs', { ...FAST, drain: 50 });
+  let isWorking = false;
+  let asked: Promise<string> | undefined;
+  void candidate.lead(async (term) => {
+    isWorking = true;
+    await until('the term is over', () => !term.isCurrent());
+    asked = term.ended();
+    await asked;
+    await turn();
+  });
+  await until('it works', () => isWorking);
+  await candidate.resign();
+  await until('the work has asked', () => asked !== undefined);
+  expect(await asked).toBe('RESIGNED');
+  await turn();
+  expect(codes).toEqual([]);
 });

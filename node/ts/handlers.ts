@@ -4,7 +4,7 @@ import { Work } from './inside.js';
 import type { Hold } from './native.js';
 import type { HandlerSettings } from './settings.js';
 import type { Stream } from './stream.js';
-import type { Term } from './term.js';
+import { Term } from './term.js';
 import type { Event, Reason, Warning } from './types.js';
 
 /** An event, and for a win the hold of its term: a leader that leaves before the win is read still waits. */
@@ -119,7 +119,7 @@ export class Handlers {
     const report = this.#ending(term);
     const pending = work.run(() => {
       const called = this.#call('draining', [term, reason], report);
-      const deadline = performance.now() + (term.drainRemainingMs ?? 0);
+      const deadline = performance.now() + (Term.nativeOf(term).drainRemainingMs ?? 0);
       return drain === undefined ? called : [...called, ...this.#apply([drain], [term, deadline], report)];
     });
     // The pending promises never reject.

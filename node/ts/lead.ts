@@ -3,7 +3,7 @@
 import { Work } from './inside.js';
 import type { Hold } from './native.js';
 import { unlessAborted } from './notifier.js';
-import type { Term } from './term.js';
+import { Term } from './term.js';
 
 interface Turn {
   hold: Hold;
@@ -39,14 +39,14 @@ export async function lead(
 }
 
 /**
- * Runs the work of a term. An error that it throws because one of the term's signals was aborted ends it, and is not a
- * failure.
+ * Runs the work of a term, and returns its result. An error that it throws because one of the term's signals was aborted
+ * ends it, and is not a failure: then there is no result.
  */
-export async function run<T>(term: Term, work: (term: Term) => T): Promise<Awaited<T> | undefined> {
+export async function run<T>(term: Term, work: (term: Term) => T): Promise<{ result: Awaited<T> } | undefined> {
   // Created at the start, so that each is aborted in time, not at its first use.
-  const signals = [term.signal, term.drainSignal];
+  const signals = Term.signalsOf(term);
   try {
-    return await work(term);
+    return { result: await work(term) };
   } catch (error) {
     if (signals.some((signal) => signal.aborted && isOf(signal, error))) {
       return undefined;

@@ -8,7 +8,7 @@ import { run } from './lead.js';
 import { callable, plain, refused, signalIn, type CampaignSettings, type StoreSettings } from './settings.js';
 import { whenAborted, whenSignalled } from './signals.js';
 import { Store, connect } from './store.js';
-import type { Term } from './term.js';
+import { Term } from './term.js';
 import { now } from './timers.js';
 
 /** The settings of {@link runAsLeader}: the campaign's, and the run's. */
@@ -44,7 +44,9 @@ let isWarned = false;
  * - When `work` returns, leadership is released, and the promise resolves with its result. With `keepLeading` the
  *   process keeps leading until it is stopped.
  * - When the term drains or ends before that, `work` should finish: `term.drainSignal` and `term.signal` are aborted.
- *   The run then campaigns again, and calls `work` in its next term.
+ *   The run then campaigns again, and calls `work` in its next term. Work that returns a value while the term drains is
+ *   done, and so is work that returns nothing and was not told of the drain: the promise resolves, and leadership is
+ *   released.
  * - When `work` throws, the term ends with `HANDLER_FAILED`, and the promise rejects with the error. An error that it
  *   throws because one of the term's signals is aborted is not a failure.
  * - `SIGTERM`, `SIGINT` or an abort of `signal` ends the run: the work drains, the lease is released, and the promise
@@ -70,7 +72,7 @@ export async function runAsLeader<T>(
   try {
     own = store instanceof Store ? undefined : await connect(store, { ...storeSettings, ...waits, timeout });
     const candidate = await (own ?? (store as Store)).campaign(election, { ...campaign, ...waits });
-    return await leadUntilDone(candidate, work, keepLeading, stop.signal);
+    return await leadUntilDone(candidate, work, keepLeading, campaign.drain, stop.signal);
   } catch (error) {
     if (stop.signal.aborted && error === stop.signal.reason) {
       return undefined;
@@ -86,6 +88,7 @@ async function leadUntilDone<T>(
   candidate: Candidate,
   work: (term: Term, candidate: Candidate) => T,
   keepLeading: boolean,
+  drain: CampaignSettings['drain'],
   stop: AbortSignal,
 ): Promise<Awaited<T> | undefined> {
   // The close below throws the same error.
@@ -97,13 +100,16 @@ async function leadUntilDone<T>(
       return undefined;
     }
     for await (const term of candidate.terms()) {
+      let returned: { result: Awaited<T> } | undefined;
       try {
-        result = await run(term, (mine) => work(mine, candidate));
+        returned = await run(term, (mine) => work(mine, candidate));
       } catch (error) {
         term.fail();
         throw error;
       }
-      if (!keepLeading && !term.drainSignal.aborted) {
+      result = returned?.result;
+      const isTold = typeof drain === 'function' || candidate.listenerCount('draining') > 0;
+      if (!keepLeading && returned !== undefined && Term.isDone(term, result, isTold)) {
         return result;
       }
     }

@@ -34,6 +34,8 @@ export class Term {
   /** The work that waits for the end of the term, and so might delay its drain. */
   readonly #waiting = new Set<Work>();
   #isDrained = false;
+  /** Whether code may have learned that the term drains. */
+  #isDrainNoticed = false;
 
   /**
    * The fencing token, as sortable text of 33 characters: constant for the term, larger for every later term of the
@@ -58,6 +60,22 @@ export class Term {
     return term.#native;
   }
 
+  /** @internal The signals of the term; making them does not count as noticing its drain. */
+  static signalsOf(term: Term): AbortSignal[] {
+    return [term.signal, term.#drainSignalOnce()];
+  }
+
+  /**
+   * @internal Whether work that has returned `result` is done, and not to be called in another term. Work that returns
+   * nothing while the term drains may have stopped in the middle because it was told of the drain, or has noticed it.
+   */
+  static isDone(term: Term, result: unknown, isTold: boolean): boolean {
+    if (!term.isCurrent()) {
+      return false;
+    }
+    return term.#native.drainRemainingMs === null || result !== undefined || !(isTold || term.#isDrainNoticed);
+  }
+
   /** The token's number: the number of the write that won the term. */
   get sequence(): bigint {
     return this.#native.sequence;
@@ -80,7 +98,9 @@ export class Term {
 
   /** The milliseconds that a draining leader still has to finish; null while it is not draining. */
   get drainRemainingMs(): number | null {
-    return this.#native.drainRemainingMs;
+    const left = this.#native.drainRemainingMs;
+    this.#isDrainNoticed ||= left !== null;
+    return left;
   }
 
   /** The reason for which the term ended; null while it lasts. */
@@ -112,6 +132,11 @@ export class Term {
    * reason is then an `AbortError`, or the {@link TermEndedError} of {@link signal}. Reads check the clock too.
    */
   get drainSignal(): AbortSignal {
+    this.#isDrainNoticed = true;
+    return this.#drainSignalOnce();
+  }
+
+  #drainSignalOnce(): AbortSignal {
     if (this.#drainSignal === undefined) {
       const [native, lasts] = [this.#native, this.#lasts];
       this.#drainSignal = signalOf(native.draining(), (isDraining) => {
@@ -140,7 +165,8 @@ export class Term {
       this.#ended.then((reason) => this.#warn(reason), () => undefined);
     }
     const work = workFor(this.token);
-    if (work !== undefined) {
+    // Work may begin after the end of a term that no code held: no drain has waited for it.
+    if (work !== undefined && this.#lasts()) {
       this.#waiting.add(work);
     }
     return this.#ended;
@@ -151,7 +177,9 @@ export class Term {
    * use {@link drainSignal}: each `Promise.race` with a long-lived promise keeps memory until that promise is settled.
    */
   draining(): Promise<void> {
-    this.#draining ??= this.#wait(this.#native.draining()).then(() => undefined);
+    this.#draining ??= this.#wait(this.#native.draining()).then(() => {
+      this.#isDrainNoticed = true;
+    });
     return this.#draining;
   }
 
@@ -186,7 +214,8 @@ export class Term {
 
   /** The term as it is now, for `JSON.stringify`; 64-bit integers are strings. */
   toJSON(): TermStatus {
-    const { election, token, sequence, incarnation, reason, remainingMs, drainRemainingMs } = this;
+    const { election, token, sequence, incarnation, reason, remainingMs } = this;
+    const { drainRemainingMs } = this.#native;
     const numbers = { sequence: String(sequence), incarnation: String(incarnation) };
     return { election, token, ...numbers, isCurrent: this.isCurrent(), remainingMs, drainRemainingMs, reason };
   }

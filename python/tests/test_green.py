@@ -137,16 +137,67 @@ print("ends")
 }
 
 
-@pytest.mark.parametrize("case", OUTCOMES)
-@pytest.mark.parametrize("patched", [GEVENT, EVENTLET], ids=["gevent", "eventlet"])
-def test_under(python, patched, case):
-    code, output = OUTCOMES[case]
-    ended = python(patched + BEGIN + code).ended()
+def check(ended, output):
+    """Checks how a program has ended; None as its output are the records of a term that is resigned."""
     if output is None:
         assert (ended[0], ended[2]) == (0, "")
         assert [line.split()[1] for line in ended[1].splitlines()][:3] == ["won", "lost:", "won"]
     else:
         assert ended == (0, output, "")
+
+
+@pytest.mark.parametrize("case", OUTCOMES)
+@pytest.mark.parametrize("patched", [GEVENT, EVENTLET], ids=["gevent", "eventlet"])
+def test_under(python, patched, case):
+    code, output = OUTCOMES[case]
+    check(python(patched + BEGIN + code).ended(), output)
+
+
+REAL_THREADS = """
+from gevent import monkey
+monkey.patch_all(thread=False)
+from gevent import sleep, spawn
+"""
+ON_REAL_THREADS = {
+    "a_thread_that_leads_or_waits_stops_no_greenlet_of_another": (
+        """
+def work(term):
+    assert threading.current_thread() is not threading.main_thread()
+    led.set()
+    term.draining()
+    print("drained", flush=True)
+    return "result"
+
+led, won = threading.Event(), threading.Event()
+run = incumbent.sync.start("memory:", "jobs", work, **FAST)
+assert led.wait(60)
+run.candidate.attach(on_won=lambda term: won.set())
+assert won.wait(60)
+turned(sleep, 0.05)
+print(run.stop())
+""",
+        "drained\nresult\n",
+    ),
+    "a_signal_stops_a_run_of_the_main_thread": (
+        """
+def work(term):
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    term.draining()
+    return "drained"
+
+print(incumbent.sync.run("memory:", "jobs", work, **FAST))
+""",
+        "drained\n",
+    ),
+    "log_records_come": OUTCOMES["log_records_come"],
+    "a_run_of_its_own_is_stopped_and_another_one_at_exit": OUTCOMES["a_run_of_its_own_is_stopped_and_another_one_at_exit"],
+}
+
+
+@pytest.mark.parametrize("case", ON_REAL_THREADS)
+def test_under_gevent_that_leaves_threads_as_they_are(python, case):
+    code, output = ON_REAL_THREADS[case]
+    check(python(REAL_THREADS + BEGIN + code).ended(), output)
 
 
 SERVICE = """

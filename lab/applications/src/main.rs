@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use serde_json::json;
 
@@ -36,8 +36,8 @@ struct Cli {
     /// The applications; without any, all whose language is given
     names: Vec<String>,
     /// The command line `incumbent`
-    #[arg(long, value_name = "FILE")]
-    cli: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "list")]
+    cli: Option<PathBuf>,
     /// A virtual environment with the Python package and the frameworks
     #[arg(long, value_name = "FOLDER")]
     python: Option<PathBuf>,
@@ -87,6 +87,7 @@ fn run(cli: &Cli) -> Result<bool> {
         return Ok(true);
     }
     ensure!(!chosen.is_empty(), "no application is chosen: give --python, --node or --spring");
+    let program = cli.cli.as_ref().context("give --cli")?;
     // Times are measured, and the little that servers and applications compute must not wait for a compiler. Only the
     // superuser may.
     let _ = rustix::process::nice(-10);
@@ -95,7 +96,7 @@ fn run(cli: &Cli) -> Result<bool> {
         for _ in 0..cli.at_once.max(1) {
             scope.spawn(|| {
                 while let Some(one) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let trial = catch_unwind(|| trial::run(one, &cli.cli, cli.home(one)));
+                    let trial = catch_unwind(|| trial::run(one, program, cli.home(one)));
                     let outcome = trial.unwrap_or_else(|_| Err(anyhow::anyhow!("see its panic above")));
                     report(one, &outcome, cli.json);
                     failed.fetch_add(usize::from(outcome.is_err()), Ordering::Relaxed);
@@ -137,5 +138,11 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_applications_are_listed_without_the_command_line() {
+        assert!(Cli::try_parse_from(["incumbent-applications", "--list"]).is_ok_and(|cli| cli.list));
+        assert!(Cli::try_parse_from(["incumbent-applications"]).is_err());
     }
 }

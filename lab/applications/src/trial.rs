@@ -91,6 +91,8 @@ struct Trial<'a> {
 /// When the server cannot be started.
 pub(crate) fn run(application: &Application, cli: &Path, home: Option<&PathBuf>) -> Result<Figures> {
     let home = home.context("its language is not given")?;
+    // Its processes start in folders of their own.
+    let home = &std::path::absolute(home).with_context(|| format!("{} is no folder", home.display()))?;
     let began = work::now();
     let election = match application.trial {
         application::Trial::Suite => suite(application, home).map(|()| None),
