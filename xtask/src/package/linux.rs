@@ -9,11 +9,18 @@ use anyhow::{Context, Result, ensure};
 
 use super::Build;
 use super::unwinder::{self, Unwinder};
+use crate::notices::Compiled;
 use crate::shell;
 use crate::tools::packaging;
 
 /// The oldest C library that packages run on: from the oldest system that Rust's standard library supports.
 const GLIBC: &str = "2.17";
+
+/// The configuration of rustc with which `incumbent-kafka` compiles OpenSSL, zlib and zstd, and links them in.
+const BUNDLED: &str = "incumbent_bundled";
+
+/// Cargo's options for the features of every package for Linux.
+pub(super) const FEATURES: [&str; 2] = ["--features", "kafka"];
 
 /// A kind of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -89,14 +96,24 @@ impl Linux {
         matches!(self, Self::Arm64Gnu | Self::Arm64Musl)
     }
 
-    /// Prepares a command that builds for this Linux: with zig, and without musl's C library in a library, which uses
-    /// that of the program that loads it.
+    /// Prepares a command that builds for this Linux: with zig, with librdkafka's libraries built in, and without musl's
+    /// C library in a library, which uses that of the program that loads it.
     pub(super) fn building(self, command: &mut Command) {
         packaging::toolchains(command);
-        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS");
-        if self.is_musl() {
-            command.env("RUSTFLAGS", "-C target-feature=-crt-static");
-        }
+        packaging::plain_toolchain(command, self.triple());
+        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env("RUSTFLAGS", self.flags());
+    }
+
+    /// The options of rustc for all crates of a package.
+    fn flags(self) -> String {
+        let musl = if self.is_musl() { " -C target-feature=-crt-static" } else { "" };
+        format!("--cfg {BUNDLED}{musl}")
+    }
+
+    /// A crate as it is compiled for this Linux.
+    pub(crate) fn compiled(self, of: &'static str) -> Compiled {
+        let options = ["--target", self.triple()].into_iter().chain(FEATURES).map(str::to_owned);
+        Compiled { of, options: options.collect(), flags: self.flags() }
     }
 
     /// The path of what cargo has built.
