@@ -297,6 +297,21 @@ pub(crate) fn publish(repository: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The jar that [`package`] has built.
+pub(crate) fn jar() -> PathBuf {
+    let version = env!("CARGO_PKG_VERSION");
+    let folder = target().join("release").join(GROUP.replace('.', "/")).join("incumbent").join(version);
+    folder.join(format!("incumbent-{version}.jar"))
+}
+
+/// The command that runs a program's source with a jar and what it depends on, and nothing else.
+pub(crate) fn java(jar: &Path) -> Result<Command> {
+    let path = std::iter::once(Ok(jar.to_owned())).chain(dependencies()).collect::<Result<Vec<_>>>()?;
+    let mut java = shell::command(jdk()?.home.join("bin/java"));
+    java.arg("-cp").arg(std::env::join_paths(path).context("a path has a colon")?);
+    Ok(java)
+}
+
 /// The group of the artefacts.
 const GROUP: &str = "io.github.incumbent-rs";
 

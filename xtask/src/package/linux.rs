@@ -133,7 +133,8 @@ from elftools.elf.sections import SymbolTableSection
 
 elf = ELFFile(io.BytesIO(open(sys.argv[1], "rb").read()))
 print(elf.get_machine_arch())
-for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_NEEDED"):
+dynamic = elf.get_section_by_name(".dynamic")
+for tag in dynamic.iter_tags("DT_NEEDED") if dynamic else []:
     print(tag.needed)
 for section in elf.iter_sections():
     if isinstance(section, GNUVerNeedSection):
@@ -191,6 +192,18 @@ fn is_allowed(need: &str, musl: bool, unwinder: Unwinder) -> bool {
         Some(version) => number(version).is_some_and(|version| Some(version) <= newest),
         None => parts.contains(&need) || need.starts_with("ld-linux-"),
     }
+}
+
+/// The libraries that a compiled part needs of the system, and the newest version of the C library's symbols.
+pub(super) fn needs(library: &Path) -> Result<String> {
+    let said = shell::output(packaging::program("python").arg("-c").arg(NEEDS).arg(library))?;
+    let lines = || said.lines().skip(1).filter(|line| !line.contains("_Unwind_"));
+    let number =
+        |version: &str| -> Vec<u32> { version.split('.').filter_map(|part| part.parse().ok()).collect() };
+    let newest = lines().filter_map(|line| line.strip_prefix("GLIBC_")).max_by_key(|version| number(version));
+    let mut needs: Vec<String> = lines().filter(|line| line.contains(".so")).map(str::to_owned).collect();
+    needs.extend(newest.map(|version| format!("glibc {version}")));
+    Ok(if needs.is_empty() { "nothing".into() } else { needs.join(", ") })
 }
 
 /// Copies a file into a folder.

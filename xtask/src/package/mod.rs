@@ -1,5 +1,6 @@
 //! `cargo xtask package NAME…`: builds the released packages, and tries them.
 
+pub(crate) mod artefacts;
 mod bundlers;
 mod cli;
 mod crates;
