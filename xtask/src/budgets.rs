@@ -73,11 +73,11 @@ impl Artefact {
     /// The most bytes that it may have. Lower a budget when its file has become smaller.
     pub(crate) fn budget(self, made: Made) -> u64 {
         let (released, trial) = match self {
-            Self::CommandLine => (20_000_000, 60_000_000),
-            Self::Wheel => (7_500_000, 12_000_000),
-            Self::Addon => (7_500_000, 12_000_000),
+            Self::CommandLine => (30_000_000, 60_000_000),
+            Self::Wheel => (11_000_000, 14_000_000),
+            Self::Addon => (11_000_000, 14_000_000),
             Self::NodePackage => (60_000, 60_000),
-            Self::KotlinLibrary => (19_000_000, 42_000_000),
+            Self::KotlinLibrary => (28_000_000, 42_000_000),
             Self::SwiftLibrary => (190_000_000, 190_000_000),
             Self::Engine => (145_600, 145_600),
             Self::Campaigner => (206_000, 206_000),

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{notices, shell};
+use crate::notices::{self, Compiled};
+use crate::package::linux::Linux;
+use crate::shell;
 
 /// The crate of the compiled part.
 pub(crate) const CRATE: &str = "incumbent-uniffi";
@@ -134,7 +136,12 @@ pub(crate) fn build(profile: Profile) -> Result<()> {
     let here = shell::fresh(&native.join(platform()?))?;
     fs::copy(&library, here.join(file_name(&library)?))
         .with_context(|| format!("cannot copy {}", library.display()))?;
-    notices::write(CRATE, profile.features(), &native.join("META-INF"))?;
+    // The released jar has the parts that are built for each kind of Linux.
+    let compiled = match profile {
+        Profile::Release { .. } if cfg!(target_os = "linux") => Linux::X64Gnu.compiled(CRATE),
+        _ => Compiled::new(CRATE, profile.features()),
+    };
+    notices::write(&compiled, &native.join("META-INF"))?;
     shell::progress("generate the code between Kotlin and Rust");
     let mut bindgen = shell::command(match profile {
         Profile::Dev => shell::built(BINDGEN),
@@ -159,11 +166,7 @@ pub(crate) fn program(class: &str) -> Result<Command> {
     shell::run(maven().arg("test-compile"))?;
     let built = target().join("maven");
     let mut path = vec![built.join("classes"), built.join("test-classes")];
-    for (group, artifact, property) in LIBRARIES {
-        let version = property_of_the_project(property)?;
-        let folder = repository().join(group.replace('.', "/")).join(artifact).join(&version);
-        path.push(folder.join(format!("{artifact}-{version}.jar")));
-    }
+    path.extend(dependencies().collect::<Result<Vec<_>>>()?);
     if let Some(missing) = path.iter().find(|path| !path.exists()) {
         bail!("there is no {}", missing.display());
     }
@@ -179,6 +182,15 @@ const LIBRARIES: [(&str, &str, &str); 3] = [
     ("org.jetbrains.kotlinx", "kotlinx-coroutines-core-jvm", "coroutines.version"),
     ("net.java.dev.jna", "jna", "jna.version"),
 ];
+
+/// The jars of these libraries.
+fn dependencies() -> impl Iterator<Item = Result<PathBuf>> {
+    LIBRARIES.into_iter().map(|(group, artifact, property)| {
+        let version = property_of_the_project(property)?;
+        let folder = repository().join(group.replace('.', "/")).join(artifact).join(&version);
+        Ok(folder.join(format!("{artifact}-{version}.jar")))
+    })
+}
 
 fn property_of_the_project(name: &str) -> Result<String> {
     let pom = fs::read_to_string(folder().join("pom.xml")).context("cannot read the project file")?;
@@ -283,6 +295,21 @@ pub(crate) fn publish(repository: &Path) -> Result<()> {
     fs::copy(&pom, folder.join(format!("incumbent-{version}.pom")))
         .with_context(|| format!("cannot copy {}", pom.display()))?;
     Ok(())
+}
+
+/// The jar that [`package`] has built.
+pub(crate) fn jar() -> PathBuf {
+    let version = env!("CARGO_PKG_VERSION");
+    let folder = target().join("release").join(GROUP.replace('.', "/")).join("incumbent").join(version);
+    folder.join(format!("incumbent-{version}.jar"))
+}
+
+/// The command that runs a program's source with a jar and what it depends on, and nothing else.
+pub(crate) fn java(jar: &Path) -> Result<Command> {
+    let path = std::iter::once(Ok(jar.to_owned())).chain(dependencies()).collect::<Result<Vec<_>>>()?;
+    let mut java = shell::command(jdk()?.home.join("bin/java"));
+    java.arg("-cp").arg(std::env::join_paths(path).context("a path has a colon")?);
+    Ok(java)
 }
 
 /// The group of the artefacts.

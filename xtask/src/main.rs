@@ -44,6 +44,8 @@ enum Chore {
     Generate(generate::Args),
     /// Build the released packages into `target`, and try them
     Package(package::Args),
+    /// Elect with every built package on all stores, and print what each contains and needs
+    Artefacts(package::artefacts::Args),
     /// Check that all parts have the version of a tag, and write its notes
     Release(release::Args),
     /// Count the words that this project avoids, and lower their limits
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Chore::Words(args) => test::words::chore(&args),
         Chore::Numbers(args) => numbers::run(&args),
         Chore::Package(args) => package::run(&args),
+        Chore::Artefacts(args) => package::artefacts::run(&args),
         Chore::Release(args) => release::run(&args),
         Chore::Bench(args) => bench::run(&args),
     };

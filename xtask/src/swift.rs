@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use crate::budgets::{self, Artefact, Made};
 use crate::kotlin::{BINDGEN, CRATE, Profile};
+use crate::notices::{self, Compiled};
+use crate::shell;
 use crate::tools::provide_target;
-use crate::{notices, shell};
 
 /// The name of the compiled part.
 const LIBRARY: &str = "libincumbent_uniffi.a";
@@ -355,7 +356,7 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     compile(profile)?;
     let package = shell::fresh(&target().join("release/Incumbent"))?;
     assemble(profile, &package)?;
-    notices::write(CRATE, profile.features(), &package)?;
+    notices::write(&Compiled::new(CRATE, profile.features()), &package)?;
     if cfg!(target_os = "macos") {
         xcframework(profile, &package)?;
     } else {

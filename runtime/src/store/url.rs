@@ -213,14 +213,21 @@ fn invalid(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidUrl, message.to_string())
 }
 
-#[cfg(not(all(feature = "etcd", feature = "kafka", feature = "nats", feature = "sqlite")))]
+#[cfg(any(test, not(all(feature = "etcd", feature = "kafka", feature = "nats", feature = "sqlite"))))]
 fn absent(store: &str, feature: &str) -> Error {
-    let message = format!(
-        "this build has no {store} store, only {}; build it with the feature {feature:?}",
-        BUILT_IN.join(", ")
-    );
+    let build = format!("build it with the feature {feature:?}");
+    let remedy = match feature {
+        "kafka" => format!("the released packages for Linux have it; elsewhere {build}: {KAFKA_PAGE}"),
+        _ => build,
+    };
+    let message = format!("this build has no {store} store, only {}; {remedy}", BUILT_IN.join(", "));
     Error::new(ErrorKind::Unsupported, message)
 }
+
+/// The page about builds with Kafka.
+#[cfg(any(test, not(all(feature = "etcd", feature = "kafka", feature = "nats", feature = "sqlite"))))]
+const KAFKA_PAGE: &str =
+    concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/guide/kafka.md#packages-with-kafka");
 
 #[cfg(test)]
 mod tests {
@@ -238,6 +245,15 @@ mod tests {
             let message = refused(url);
             assert!(message.ends_with(&FORMS.join(", ")), "{message}");
         }
+    }
+
+    #[test]
+    fn a_build_without_kafka_names_the_packages_that_have_it_and_the_page_about_building_it() {
+        let error = absent("Kafka", "kafka");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let expected = "; the released packages for Linux have it; elsewhere build it with the feature \"kafka\": \
+             https://github.com/incumbent-rs/incumbent/blob/main/docs/guide/kafka.md#packages-with-kafka";
+        assert!(error.message().ends_with(expected), "{error}");
     }
 
     #[test]

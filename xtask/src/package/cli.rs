@@ -8,10 +8,11 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::Build;
-use super::linux::Linux;
+use super::linux::{FEATURES, Linux};
 use crate::budgets::{self, Artefact};
+use crate::notices::{self, Compiled};
+use crate::python;
 use crate::shell::{self, say};
-use crate::{notices, python};
 
 /// The shells that have completions, and the names under which they look for them.
 const COMPLETIONS: [(&str, &str); 4] = [
@@ -32,7 +33,7 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
             }
             let here = linux.triple().starts_with(std::env::consts::ARCH);
             let how = if here { How::Alone } else { How::Emulated };
-            archive(&binary, linux.triple(), how, &packages)?;
+            archive(&binary, linux.triple(), how, &linux.compiled(CRATE), &packages)?;
         }
     } else {
         let target = python::host()?;
@@ -41,7 +42,8 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
         cargo.args(["build", "--quiet", "--package", CRATE, "--bin", "incumbent", "--target", &target]);
         shell::run(cargo.args(["--profile", build.profile()]))?;
         let binary = shell::target().join(&target).join(build.profile()).join("incumbent");
-        archive(&binary, &target, How::Here, &packages)?;
+        let compiled = Compiled::new(CRATE, &["--target", &target]);
+        archive(&binary, &target, How::Here, &compiled, &packages)?;
     }
     super::sums(&packages)?;
     Ok(packages)
@@ -55,14 +57,14 @@ fn statically(linux: Linux, build: &Build) -> Result<PathBuf> {
     shell::progress(format!("the command line for {}", linux.triple()));
     let mut cargo = shell::cargo();
     linux.building(cargo.args(["rustc", "--quiet", "--locked", "--package", CRATE, "--bin", "incumbent"]));
-    cargo.args(["--target", linux.triple(), "--profile", build.profile()]);
+    cargo.args(FEATURES).args(["--target", linux.triple(), "--profile", build.profile()]);
     // Only for the last step, because all dependencies share their build with the libraries for musl.
     shell::run(cargo.args(["--", "-C", "target-feature=+crt-static"]))?;
     Ok(linux.built(build, "incumbent"))
 }
 
 /// Makes the archive of a binary, after trying the binary.
-fn archive(built: &Path, target: &str, how: How, packages: &Path) -> Result<()> {
+fn archive(built: &Path, target: &str, how: How, compiled: &Compiled, packages: &Path) -> Result<()> {
     let name = format!("incumbent-{}-{target}", env!("CARGO_PKG_VERSION"));
     let folder = packages.join(&name);
     fs::create_dir_all(folder.join("completions"))
@@ -80,8 +82,8 @@ fn archive(built: &Path, target: &str, how: How, packages: &Path) -> Result<()> 
         .context("cannot copy the README")?;
     fs::copy(shell::root().join("CHANGELOG.md"), folder.join("CHANGELOG.md"))
         .context("cannot copy the changes")?;
-    notices::write(CRATE, &["--target", target], &folder)?;
-    notices::bill(CRATE, &["--target", target], &folder)?;
+    notices::write(compiled, &folder)?;
+    notices::bill(compiled, &folder)?;
     attempt(&binary, how)?;
 
     let archive = packages.join(format!("{name}.tar.gz"));
@@ -190,7 +192,7 @@ mount --bind /dev/null "$0/dev/null" && mount -t proc proc "$0/proc" && exec chr
 "#;
 
 /// A command whose root is a folder, with nothing in it but what a container has.
-fn in_root(folder: &Path) -> Command {
+pub(super) fn in_root(folder: &Path) -> Command {
     let mut command = shell::command("unshare");
     if !rustix::process::geteuid().is_root() {
         command.arg("--map-root-user");

@@ -9,11 +9,18 @@ use anyhow::{Context, Result, ensure};
 
 use super::Build;
 use super::unwinder::{self, Unwinder};
+use crate::notices::Compiled;
 use crate::shell;
 use crate::tools::packaging;
 
 /// The oldest C library that packages run on: from the oldest system that Rust's standard library supports.
 const GLIBC: &str = "2.17";
+
+/// The configuration of rustc with which `incumbent-kafka` compiles OpenSSL, zlib and zstd, and links them in.
+const BUNDLED: &str = "incumbent_bundled";
+
+/// Cargo's options for the features of every package for Linux.
+pub(super) const FEATURES: [&str; 2] = ["--features", "kafka"];
 
 /// A kind of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -89,14 +96,24 @@ impl Linux {
         matches!(self, Self::Arm64Gnu | Self::Arm64Musl)
     }
 
-    /// Prepares a command that builds for this Linux: with zig, and without musl's C library in a library, which uses
-    /// that of the program that loads it.
+    /// Prepares a command that builds for this Linux: with zig, with librdkafka's libraries built in, and without musl's
+    /// C library in a library, which uses that of the program that loads it.
     pub(super) fn building(self, command: &mut Command) {
         packaging::toolchains(command);
-        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS");
-        if self.is_musl() {
-            command.env("RUSTFLAGS", "-C target-feature=-crt-static");
-        }
+        packaging::plain_toolchain(command, self.triple());
+        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env("RUSTFLAGS", self.flags());
+    }
+
+    /// The options of rustc for all crates of a package.
+    fn flags(self) -> String {
+        let musl = if self.is_musl() { " -C target-feature=-crt-static" } else { "" };
+        format!("--cfg {BUNDLED}{musl}")
+    }
+
+    /// A crate as it is compiled for this Linux.
+    pub(crate) fn compiled(self, of: &'static str) -> Compiled {
+        let options = ["--target", self.triple()].into_iter().chain(FEATURES).map(str::to_owned);
+        Compiled { of, options: options.collect(), flags: self.flags() }
     }
 
     /// The path of what cargo has built.
@@ -116,7 +133,8 @@ from elftools.elf.sections import SymbolTableSection
 
 elf = ELFFile(io.BytesIO(open(sys.argv[1], "rb").read()))
 print(elf.get_machine_arch())
-for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_NEEDED"):
+dynamic = elf.get_section_by_name(".dynamic")
+for tag in dynamic.iter_tags("DT_NEEDED") if dynamic else []:
     print(tag.needed)
 for section in elf.iter_sections():
     if isinstance(section, GNUVerNeedSection):
@@ -174,6 +192,18 @@ fn is_allowed(need: &str, musl: bool, unwinder: Unwinder) -> bool {
         Some(version) => number(version).is_some_and(|version| Some(version) <= newest),
         None => parts.contains(&need) || need.starts_with("ld-linux-"),
     }
+}
+
+/// The libraries that a compiled part needs of the system, and the newest version of the C library's symbols.
+pub(super) fn needs(library: &Path) -> Result<String> {
+    let said = shell::output(packaging::program("python").arg("-c").arg(NEEDS).arg(library))?;
+    let lines = || said.lines().skip(1).filter(|line| !line.contains("_Unwind_"));
+    let number =
+        |version: &str| -> Vec<u32> { version.split('.').filter_map(|part| part.parse().ok()).collect() };
+    let newest = lines().filter_map(|line| line.strip_prefix("GLIBC_")).max_by_key(|version| number(version));
+    let mut needs: Vec<String> = lines().filter(|line| line.contains(".so")).map(str::to_owned).collect();
+    needs.extend(newest.map(|version| format!("glibc {version}")));
+    Ok(if needs.is_empty() { "nothing".into() } else { needs.join(", ") })
 }
 
 /// Copies a file into a folder.

@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::linux::{self, Linux, copy_into};
+use super::linux::{self, FEATURES, Linux, copy_into};
 use super::unwinder::Unwinder;
 use super::{Build, bundlers, load, readme};
 use crate::budgets::{self, Artefact};
+use crate::notices::{self, Compiled};
+use crate::python;
 use crate::shell::{self, say};
 use crate::test::node;
 use crate::tools::packaging;
 use crate::tools::systems::System;
-use crate::{notices, python};
 
 /// The crate of the compiled part.
 const CRATE: &str = "incumbent-node";
@@ -40,7 +41,7 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     node::there_is_node()?;
     let addons = addons(build)?;
     node::build(&["build:js", "platforms"])?;
-    let archives = pack(&addons)?;
+    let archives = pack(&addons, Linux::compiled)?;
     check(&archives)?;
     budgets::check(Artefact::NodePackage, build.made(), &archive(&archives, ""))?;
     if !cfg!(target_os = "linux") {
@@ -107,7 +108,8 @@ fn addons(build: &Build) -> Result<Vec<(String, String)>> {
             "--target",
             linux.triple(),
         ]);
-        linux.building(npm.args(["--profile", build.profile(), "--", "--locked", "--quiet"]));
+        npm.args(FEATURES).args(["--profile", build.profile(), "--", "--locked", "--quiet"]);
+        linux.building(&mut npm);
         shell::run(&mut npm)?;
         addons.push((linux.npm().into(), linux.triple().into()));
     }
@@ -125,16 +127,21 @@ pub(crate) fn pack_for_this_machine() -> Result<[PathBuf; 2]> {
         None if target.starts_with("aarch64") => "darwin-arm64",
         None => "darwin-x64",
     };
-    let archives = pack(&[(name.into(), target)])?;
+    let archives =
+        pack(&[(name.into(), target)], |linux, of| Compiled::new(of, &["--target", linux.triple()]))?;
     Ok([archive(&archives, ""), archive(&archives, name)])
 }
 
-/// Packs each package, with third-party licences in the compiled ones.
-fn pack(addons: &[(String, String)]) -> Result<PathBuf> {
+/// Packs each package, with third-party licences in the compiled ones. `compiled` is a crate as it was compiled for a
+/// kind of Linux.
+fn pack(addons: &[(String, String)], compiled: fn(Linux, &'static str) -> Compiled) -> Result<PathBuf> {
     let archives = super::fresh("node")?;
     let packages = node::folder().join("npm");
     for (name, target) in addons {
-        notices::write(CRATE, &["--target", target], &packages.join(name))?;
+        let linux = Linux::ALL.into_iter().find(|linux| linux.triple() == target);
+        let elsewhere = || Compiled::new(CRATE, &["--target", target]);
+        let compiled = linux.map_or_else(elsewhere, |linux| compiled(linux, CRATE));
+        notices::write(&compiled, &packages.join(name))?;
     }
     let mut pack = shell::command("npm");
     pack.args(["pack", "--silent", "--pack-destination"]).arg(&archives);
@@ -183,7 +190,7 @@ fn check(archives: &Path) -> Result<()> {
 }
 
 /// Installs the packages in an empty project.
-fn project(name: &str, archives: &Path) -> Result<tempfile::TempDir> {
+pub(super) fn project(name: &str, archives: &Path) -> Result<tempfile::TempDir> {
     let project = tempfile::tempdir().context("no temporary folder")?;
     fs::write(project.path().join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")
         .context("cannot write a package.json")?;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::linux::{self, Linux, copy_into};
+use super::linux::{self, FEATURES, Linux, copy_into};
 use super::unwinder::Unwinder;
 use super::{Build, readme};
 use crate::budgets::{self, Artefact};
-use crate::notices;
+use crate::notices::{self, Compiled};
 use crate::python::{self, Interpreter, Profile};
 use crate::shell::{self, say};
 use crate::tools::packaging;
@@ -42,7 +42,7 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     if !cfg!(target_os = "linux") {
         let interpreter = interpreters.first().context("no interpreter")?;
         shell::progress("the wheel");
-        notices::write(CRATE, &[], &licences()?)?;
+        notices::write(&Compiled::new(CRATE, &[]), &licences()?)?;
         let wheel = copy_into(&python::wheel(interpreter, Profile::Release)?, &packages)?;
         lead(interpreter, &wheel)?;
         return Ok(packages);
@@ -75,7 +75,7 @@ fn licences() -> Result<PathBuf> {
 /// Builds the wheel for a kind of Linux.
 fn wheel(linux: Linux, build: &Build, packages: &Path) -> Result<PathBuf> {
     shell::progress(format!("the wheel for {}", linux.npm()));
-    notices::write(CRATE, &["--target", linux.triple()], &licences()?)?;
+    notices::write(&linux.compiled(CRATE), &licences()?)?;
     let wheels = tempfile::tempdir().context("no temporary folder")?;
     let mut maturin = packaging::program("maturin");
     maturin.args(["build", "--quiet", "--locked", "--manifest-path", "python/Cargo.toml"]);
@@ -87,6 +87,7 @@ fn wheel(linux: Linux, build: &Build, packages: &Path) -> Result<PathBuf> {
         "--profile",
         build.profile(),
     ]);
+    maturin.args(FEATURES);
     linux.building(maturin.arg("--out").arg(wheels.path()).env_remove("VIRTUAL_ENV"));
     // For the last step alone: all dependencies share their build with the addon and the library for the JVM.
     maturin.arg("--").args(Unwinder::of_wheel(linux).options(linux)?);

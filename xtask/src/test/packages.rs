@@ -4,7 +4,7 @@
 use super::Part;
 use super::schedule::{Lane, Step};
 use crate::check::Platform;
-use crate::package::{Build, Package};
+use crate::package::{Build, Package, artefacts};
 use crate::shell::say;
 use crate::tools::{Tool, Without};
 
@@ -28,11 +28,14 @@ fn is_left_out(needs: Option<Without>, without: &[Without]) -> bool {
 /// CPython is needed without the wheels, too.
 pub(super) fn tools(without: &[Without]) -> Vec<Tool> {
     let packages = PACKAGES.into_iter().filter(|(.., needs)| !is_left_out(*needs, without));
-    let needed: Vec<Tool> = packages.flat_map(|(package, ..)| package.tools()).copied().collect();
+    let mut needed: Vec<Tool> = packages.flat_map(|(package, ..)| package.tools()).copied().collect();
+    if !without.contains(&Without::Go) {
+        needed.extend(artefacts::SERVERS);
+    }
     Tool::ALL.into_iter().filter(|tool| *tool == Tool::Platforms || needed.contains(tool)).collect()
 }
 
-/// A step for each package, which counts as one test, and one with a test for each platform.
+/// A step for each package, which counts as one test, and as another if it elects on every store; and one with a test for each platform.
 pub(super) fn steps<'env>(without: &[Without]) -> Vec<Step<'env>> {
     let mut steps = Vec::new();
     for (package, name, needs) in PACKAGES {
@@ -40,9 +43,15 @@ pub(super) fn steps<'env>(without: &[Without]) -> Vec<Step<'env>> {
             say!("{name} is left out, as asked");
             continue;
         }
+        // The operator who gives Kafka's users their passwords is a program in Go.
+        let elects = artefacts::PACKAGES.contains(&package) && !without.contains(&Without::Go);
         steps.push(Step::new(Part::Packages, name, Lane::Compute, move |report| {
             say!("{}", package.build(&Build { trial: true, ..Build::default() })?.display());
             report.check(Part::Packages, name, true);
+            if elects {
+                artefacts::elect(package)?;
+                report.check(Part::Packages, &format!("{name} on every store"), true);
+            }
             Ok(())
         }));
     }

@@ -114,19 +114,29 @@ export CARGO_ZIGBUILD_ZIG_COMMAND="{bin}/python" CARGO_ZIGBUILD_ZIG_COMMAND_ARGS
 exec "{bin}/cargo-zigbuild" zig cc -- -g -fno-sanitize=all -target {target} "$@"
 "#;
 
-/// Runs zig as an archiver, because this machine's may not read objects of another processor.
-const ARCHIVER: &str = r#"#!/bin/sh
-exec "{bin}/python" -m ziglang ar "$@"
+/// Runs zig as a tool for archives of objects, because this machine's may not read objects of another processor.
+const ARCHIVES: &str = r#"#!/bin/sh
+exec "{bin}/python" -m ziglang {tool} "$@"
 "#;
+
+/// The folder of the programs that cargo calls for a target. They name the tools of this checkout, and the tools may be
+/// shared with others.
+fn programs() -> PathBuf {
+    shell::target().join("zig")
+}
 
 /// Writes the programs that cargo calls for a target; zig has its own name for it. They are the same for every program
 /// that calls cargo: cargo would build everything again for another linker.
 fn compiler(triple: &str, zig: &str) -> Result<()> {
     let bin = environment().join("bin");
+    fs::create_dir_all(programs()).with_context(|| format!("cannot make {}", programs().display()))?;
     let version = REQUIREMENTS[0].trim_start_matches("ziglang==");
-    for (path, text) in [(compiler_for(triple), COMPILER), (archiver(), ARCHIVER)] {
+    for (path, text) in [
+        (compiler_for(triple), COMPILER.replace("{target}", zig)),
+        (archiver(), ARCHIVES.replace("{tool}", "ar")),
+        (indexer(), ARCHIVES.replace("{tool}", "ranlib")),
+    ] {
         let text = text.replace("{bin}", &bin.display().to_string()).replace("{version}", version);
-        let text = text.replace("{target}", zig);
         if !fs::read_to_string(&path).is_ok_and(|before| before == text) {
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
             let mode = fs::Permissions::from_mode(0o755);
@@ -138,7 +148,7 @@ fn compiler(triple: &str, zig: &str) -> Result<()> {
 
 /// The path of the compiler and linker for a target.
 pub(crate) fn compiler_for(triple: &str) -> PathBuf {
-    environment().join("bin").join(format!("cc-{triple}"))
+    programs().join(format!("cc-{triple}"))
 }
 
 /// Sets the compilers, the linkers and the archiver for every kind of Linux in the environment of a command that calls
@@ -152,12 +162,27 @@ pub(crate) fn toolchains(command: &mut Command) {
     }
 }
 
-/// Sets the compiler of C and the archiver for a target, with which build scripts compile.
+/// Sets the compiler of C and the tools for archives for a target, with which build scripts compile.
 pub(crate) fn c_toolchain(command: &mut Command, triple: &str) {
     let name = triple.replace('-', "_");
-    command.env(format!("CC_{name}"), compiler_for(triple)).env(format!("AR_{name}"), archiver());
+    command.env(format!("CC_{name}"), compiler_for(triple));
+    command.env(format!("AR_{name}"), archiver()).env(format!("RANLIB_{name}"), indexer());
+}
+
+/// Sets the same for a build script that knows no names of targets, as librdkafka's, and hides this machine's libraries
+/// from it.
+pub(crate) fn plain_toolchain(command: &mut Command, triple: &str) {
+    command.env("CC", compiler_for(triple)).env("AR", archiver()).env("RANLIB", indexer());
+    // librdkafka's shared library is built but not used. Its list of exported functions names one that only tests have,
+    // which zig's linker refuses by default.
+    command.env("PKG_CONFIG", "false").env("LDFLAGS", "-Wl,--undefined-version");
 }
 
 fn archiver() -> PathBuf {
-    environment().join("bin/zig-ar")
+    programs().join("zig-ar")
+}
+
+/// The program that writes the index of an archive.
+fn indexer() -> PathBuf {
+    programs().join("zig-ranlib")
 }

@@ -1,5 +1,8 @@
 //! The properties of librdkafka's clients, as the store sets them.
 
+use std::env;
+use std::ffi::{CStr, OsString, c_char};
+use std::path::Path;
 use std::time::Duration;
 
 use incumbent_core::induction::{ClientSettings, Protocol};
@@ -9,6 +12,36 @@ use super::KafkaSettings;
 
 /// The time for which a record may wait for its acknowledgement. A later acknowledgement is harmless.
 const DELIVERY: Duration = Duration::from_secs(5);
+
+/// Returns true if OpenSSL finds the certificates of authorities by itself. An OpenSSL that is built in has a folder that
+/// most systems lack; there librdkafka looks for them where each system keeps them (`probe`).
+fn knows_authorities() -> bool {
+    // SAFETY: OpenSSL returns pointers to constant strings.
+    let [file, folder, file_variable, folder_variable] = unsafe {
+        [
+            openssl_sys::X509_get_default_cert_file(),
+            openssl_sys::X509_get_default_cert_dir(),
+            openssl_sys::X509_get_default_cert_file_env(),
+            openssl_sys::X509_get_default_cert_dir_env(),
+        ]
+        .map(|text| text_of(text))
+    };
+    are_known([&file, &folder], [file_variable, folder_variable].map(env::var_os))
+}
+
+/// Returns true if a variable names the certificates of authorities, or OpenSSL's own file or folder of them exists.
+fn are_known(own: [&str; 2], named: [Option<OsString>; 2]) -> bool {
+    named.iter().any(Option::is_some) || own.iter().any(|path| Path::new(path).exists())
+}
+
+/// The text of OpenSSL's constant.
+///
+/// # Safety
+/// It must be a string of C that is never freed.
+unsafe fn text_of(text: *const c_char) -> String {
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
 
 impl KafkaSettings {
     /// The properties of every client of the store.
@@ -35,6 +68,9 @@ impl KafkaSettings {
         if let Some((name, password)) = &self.user {
             config.set("sasl.mechanism", "PLAIN");
             config.set("sasl.username", name).set("sasl.password", password.reveal());
+        }
+        if self.tls && !knows_authorities() {
+            config.set("ssl.ca.location", "probe");
         }
         for (name, value) in &self.properties {
             config.set(name, value);
@@ -112,5 +148,21 @@ impl KafkaSettings {
             config.set("group.instance.id", id);
         }
         config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_are_looked_for_only_if_openssl_knows_none_by_a_file_a_folder_or_a_variable() {
+        let folder = tempfile::tempdir().unwrap();
+        let (there, absent) = (folder.path().to_str().unwrap(), "/no/such/certs");
+        assert!(!are_known([absent, absent], [None, None]));
+        assert!(are_known([absent, there], [None, None]));
+        assert!(are_known([there, absent], [None, None]));
+        assert!(are_known([absent, absent], [None, Some("/etc/ca".into())]));
+        assert!(are_known([absent, absent], [Some("/etc/ca.pem".into()), None]));
     }
 }
