@@ -101,7 +101,7 @@ bucket!(with_markers, Marked, InitOptions::new().lease(LEASE).markers(true));
 
 mod by_url {
     use incumbent::CampaignOptions;
-    use incumbent::store::{self, StoreSettings};
+    use incumbent::store::StoreSettings;
     use incumbent_testkit::proxy::Proxy;
 
     use super::*;
