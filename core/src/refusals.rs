@@ -93,7 +93,7 @@ pub(crate) fn lease_over_go(lease: Duration, most: Duration) -> InvalidSettings 
         setting: "lease",
         value: format!("{lease:?}"),
         limit: Text::from(format!("at most {most:?}")),
-        remedy: Text::from("the Go library refuses longer ones"),
+        remedy: Text::from("the Go library refuses longer leases"),
     }
 }
 
@@ -223,7 +223,7 @@ pub(crate) fn preset_in_queue() -> InvalidSettings {
         setting: "preset",
         value: "GoCompatible".into(),
         limit: Text::from("a preset that is not for NATS buckets"),
-        remedy: Text::from("leave it out: in this store every candidate shares its election with Go's"),
+        remedy: Text::from("leave it out: in this store every candidate shares its election with Go candidates"),
     }
 }
 
@@ -337,7 +337,7 @@ pub(crate) fn protocol_with_goneli() -> InvalidSettings {
     }
 }
 
-/// Refuses a session that the brokers set.
+/// Refuses a session timeout that the brokers set.
 pub(crate) fn session_of_brokers(session: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "session",
@@ -347,7 +347,7 @@ pub(crate) fn session_of_brokers(session: Duration) -> InvalidSettings {
     }
 }
 
-/// Refuses a session that ends before the lease does.
+/// Refuses a session timeout that ends before the lease does.
 pub(crate) fn session_under_two_leases(session: Duration, least: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "session",
@@ -357,7 +357,7 @@ pub(crate) fn session_under_two_leases(session: Duration, least: Duration) -> In
     }
 }
 
-/// Refuses a session too long for the brokers' 32 bits.
+/// Refuses a session timeout too long for the brokers' 32 bits.
 pub(crate) fn session_over_kafka(session: Duration, most: Duration) -> InvalidSettings {
     InvalidSettings {
         setting: "session",

@@ -432,7 +432,7 @@ impl fmt::Display for Warning {
                 }
                 let next = next.filter(|next| Some(*next) <= *seen);
                 if let Some(next) = next {
-                    write!(f, ", and the store would give {next} next")?;
+                    write!(f, ", and the store's next token would be {next}")?;
                 }
                 f.write_str(match (barred, next) {
                     (true, _) => {

@@ -95,7 +95,7 @@ impl fmt::Display for Obstacle {
                  the store's client",
             ),
             Self::Holder { name } => {
-                write!(f, "{name:?} holds the election but has not reported a win: check its warnings")
+                write!(f, "{name:?} holds the election but has not reported a win: check that candidate's warnings")
             }
             Self::Unexpired { name } => {
                 write!(f, "the record of {name:?} is past its lease, but the store has not removed it")
@@ -109,7 +109,7 @@ impl fmt::Display for Obstacle {
                  that is gone, or the group cannot settle; `incumbent status` lists the members",
             ),
             Self::Barred => f.write_str(
-                "the store's next token would not be above every token given before: see the warning about its reset",
+                "the store's next token would not be above every earlier token: see the warning about the store's reset",
             ),
             Self::Resting { left } => {
                 write!(f, "this candidate rests for {:?} more after a failure", rounded(*left))
@@ -301,7 +301,7 @@ mod tests {
             (Obstacle::Unexpired { name: name() }, "UNEXPIRED", "the record of \"ada\" is past its lease"),
             (Obstacle::Ahead, "AHEAD", "left its companion key ahead"),
             (Obstacle::Unassigned, "UNASSIGNED", "assigned partition zero to no member that leads"),
-            (Obstacle::Barred, "BARRED", "see the warning about its reset"),
+            (Obstacle::Barred, "BARRED", "see the warning about the store's reset"),
             (Obstacle::Resting { left }, "RESTING", "rests for 12.345s more"),
             (Obstacle::Unanswered, "UNANSWERED", "has not answered this candidate's requests"),
         ];

@@ -196,11 +196,11 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
             "the group's members use incompatible assignors or group protocols; give all of them the same",
         ),
         "UNSUPPORTED_VERSION" | "UNSUPPORTED_ASSIGNOR" => {
-            warn(FaultKind::Broken, "the brokers do not support it; use the classic group protocol")
+            warn(FaultKind::Broken, "the brokers do not support the group protocol; use the classic one")
         }
         "INVALID_SESSION_TIMEOUT" => warn(
             FaultKind::Broken,
-            "use a session within group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers",
+            "use a session timeout within group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers",
         ),
         "GROUP_MAX_SIZE_REACHED" => warn(FaultKind::Broken, "raise group.max.size of the brokers"),
         "_ALL_BROKERS_DOWN" | "_RESOLVE" | "_TRANSPORT" => Some(Answer::Denied(unreachable())),

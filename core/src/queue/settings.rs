@@ -51,8 +51,7 @@ impl Server {
 
     /// A fact that is still unknown but needed before a campaign begins.
     pub fn not_known_yet(self) -> Option<Fault> {
-        let detail =
-            "the shortest lease is unknown, because the store has not granted one yet; it is asked again";
+        let detail = "the shortest lease is unknown, because the store has not granted a lease yet; the store is asked again";
         self.shortest.is_none().then(|| Fault { kind: FaultKind::Unreachable, detail: detail.into() })
     }
 

@@ -52,7 +52,7 @@ impl Candidacy<Queue> {
             self.warn_once(place.created, text);
         } else if let Some(place) = others().find(|place| place.key.contains('/')) {
             let text = warn(
-                "another election's name begins with this election's: its keys count as places here; rename one",
+                "another election's name begins with this election's, so that election's keys count as places here; rename one of the elections",
                 place,
             );
             self.warn_once(place.created, text);

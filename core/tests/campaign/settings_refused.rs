@@ -56,7 +56,7 @@ fn a_go_compatible_lease_is_thirty_seconds_to_an_hour() {
         (secs(30), "accepted with 30s"),
         (secs(3600), "accepted with 3600s"),
         (secs(29), "lease is 29s, and must be at least 30s: use a lease (or a bucket TTL) of 30s or more"),
-        (secs(3601), "lease is 3601s, and must be at most 3600s: the Go library refuses longer ones"),
+        (secs(3601), "lease is 3601s, and must be at most 3600s: the Go library refuses longer leases"),
     ] {
         assert_eq!(said(of(Preset::GoCompatible, lease), bucket_of(Some(lease))), verdict);
     }

@@ -215,13 +215,13 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
         (Warning::Store(fault(FaultKind::Broken)), "the store refuses"),
         (
             Warning::StoreReset { seen: Some(token), next: Some(next), barred: true },
-            "the largest token seen was 00000000000003e8-000000000000000a, and the store would give \
-             00000000000003e8-0000000000000006 next; this candidate stays out until a larger token is possible. If nothing \
+            "the largest token seen was 00000000000003e8-000000000000000a, and the store's next token \
+             would be 00000000000003e8-0000000000000006; this candidate stays out until a larger token is possible. If nothing \
              remembers the larger tokens, `incumbent accept-reset` lets them start again; otherwise use a new bucket",
         ),
         (
             Warning::StoreReset { seen: Some(token), next: Some(next), barred: false },
-            "next; this candidate first uses up the tokens in between",
+            "-0000000000000006; this candidate first uses up the tokens in between",
         ),
         (Warning::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
         (Warning::SameName { nonce: OTHER }, "give every candidate its own name"),

@@ -256,7 +256,9 @@ fn a_lease_that_turns_out_to_be_too_short_does_not_begin() {
     session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
     assert_eq!(
         warnings(&mut session).0,
-        ["the shortest lease is unknown, because the store has not granted one yet; it is asked again"]
+        [
+            "the shortest lease is unknown, because the store has not granted a lease yet; the store is asked again"
+        ]
     );
     let now = now + ms(100);
     session.handle(now, Input::Tick).expect("a tick");

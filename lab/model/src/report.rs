@@ -50,7 +50,7 @@ pub(crate) fn json(world: &World<Key>, found: &Findings, took: Duration) -> Stri
             "path": violation.path,
         })
     });
-    // The exploration ends with the first broken property, so nothing is known about the others.
+    // The exploration ends with the first broken property, so nothing is known about other properties.
     let checked = World::<Key>::properties().iter().copied().map(Property::name);
     let held: Vec<_> = if violation.is_none() { checked.collect() } else { Vec::new() };
     json!({

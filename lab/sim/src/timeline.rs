@@ -120,7 +120,7 @@ impl Timeline {
                     }
                     _ => None,
                 };
-                // An index higher than those of the candidates stands for an operator.
+                // An index higher than those of the candidates means an operator.
                 let owner = owner.map(|owner: Option<usize>| owner.unwrap_or(usize::MAX));
                 follow(&mut self.record, now, owner);
             }

@@ -9,7 +9,7 @@ use crate::world::Fault::{
 };
 use crate::world::{Budget, Fault, World};
 
-/// The setting from which the others are derived.
+/// The setting from which all other ones are derived.
 const PLAIN: Setting = Setting {
     alike: Alike::Not,
     leases: [LEASE; 3],

@@ -11,7 +11,7 @@ const STREAM: u64 = 0x9_0000;
 /// The numbers of candidates, weighted by repetition: runs with few candidates find most, and cost least.
 const CANDIDATES: [usize; 10] = [2, 3, 3, 3, 4, 5, 5, 5, 7, 9];
 
-/// The number of runs of which one has candidates of other software. It is larger on Kafka, where such candidates write
+/// One run in this number has candidates of other software. The number is larger on Kafka, where such candidates write
 /// ten heartbeats a second, and a run takes ten times as long.
 const WITH_PEERS: u64 = 3;
 const WITH_PEERS_ON_KAFKA: u64 = 12;
@@ -30,7 +30,7 @@ pub struct Wanted {
     /// The kinds of faults; `None` for all kinds.
     pub faults: Option<Vec<Kind>>,
     /// The number of candidates of other software. If `None`, a third of the runs (on Kafka, a twelfth) have one to
-    /// three, and the others none.
+    /// three, and the other runs none.
     pub peers: Option<usize>,
 }
 

@@ -196,7 +196,7 @@ pub(crate) struct Node<S: Store> {
     pub(crate) slow: u32,
     wakes: Instant,
     pub(crate) lease: Option<Lease>,
-    /// The token because of which it stays out, if it last reported this and has not led since.
+    /// The largest known token, if the candidate last reported that it stays out and has not led since.
     pub(crate) barred: Option<Token>,
     /// Until when it leads, in the world's time.
     leads_until: Option<Instant>,
