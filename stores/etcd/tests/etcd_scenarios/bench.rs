@@ -226,7 +226,7 @@ pub(crate) fn followed_within(lease: Duration) -> Duration {
 }
 
 /// The time for which others wait after the deletion of a place, beyond the leader's report of its loss. It is zero on
-/// etcd, because the companion holds the others back until that report.
+/// etcd, because the companion holds other candidates back until that report.
 pub(crate) fn wait_after_a_deletion(_lease: Duration) -> Duration {
     Duration::ZERO
 }

@@ -93,7 +93,7 @@ async fn status(address: &str, parameters: &str, election: &str) -> (Duration, O
     (took, entry.live().map(|record| record.candidate.clone()))
 }
 
-/// Fails unless at least half of these answers came within a second. The others may be slower, because the machine may
+/// Fails unless at least half of these answers came within a second. Other answers may be slower, because the machine may
 /// also be building.
 fn quick(mut answers: Vec<Duration>) {
     println!("answers within {answers:?}");

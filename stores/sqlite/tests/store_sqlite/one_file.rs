@@ -38,8 +38,7 @@ pub(crate) async fn lead(path: &Path, name: &str) {
     loop {
         if candidate.is_leader() {
             let token = candidate.term().map_or_else(|| "none".to_owned(), |term| term.token().to_string());
-            // The candidate is asked again after the line was written, because its earlier answer may be outdated by
-            // then.
+            // The clock is read between two questions. If both answers are yes, the candidate led at that time.
             let now = clock.now().as_nanos();
             if candidate.is_leader() {
                 say(format!("yes {now} {token}"));
@@ -132,7 +131,7 @@ fn now() -> u64 {
     Clock::system().now().as_nanos()
 }
 
-/// The total time in which both candidates led.
+/// The approximate time in which both candidates led, from their probes.
 fn overlap(one: &Candidate, other: &Candidate) -> Duration {
     let moment = u64::try_from(MOMENT.as_nanos()).unwrap();
     let both = |at: &&u64| other.led.range(at.saturating_sub(moment)..=**at + moment).next().is_some();
