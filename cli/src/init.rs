@@ -137,9 +137,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     let factor = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, factor)| *factor);
     let bytes =
         factor.zip(number.parse::<u64>().ok()).and_then(|(factor, number)| number.checked_mul(factor));
-    bytes
-        .filter(|bytes| i64::try_from(*bytes).is_ok())
-        .ok_or_else(|| "write a number of bytes, such as 10MB or 64KiB".into())
+    bytes.filter(|bytes| i64::try_from(*bytes).is_ok()).ok_or_else(crate::refusals::no_size)
 }
 
 /// The failure for an error: a refused setting is an error of the command line.

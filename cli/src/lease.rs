@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use incumbent::{CampaignOptions, Preset};
 
+use crate::refusals;
+
 /// The duration of a lease.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
@@ -52,8 +54,7 @@ impl LeaseArgs {
 
 /// Parses a time, such as `1500ms`.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|_| "a time is a number with a unit, such as 1500ms, 30s or 5m".to_owned())
+    humantime::parse_duration(text).map_err(|_| refusals::no_length())
 }
 
 /// Parses an interval; it must be long enough that a periodic action has pauses.
@@ -61,7 +62,7 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     const LEAST: Duration = Duration::from_millis(10);
     match time(text)? {
         time if time >= LEAST => Ok(time),
-        _ => Err("it must be at least 10ms".into()),
+        _ => Err(refusals::short_interval(&format!("{LEAST:?}"))),
     }
 }
 

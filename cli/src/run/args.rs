@@ -228,16 +228,13 @@ fn win_delay(text: &str) -> Result<WinDelay, String> {
     match text {
         "automatic" => Ok(WinDelay::Automatic),
         "cautious" => Ok(WinDelay::Cautious),
-        text => crate::lease::time(text)
-            .map(WinDelay::Fixed)
-            .map_err(|_| "write automatic, cautious, or a time such as 10s".to_owned()),
+        text => crate::lease::time(text).map(WinDelay::Fixed).map_err(|_| crate::refusals::no_win_delay()),
     }
 }
 
 /// Parses a pair for the leader's record.
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) =
-        text.split_once('=').ok_or("write a key and a value, such as address=10.0.0.7:8080")?;
+    let (key, value) = text.split_once('=').ok_or_else(crate::refusals::no_pair)?;
     Ok((key.to_owned(), value.to_owned()))
 }
 

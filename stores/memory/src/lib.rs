@@ -184,13 +184,9 @@ impl Memory {
         open.retain(|_, store| store.strong_count() > 0);
         if let Some(shared) = open.get(name).and_then(Weak::upgrade) {
             if shared.markers != settings.markers {
-                let (is, was) = (settings.markers, shared.markers);
-                return Err(Error::new(
-                    ErrorKind::InvalidSetting,
-                    format!(
-                        "memory:{name} is already open with markers={was}; use that instead of markers={is}"
-                    ),
-                ));
+                let [is, was] = [settings.markers, shared.markers].map(|markers| markers.to_string());
+                let refused = refusals::other_markers(name, &was, &is);
+                return Err(Error::named(ErrorKind::InvalidSetting, refused));
             }
             return Ok(Self::on(shared));
         }

@@ -118,8 +118,8 @@ impl SqliteSettings {
 fn absolute(path: &Path) -> Result<PathBuf> {
     let is_folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
     let Some(file) = path.file_name().filter(|_| !is_folder) else {
-        let message = format!("{} does not name a file; write sqlite:elections.db", path.display());
-        return Err(Error::new(ErrorKind::InvalidSetting, message));
+        let refused = refusals::no_file(&path.display().to_string());
+        return Err(Error::named(ErrorKind::InvalidSetting, refused));
     };
     if let Ok(path) = path.canonicalize() {
         return Ok(path);

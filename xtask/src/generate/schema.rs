@@ -60,7 +60,7 @@ pub(super) struct Refusal {
     pub(super) only_of: Option<Store>,
 }
 
-/// The crate that refuses.
+/// The crate or language that refuses.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum By {
@@ -81,6 +81,7 @@ pub(super) enum Kind {
     Text,
     File,
     Flag,
+    Cli,
     Whole,
     Length,
     Lengths,
