@@ -10,10 +10,12 @@ use crate::refusals;
 /// The duration of a lease.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
-    /// The lease duration, such as 2s or 1500ms: how long no other candidate leads after a leader crashes
+    /// The lease duration: the time for which no other candidate leads after a leader crashes; by default the store's
+    /// maximum age if all its records share it, else the preset's lease, never longer than the store's maximum age.
+    /// Write 2s or 1500ms, for example
     #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = time)]
     pub(crate) lease: Option<Duration>,
-    /// The bounds of the lease, and of every setting that follows from it
+    /// The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more
     #[arg(long, help_heading = "Lease", value_enum, value_name = "NAME")]
     pub(crate) preset: Option<Pace>,
 }

@@ -40,12 +40,20 @@ pub struct MemorySettings {
     /// Handles opened with the same name in one process share the store. Without a name the store is shared only with
     /// the clones of the opened [`Memory`].
     pub name: Option<String>,
-    /// Expiry leaves a marker for watchers; without it, a record just vanishes.
+    /// Whether watches report expiry.
+    ///
+    /// An expired record leaves a marker; without this setting it just vanishes.
     pub markers: bool,
 }
 
 impl MemorySettings {
-    /// Reads a URL of the form `memory:` or `memory:NAME`, with `?markers=true`.
+    /// Reads a URL of the form `memory:` or `memory:NAME`. The parameters:
+    ///
+    /// <!-- generated: parameters -->
+    /// | setting | meaning | by default |
+    /// |---|---|---|
+    /// | `markers=true` | Whether watches report expiry |  |
+    /// <!-- end of parameters -->
     ///
     /// # Errors
     /// `InvalidUrl`.
@@ -75,7 +83,7 @@ impl MemorySettings {
         named("the name in memory:NAME", self.name.as_deref().unwrap_or_default())
     }
 
-    /// Sets whether expiry leaves a marker for watchers.
+    /// Sets [`markers`](#structfield.markers).
     #[must_use]
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;

@@ -14,21 +14,31 @@ use incumbent_store::{Error, ErrorKind, Result};
 pub struct SqliteSettings {
     /// The file. SQLite keeps a journal next to it, with `-journal` added to the name.
     pub path: PathBuf,
-    /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. If unset, it checks a tenth of the
-    /// shortest lease after the last check, 10 ms to 1 s. On Linux the kernel usually reports changes at once; then the
-    /// checks only catch changes that it did not report.
+    /// The interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
+    /// lease after the last check, from 10 ms to 1 s.
+    ///
+    /// On Linux the kernel usually reports changes at once; then the checks only catch changes that it did not report.
     pub poll: Option<Duration>,
     /// Create the file if it does not exist (the default); otherwise that is an error.
     pub create: bool,
-    /// Use a file on FUSE, behind which any file system may be. The caller guarantees that only one machine reaches the
-    /// file, and that file locks work on it.
+    /// States that only this machine reaches the file on FUSE, and that file locks work there.
+    ///
+    /// Any file system may be behind FUSE.
     pub fuse: bool,
     /// Also open a read-only file, for programs that only watch its elections; every write fails.
     pub read_only: bool,
 }
 
 impl SqliteSettings {
-    /// Reads a URL of the form `sqlite:PATH`, with the parameters `poll`, `create` and `fuse`.
+    /// Reads a URL of the form `sqlite:PATH`. The parameters:
+    ///
+    /// <!-- generated: parameters -->
+    /// | setting | meaning | by default |
+    /// |---|---|---|
+    /// | `create=false` | Whether a missing file or topic is created | it is |
+    /// | `poll=10ms` | The interval at which the file is checked for changes, from 1 ms to 1 s | a tenth of the shortest lease after the last check, from 10 ms to 1 s |
+    /// | `fuse=true` | States that only this machine reaches the file on FUSE, and that file locks work there |  |
+    /// <!-- end of parameters -->
     ///
     /// # Errors
     /// `InvalidUrl`.
@@ -69,21 +79,21 @@ impl SqliteSettings {
         Self { path: path.into(), poll: None, create: true, fuse: false, read_only: false }
     }
 
-    /// Sets the interval at which a watcher checks the file for changes.
+    /// Sets [`poll`](#structfield.poll).
     #[must_use]
     pub fn poll(mut self, poll: Duration) -> Self {
         self.poll = Some(poll);
         self
     }
 
-    /// Sets whether to use a file on FUSE.
+    /// Sets [`fuse`](#structfield.fuse).
     #[must_use]
     pub fn fuse(mut self, fuse: bool) -> Self {
         self.fuse = fuse;
         self
     }
 
-    /// Sets whether to create the file if it does not exist.
+    /// Sets [`create`](#structfield.create).
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
