@@ -99,3 +99,54 @@ pub(crate) enum Command {
     #[command(name = "run-exec", hide = true)]
     Exec(run::ExecArgs),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARED: &str = include_str!("../../bindings/schema/settings.toml");
+    const OF_STORES: [&str; 4] = [
+        include_str!("../../stores/sqlite/schema.toml"),
+        include_str!("../../stores/nats/schema.toml"),
+        include_str!("../../stores/etcd/schema.toml"),
+        include_str!("../../stores/kafka/schema.toml"),
+    ];
+
+    /// The name and meaning of every setting in this part of a schema that is an option.
+    fn rows(schema: &str, part: &str) -> Vec<(String, String)> {
+        let schema: toml::Table = schema.parse().unwrap();
+        let rows = schema.get(part).and_then(toml::Value::as_array).into_iter().flatten();
+        let text =
+            |row: &toml::Value, key: &str| row.get(key).and_then(toml::Value::as_str).unwrap().to_owned();
+        let is_option = |row: &&toml::Value| row.get("is_no_option").is_none();
+        rows.filter(is_option).map(|row| (text(row, "name"), text(row, "meaning"))).collect()
+    }
+
+    #[test]
+    fn every_setting_of_a_candidate_and_of_a_preparation_is_an_option_with_the_schemas_words() {
+        let whole = Cli::whole();
+        let init = OF_STORES.map(|schema| rows(schema, "init")).concat();
+        let mut seen = 0;
+        for (command, settings) in [
+            ("run", rows(SHARED, "candidate")),
+            ("run", rows(SHARED, "store")),
+            ("init", rows(SHARED, "init")),
+            ("init", init),
+        ] {
+            let command = whole.find_subcommand(command).unwrap();
+            for (name, meaning) in settings {
+                let long = name.replace('_', "-");
+                let option = command.get_arguments().find(|option| option.get_long() == Some(&long));
+                let help = option.and_then(|option| option.get_help()).map(ToString::to_string);
+                // The meaning begins in lower case after the name of a store.
+                assert!(
+                    help.is_some_and(|help| help.contains(&meaning[1..])),
+                    "{} --{long}",
+                    command.get_name()
+                );
+                seen += 1;
+            }
+        }
+        assert!(seen >= 20, "{seen} options");
+    }
+}

@@ -28,37 +28,41 @@ use crate::store::{StoreArgs, shown};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// In Kafka, the election whose topic is created
+    /// Kafka: the election whose topic is created
     #[arg(value_name = "KEY")]
     election: Option<String>,
     #[command(flatten)]
     store: StoreArgs,
-    /// The bucket's TTL, which is the lease duration: how long no other candidate leads after a crash. 30s for a new
-    /// bucket, unchanged for an existing one
+    // generated: options
+    /// States that no election ever ran there. Otherwise no candidate leads until the store is one lease old, because
+    /// it may replace another in which a candidate still leads. Only by hand, or in a test: if a program recreates a
+    /// store under a leader, there can be two leaders. Refused for a store that has been written to
+    #[arg(long)]
+    new: bool,
+    /// NATS: the lease of the bucket's elections, which is its TTL; by default 30 s for a new bucket; an existing one
+    /// keeps its own. Other stores do not read this option, which may be meant for candidates
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     lease: Option<Duration>,
-    /// The number of servers that keep the bucket: 1, 3 or 5. 1 for a new bucket, unchanged for an existing one
-    #[arg(long, value_name = "N")]
+    /// NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one
+    /// keeps its own
+    #[arg(long, value_name = "NUMBER")]
     replicas: Option<u32>,
-    /// The bucket's size limit, such as 10MB or 64KiB, if the account requires one. None for a new bucket, unchanged
-    /// for an existing one
+    /// NATS: the bucket's size limit in bytes, if the account requires one; at least 65536; by default none for a new
+    /// bucket; an existing one keeps its own. Write 10MB or 64KiB, for example
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     max_bytes: Option<u64>,
-    /// Let the server report expired leases (2.11 or newer), for a fail-over without a poll. Not for a bucket that
+    /// NATS: whether watches report expiry, for a fail-over without a poll (2.11 or newer). Not for a bucket that
     /// candidates of the Go library share
     #[arg(long)]
     markers: bool,
-    /// Let each election have its own lease, in whole seconds and below the bucket's (2.11 or newer)
+    /// NATS: whether each election can have its own lease, in whole seconds and below the bucket's (2.11 or newer)
     #[arg(long)]
     own_leases: bool,
-    /// State that no election ever ran under this name, so that the first leader need not wait for one lease. Only by
-    /// hand: if a script recreates a store under a leader, there can be two leaders. Refused for a store that has been
-    /// written to
-    #[arg(long)]
-    new: bool,
-    /// Change an existing bucket that differs
+    /// NATS: whether to change an existing bucket that differs; by default the differences are reported, outside Rust
+    /// as the error UNSAFE_STORE, and nothing is changed
     #[arg(long, visible_alias = "apply")]
     update: bool,
+    // end of options
 }
 
 const EXAMPLES: &str = "\
@@ -99,20 +103,25 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 
 impl Args {
     fn options(&self, settings: &StoreSettings) -> InitOptions {
-        let mut options = InitOptions::new()
-            .markers(self.markers)
-            .own_leases(self.own_leases)
-            .never_used(self.new)
-            .update(self.update);
-        // A lease from the environment may be meant for candidates.
-        if let (Some(lease), StoreSettings::Nats(_)) = (self.lease, settings) {
+        let mut options = InitOptions::new();
+        // generated: requirements
+        options = options.never_used(self.new);
+        if let Some(lease) = self.lease {
             options = options.lease(lease);
         }
         if let Some(replicas) = self.replicas {
             options = options.replicas(replicas);
         }
-        if let Some(bytes) = self.max_bytes {
-            options = options.max_bytes(bytes);
+        if let Some(max_bytes) = self.max_bytes {
+            options = options.max_bytes(max_bytes);
+        }
+        options = options.markers(self.markers);
+        options = options.own_leases(self.own_leases);
+        options = options.update(self.update);
+        // end of requirements
+        // A lease from the environment may be meant for candidates.
+        if !matches!(settings, StoreSettings::Nats(_)) {
+            options.lease = None;
         }
         match &self.election {
             Some(election) => options.election(election),
@@ -137,9 +146,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     let factor = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, factor)| *factor);
     let bytes =
         factor.zip(number.parse::<u64>().ok()).and_then(|(factor, number)| number.checked_mul(factor));
-    bytes
-        .filter(|bytes| i64::try_from(*bytes).is_ok())
-        .ok_or_else(|| "write a number of bytes, such as 10MB or 64KiB".into())
+    bytes.filter(|bytes| i64::try_from(*bytes).is_ok()).ok_or_else(crate::refusals::no_size)
 }
 
 /// Converts an error. A refused setting is an error of the command line.

@@ -5,13 +5,17 @@ use std::time::Duration;
 use clap::ValueEnum;
 use incumbent::{CampaignOptions, Preset};
 
+use crate::refusals;
+
 /// The duration of a lease.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
-    /// The lease duration, such as 2s or 1500ms: how long no other candidate leads after a leader crashes
+    /// The lease duration: the time for which no other candidate leads after a leader crashes; by default the store's
+    /// maximum age if all its records share it, else the preset's lease, never longer than the store's maximum age.
+    /// Write 2s or 1500ms, for example
     #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = time)]
     pub(crate) lease: Option<Duration>,
-    /// The bounds of the lease, and of every setting that follows from it
+    /// The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more
     #[arg(long, help_heading = "Lease", value_enum, value_name = "NAME")]
     pub(crate) preset: Option<Pace>,
 }
@@ -52,8 +56,7 @@ impl LeaseArgs {
 
 /// Parses a time, such as `1500ms`.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|_| "a time is a number with a unit, such as 1500ms, 30s or 5m".to_owned())
+    humantime::parse_duration(text).map_err(|_| refusals::no_length())
 }
 
 /// Parses an interval; it must be long enough that a periodic action has pauses.
@@ -61,7 +64,7 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     const LEAST: Duration = Duration::from_millis(10);
     match time(text)? {
         time if time >= LEAST => Ok(time),
-        _ => Err("it must be at least 10ms".into()),
+        _ => Err(refusals::short_interval(&format!("{LEAST:?}"))),
     }
 }
 

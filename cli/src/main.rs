@@ -16,6 +16,8 @@ mod operate;
 mod output;
 mod pages;
 mod permissions;
+#[rustfmt::skip]
+mod refusals;
 mod run;
 mod screen;
 mod settings;

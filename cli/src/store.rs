@@ -26,7 +26,8 @@ pub(crate) struct StoreArgs {
     /// ELECTIONS there
     #[arg(long, help_heading = "Store", value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// End if the store does not answer, instead of waiting for it
+    /// Whether a store that does not answer is an error; by default candidates wait for it. A command that reads or
+    /// acts once waits for at most 10 s
     #[arg(long, help_heading = "Store")]
     pub(crate) fail_fast: bool,
 }

@@ -22,6 +22,9 @@ test('there are as many programs as are looked for', () => {
   expect(snippets).toHaveLength(README.match(/^```js$/gm)!.length);
 });
 
+/** The election in which a program campaigns. */
+const ELECTION = /(?:campaign\(|runAsLeader\('[^']+', )'([^']+)'/;
+
 /** Writes a program of the README into a folder that has the package; returns its path. */
 function written(code: string, store = bucket(10_000)): string {
   const folder = mkdtempSync(join(tmpdir(), 'incumbent-readme-'));
@@ -41,8 +44,9 @@ test.each(snippets)('$title', async ({ code }) => {
 
   const program = new Process(process.execPath, file);
   const said = await program.expect(code.includes('init(') ? 'there already' : 'leading with token');
-  if (code.includes('while (')) {
-    execFileSync(tool(CLI), ['evict', '--store', store, '--key', 'billing-cron', '--yes'], { stdio: 'pipe' });
+  const election = ELECTION.exec(code)?.[1];
+  if (election !== undefined) {
+    execFileSync(tool(CLI), ['evict', '--store', store, '--key', election, '--yes'], { stdio: 'pipe' });
     // The program may print the first term's token again before it notices the new term.
     while ((await program.expect('leading with token')) === said);
   }
@@ -77,6 +81,11 @@ console.log = () => {
   }
 };
 `;
+
+test('the elections of the README are found', () => {
+  const elections = snippets.flatMap(({ code }) => ELECTION.exec(code)?.[1] ?? []);
+  expect(elections).toEqual(['billing-cron', 'billing-cron', 'relay', 'invoices', 'invoices', 'outbox']);
+});
 
 const loops = snippets.filter(({ code }) => code.includes('sleep(1000'));
 

@@ -34,26 +34,29 @@ export interface UrlSettings {
    * `~/.config/nats/context/`.
    */
   context?: string | undefined;
-  /** NATS: a file with credentials. */
+  /** NATS: a file with credentials, a JWT and an nkey seed. */
   creds?: string | undefined;
   /** NATS: a file with an nkey seed. */
   nkey?: string | undefined;
   /** NATS: a token. */
   token?: string | undefined;
-  /** NATS: whether TLS starts before the server's greeting. */
+  /** NATS: whether TLS starts before the server's greeting, for servers that are configured so. */
   tlsFirst?: boolean | undefined;
   /** NATS: the subject prefix for answers, if permissions require one; by default `_INBOX`. */
   inboxPrefix?: string | undefined;
-  /** NATS: the JetStream domain. */
+  /** NATS: the JetStream domain that holds the bucket. */
   domain?: string | undefined;
-  /** NATS: the subject prefix of the JetStream API; by default `$JS.API`. */
+  /** NATS: the subject prefix of the JetStream API, if it is imported from another account; by default `$JS.API`. */
   apiPrefix?: string | undefined;
   /**
    * NATS: whether to also use other servers of the cluster, as reported by the connected one; by default true; false
    * over websockets. `false` if they advertise addresses that cannot be reached from here.
    */
   discover?: boolean | undefined;
-  /** NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s. */
+  /**
+   * NATS: the interval of pings on the connection, which ends after three unanswered ones; by default a tenth of the
+   * lease, from 100 ms to 20 s.
+   */
   pingInterval?: Length | undefined;
   /**
    * Kafka: the name of the leader topic; {group} in it is replaced by the group's name; by default {group}.neli. In a
@@ -66,8 +69,8 @@ export interface UrlSettings {
    */
   session?: Length | undefined;
   /**
-   * Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic. With consumer the
-   * brokers set the session.
+   * Kafka: the protocol, classic or consumer (KIP-848), the same for all members of a group; by default classic. With
+   * consumer the brokers set the session.
    */
   protocol?: string | undefined;
   /**
@@ -77,7 +80,10 @@ export interface UrlSettings {
   instanceId?: string | undefined;
   /** Kafka: whether members that use goNELI share the groups. */
   goneli?: boolean | undefined;
-  /** Kafka: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; by default PLAIN with a password, and none without. */
+  /**
+   * Kafka: the SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; by default PLAIN with a password,
+   * and none without.
+   */
   sasl?: string | undefined;
   // end of parameters
 }
@@ -87,7 +93,10 @@ export interface StoreSettings extends UrlSettings, WaitLimits {
   // generated: store
   /** Whether a store that does not answer is an error; by default candidates wait for it. */
   failFast?: boolean | undefined;
-  /** The lease that candidates will have, so that an unsuitable store is refused when it is opened. */
+  /**
+   * The shortest lease that candidates will have, from which a connection to NATS derives the interval of its pings and
+   * the time that it gives a server to answer; by default 30 s.
+   */
   expectedLease?: Length | undefined;
   /** memory: whether watches report expiry. */
   markers?: boolean | undefined;
@@ -103,7 +112,10 @@ export interface InitSettings extends UrlSettings, WaitLimits {
    * under a leader, there can be two leaders. Refused for a store that has been written to.
    */
   new?: boolean | undefined;
-  /** NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own. */
+  /**
+   * NATS: the lease of the bucket's elections, which is its TTL; by default 30 s for a new bucket; an existing one
+   * keeps its own.
+   */
   lease?: Length | undefined;
   /**
    * NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one keeps
@@ -115,11 +127,17 @@ export interface InitSettings extends UrlSettings, WaitLimits {
    * bucket; an existing one keeps its own.
    */
   maxBytes?: number | undefined;
-  /** NATS: whether watches report expiry (2.11 or newer). */
+  /**
+   * NATS: whether watches report expiry, for a fail-over without a poll (2.11 or newer). Not for a bucket that
+   * candidates of the Go library share.
+   */
   markers?: boolean | undefined;
-  /** NATS: whether each election can have its own lease (2.11 or newer). */
+  /** NATS: whether each election can have its own lease, in whole seconds and below the bucket's (2.11 or newer). */
   ownLeases?: boolean | undefined;
-  /** NATS: whether to change an existing bucket that differs; by default that is an error, UNSAFE_STORE. */
+  /**
+   * NATS: whether to change an existing bucket that differs; by default the differences are reported, outside Rust as
+   * the error UNSAFE_STORE, and nothing is changed.
+   */
   update?: boolean | undefined;
   /** Kafka: the election whose topic is created. */
   election?: string | undefined;
@@ -137,14 +155,14 @@ export interface CampaignSettings extends WaitLimits {
   // generated: candidate
   /**
    * The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by default
-   * the host and the process. Each candidate of an election has a different one.
+   * HOST-PID, from the host and the process. Each candidate of an election has a different one.
    */
   name?: string | undefined;
   /** The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more. */
   preset?: 'standard' | 'fast' | 'go_compatible' | undefined;
   /**
-   * The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all its
-   * records share it, else the preset's lease, never longer than the store's maximum age.
+   * The lease duration: the time for which no other candidate leads after a leader crashes; by default the store's
+   * maximum age if all its records share it, else the preset's lease, never longer than the store's maximum age.
    */
   lease?: Length | undefined;
   /**

@@ -74,14 +74,19 @@ def test_a_store_is_prepared_once(nats_url, python, program):
     assert [python(program).ended() for _ in range(2)] == [(0, "new\n", ""), (0, "there already\n", "")]
 
 
+def evict(cli: Path, program: str, election: str) -> None:
+    """Takes the lease of a program of the README away."""
+    evicted = [cli, "evict", "--store", store_of(program), "--key", election, "--yes"]
+    subprocess.run(evicted, check=True, capture_output=True)
+
+
 @pytest.mark.parametrize("program", of("worker"))
 def test_a_worker_leads_and_leads_again_after_its_lease_was_taken_away_and_ends_well(python, at, cli, program):
     program = at(program)
     process = python(program)
     said = process.expect("leading")
     if "while " in program:
-        evicted = [cli, "evict", "--store", store_of(program), "--key", "billing-cron", "--yes"]
-        subprocess.run(evicted, check=True, capture_output=True)
+        evict(cli, program, "billing-cron")
         # The program may print the token of the first term again before it notices the new term.
         while process.expect("leading") == said:
             pass
@@ -100,8 +105,11 @@ def test_a_worker_leads_and_leads_again_after_its_lease_was_taken_away_and_ends_
 
 
 @pytest.mark.parametrize("program", of("service"))
-def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
-    (tmp_path / "service.py").write_text(at(program))
+def test_a_service_serves_who_leads_and_leads_again_after_its_lease_was_taken_away_and_ends_well(
+    at, tmp_path, cli, program
+):
+    program = at(program)
+    (tmp_path / "service.py").write_text(program)
     port = free_port()
     command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port), "--log-level", "warning"]
     server = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env={**os.environ})
@@ -115,9 +123,22 @@ def test_a_service_serves_who_leads_and_ends_well(at, tmp_path, program):
             return None
         return said if said["me"] else None
 
+    def sent():
+        """Returns the answer of the request that only the leader takes; None if it does not lead."""
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/invoices", method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=5) as answer:
+                return json.load(answer)
+        except (urllib.error.URLError, OSError):
+            assert server.poll() is None, server.communicate()[1]
+            return None
+
     try:
         said = until(leads, "it never leads")
         assert said["leader"].endswith(f"-{server.pid}")
+        first = until(sent, "it takes no request")
+        evict(cli, program, "relay")
+        until(lambda: sent() not in (None, first), "it does not lead again")
         server.send_signal(signal.SIGINT)
         _, errors = server.communicate(timeout=60)
         assert b"Traceback" not in errors.replace(b"KeyboardInterrupt", b"") or b"KeyboardInterrupt" in errors
@@ -136,10 +157,13 @@ def asked(port):
 
 
 @pytest.mark.timeout(240)
-def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master_takes_no_part(at, tmp_path):
+def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master_takes_no_part(
+    at, cli, tmp_path
+):
     conf, service = (program for program in PROGRAMS if kind(program) == "prefork")
+    service = at(service)
     (tmp_path / "gunicorn.conf.py").write_text(conf)
-    (tmp_path / "service.py").write_text(at(service))
+    (tmp_path / "service.py").write_text(service)
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "service:app"]
     with open(tmp_path / "log", "wb") as log:
@@ -148,6 +172,11 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
     def said():
         assert master.poll() is None, (tmp_path / "log").read_text()
         return asked(port)
+
+    def led():
+        """Returns the worker of each term so far."""
+        lines = (tmp_path / "log").read_text().splitlines()
+        return [line.split()[2] for line in lines if line.startswith("leading in")]
 
     def leader(*before):
         """Returns the worker that says it leads, if it is not one of those before."""
@@ -173,12 +202,14 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
         os.kill(second, signal.SIGTERM)
         third = until(lambda: leader(first, second), "no worker leads after one ended")
         assert master.pid not in (first, second, third)
+        terms = len(led())
+        evict(cli, service, "relay-jobs")
+        until(lambda: len(led()) > terms, "no worker leads after the lease was taken away")
         master.send_signal(signal.SIGTERM)
         assert master.wait(60) == 0
         said_in_the_end = (tmp_path / "log").read_text()
         assert "Traceback" not in said_in_the_end, said_in_the_end
-        led = [line.split()[2] for line in said_in_the_end.splitlines() if line.startswith("leading in")]
-        assert led[:3] == [str(first), str(second), str(third)]
+        assert led()[:3] == [str(first), str(second), str(third)]
     finally:
         if master.poll() is None:
             # The workers watch their parent, and end with it.

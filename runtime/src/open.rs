@@ -294,7 +294,7 @@ pub struct StoreBuilder {
 }
 
 impl StoreBuilder {
-    /// Returns an error for a store that does not answer at first, instead of waiting for it.
+    /// Whether a store that does not answer is an error; by default candidates wait for it.
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;
         self
@@ -306,8 +306,8 @@ impl StoreBuilder {
         self
     }
 
-    /// Sets the shortest lease that will be used; by default the store's suggestion. Settings of the connection are
-    /// derived from it before any campaign begins: the interval of its probes, and the time until it is given up.
+    /// The shortest lease that candidates will have, from which a connection to NATS derives the interval of its pings
+    /// and the time that it gives a server to answer; by default 30 s.
     pub fn expected_lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self

@@ -81,7 +81,7 @@ impl CampaignOptions {
     }
 
     /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by
-    /// default the host and the process. Each candidate of an election has a different one.
+    /// default HOST-PID, from the host and the process. Each candidate of an election has a different one.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -93,8 +93,8 @@ impl CampaignOptions {
         self
     }
 
-    /// The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all
-    /// its records share it, else the preset's lease, never longer than the store's maximum age.
+    /// The lease duration: the time for which no other candidate leads after a leader crashes; by default the store's
+    /// maximum age if all its records share it, else the preset's lease, never longer than the store's maximum age.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self

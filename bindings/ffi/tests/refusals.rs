@@ -359,6 +359,21 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
             "tls_ca",
             Given::Is(text("/nowhere/ca.pem")),
         ),
+        ("a folder in the place of a file", Where::Stores, "sqlite:/nowhere/", "create", Given::Nothing),
+        (
+            "a parameter that is given twice, in the URL",
+            Where::Stores,
+            "sqlite:e.db?poll=10ms&poll=20ms",
+            "create",
+            Given::Nothing,
+        ),
+        (
+            "a parameter that this store has not, in the URL",
+            Where::Stores,
+            "sqlite:e.db?pol=10ms",
+            "create",
+            Given::Nothing,
+        ),
         ("a subject that is none", Where::Stores, "nats://h/B", "inbox_prefix", Given::Is(text("tls_ca *"))),
         ("a prefix that is not seen", Where::Stores, "nats://h/B", "api_prefix", Given::Is(text("JS\0"))),
         ("two prefixes", Where::Stores, "nats://h/B?domain=x", "api_prefix", Given::Is(text("JS"))),
@@ -488,7 +503,18 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
             Error { text: said, ..refused }
         }),
     );
-    let of_others: [OtherRefusal; 9] = [
+    add(
+        "other markers than those of an open store",
+        Where::Stores,
+        Box::new(|language| {
+            let open = opening("memory:refusals", Vec::new(), language.dialect).unwrap();
+            let open = granted(&Store::open(open));
+            let refused = opened("memory:refusals?markers=true", Vec::new(), language);
+            granted(&open.close(false));
+            refused
+        }),
+    );
+    let of_others: [OtherRefusal; 10] = [
         ("goNELI: a name with a %", Where::Rust, ErrorKind::InvalidSetting, || kafka::neli_name("50%")),
         ("goNELI: a group with a space", Where::Rust, ErrorKind::InvalidSetting, || {
             kafka::neli_plain_name("leader_group", "my app")
@@ -507,6 +533,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
         ("a prefix that is not new", Where::Stores, ErrorKind::UnsafeStore, || {
             etcd::not_new("the key \"app/jobs/1\" exists", "app/")
         }),
+        ("a role for every key of etcd", Where::Stores, ErrorKind::InvalidSetting, etcd::no_prefix),
         ("files of TLS that do not fit", Where::Stores, ErrorKind::Authentication, etcd::unfit_files),
     ];
     for (title, place, kind, text) in of_others {

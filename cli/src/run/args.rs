@@ -38,20 +38,30 @@ pub(crate) struct Args {
     /// The election's key
     #[arg(long)]
     pub(super) key: Option<String>,
-    /// This candidate's name, which other candidates and observers see; HOST-PID by default
+    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by
+    /// default HOST-PID, from the host and the process. Each candidate of an election has a different one
     #[arg(long)]
     pub(super) name: Option<String>,
     #[command(flatten)]
     pub(super) store: StoreArgs,
     #[command(flatten)]
     pub(super) lease: LeaseArgs,
-    /// The longest of the random waits before the first campaign; by default a tenth of the lease, 1s at most
+    /// The longest random wait before the first campaign, so that a fleet that starts together does not campaign
+    /// together; by default a tenth of the lease, at most 1 s. Zero for no wait
     #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) splay: Option<Duration>,
-    /// The time that a leader has to leave: between SIGTERM and SIGKILL of the command, or for --on-lost until the
-    /// lease is released; less if the lease does not allow as much. Without a command: the time between removing --file
-    /// (and /leader answering no) and releasing the lease
-    #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::lease::time, default_value = "10s")]
+    /// The time that a leader has to finish its work when it leaves on its own; by default 10 s. It is the time between
+    /// SIGTERM and SIGKILL of the command, or for --on-lost until the lease is released; less if the lease does not
+    /// allow as much. Without a command: the time between removing --file (and /leader answering no) and releasing the
+    /// lease
+    #[arg(
+        long,
+        visible_alias = "grace",
+        value_name = "TIME",
+        value_parser = crate::lease::time,
+        default_value = "10s",
+        hide_default_value = true
+    )]
     pub(super) drain: Duration,
     /// End after one term; with exit code 1 if it was lost
     #[arg(long)]
@@ -63,8 +73,8 @@ pub(crate) struct Args {
     /// s. While the store answers and no candidate leads, this one waits without a limit
     #[arg(long, conflicts_with = "wait")]
     pub(super) no_wait: bool,
-    /// A value that the leader publishes in its record, such as address=10.0.0.7:8080; for several, give the option
-    /// again
+    /// What the leader publishes about itself: keys of alphanumeric ASCII characters and '-', and texts of one line,
+    /// 4,096 bytes in all; by default nothing. Give the option again for another pair, such as address=10.0.0.7:8080
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub(super) metadata: Vec<(String, String)>,
     /// Do not report that this candidate waits, leads, and stops leading; warnings are still reported
@@ -107,19 +117,7 @@ pub(crate) struct Args {
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Timing")]
 pub(crate) struct TimingArgs {
-    /// The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader
-    /// may still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
-    /// minimum
-    #[arg(long, value_name = "RULE", value_parser = win_delay, hide_short_help = true)]
-    win_delay: Option<WinDelay>,
-    /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
-    /// apply to a leader, which repeats a failed renewal as fast as its deadline demands
-    #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
-    backoff: Option<Duration>,
-    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
-    /// record that it saw should have expired
-    #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
-    interval: Option<Duration>,
+    // generated: timing
     /// The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
     /// 1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, hide_short_help = true)]
@@ -132,6 +130,20 @@ pub(crate) struct TimingArgs {
     /// a part of the margin
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, hide_short_help = true)]
     slack: Option<Duration>,
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a previous leader
+    /// may still believe that it leads. With cautious it also waits a lease if no previous leader is known; a time is a
+    /// minimum
+    #[arg(long, value_name = "RULE", value_parser = win_delay, hide_short_help = true)]
+    win_delay: Option<WinDelay>,
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the last
+    /// record that it saw should have expired
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
+    interval: Option<Duration>,
+    /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
+    /// apply to a leader, which repeats a failed renewal as fast as its deadline demands
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
+    backoff: Option<Duration>,
+    // end of timing
 }
 
 /// The second form.
@@ -203,24 +215,28 @@ impl Args {
 }
 
 impl TimingArgs {
-    fn apply(&self, options: CampaignOptions) -> CampaignOptions {
-        let mut options = options.win_delay(self.win_delay.unwrap_or_default());
-        if let Some(wait) = self.backoff {
-            options = options.fixed_backoff(wait);
+    fn apply(&self, mut options: CampaignOptions) -> CampaignOptions {
+        // generated: applied
+        if let Some(skew) = self.skew {
+            options = options.skew(skew);
+        }
+        if let Some(drift_ppm) = self.drift_ppm {
+            options = options.drift_ppm(drift_ppm);
+        }
+        if let Some(slack) = self.slack {
+            options = options.slack(slack);
+        }
+        if let Some(win_delay) = self.win_delay {
+            options = options.win_delay(win_delay);
         }
         if let Some(interval) = self.interval {
             options = options.interval(interval);
         }
-        if let Some(skew) = self.skew {
-            options = options.skew(skew);
+        if let Some(backoff) = self.backoff {
+            options = options.fixed_backoff(backoff);
         }
-        if let Some(ppm) = self.drift_ppm {
-            options = options.drift_ppm(ppm);
-        }
-        match self.slack {
-            Some(slack) => options.slack(slack),
-            None => options,
-        }
+        // end of applied
+        options
     }
 }
 
@@ -229,16 +245,13 @@ fn win_delay(text: &str) -> Result<WinDelay, String> {
     match text {
         "automatic" => Ok(WinDelay::Automatic),
         "cautious" => Ok(WinDelay::Cautious),
-        text => crate::lease::time(text)
-            .map(WinDelay::Fixed)
-            .map_err(|_| "write automatic, cautious, or a time such as 10s".to_owned()),
+        text => crate::lease::time(text).map(WinDelay::Fixed).map_err(|_| crate::refusals::no_win_delay()),
     }
 }
 
 /// Parses a pair for the leader's record.
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) =
-        text.split_once('=').ok_or("write a key and a value, such as address=10.0.0.7:8080")?;
+    let (key, value) = text.split_once('=').ok_or_else(crate::refusals::no_pair)?;
     Ok((key.to_owned(), value.to_owned()))
 }
 

@@ -1,12 +1,14 @@
 //! The commands in the READMEs and in the pages on handlers and services.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
+use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::ChildGuard;
 
-use crate::support::LIMIT;
+use crate::support::{LIMIT, Running, ended, sequence};
 
 /// The lines of the shell examples in a page, in the order of the page.
 fn commands(page: &str) -> Vec<String> {
@@ -47,6 +49,46 @@ fn every_command_of_the_readmes_does_what_it_says() {
         ran += 1;
     }
     assert_eq!(ran, 4);
+}
+
+#[test]
+fn the_program_of_the_quick_start_leads_and_leads_again_after_its_lease_was_taken_away() {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    let folder = tempfile::tempdir().unwrap();
+    let job = folder.path().join("job");
+    fs::write(&job, "#!/bin/sh\necho leads with $INCUMBENT_SEQUENCE\nexec sleep 1000\n").unwrap();
+    fs::set_permissions(&job, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_incumbent")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
+    let start = |line: &str| {
+        let mut shell = Command::new("sh");
+        let line = format!("exec {}", line.replace("nats://localhost:4222/ELECTIONS", &store));
+        shell.args(["-c", &line]).current_dir(folder.path()).env("PATH", &path).env_remove("INCUMBENT_STORE");
+        Running::start({
+            shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            shell
+        })
+    };
+    let lines = commands("../docs/start/quick-start.md");
+    let [serve, init, run, status, hand_over] = &lines[..] else { panic!("{lines:?}") };
+
+    assert_eq!(serve, "nats-server -js");
+    // The wait after an eviction is as long as the lease.
+    let made = start(&format!("{init} --lease 10s")).wait();
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let mut first = start(run);
+    let before = sequence(&mut first);
+    let evicted = ended(&["evict", "billing-cron", "--yes", "--store", &store]);
+    assert_eq!(evicted.code, Some(0), "{evicted:?}");
+    assert!(sequence(&mut first) > before);
+    let mut second = start(run);
+    second.until_reported("that it waits", |line| line.contains("waiting for billing-cron"));
+    let seen = start(status).wait();
+    assert!(seen.code == Some(0) && seen.stdout.contains("billing-cron"), "{seen:?}");
+    let handed = start(&format!("{hand_over} --yes")).wait();
+    assert_eq!(handed.code, Some(0), "{handed:?}");
+    sequence(&mut second);
 }
 
 #[test]

@@ -54,26 +54,29 @@ class _UrlSettings(TypedDict, total=False):
     `~/.config/nats/context/`.
     """
     creds: str | PathLike[str]
-    """NATS: a file with credentials."""
+    """NATS: a file with credentials, a JWT and an nkey seed."""
     nkey: str | PathLike[str]
     """NATS: a file with an nkey seed."""
     token: str
     """NATS: a token."""
     tls_first: bool
-    """NATS: whether TLS starts before the server's greeting."""
+    """NATS: whether TLS starts before the server's greeting, for servers that are configured so."""
     inbox_prefix: str
     """NATS: the subject prefix for answers, if permissions require one; by default `_INBOX`."""
     domain: str
-    """NATS: the JetStream domain."""
+    """NATS: the JetStream domain that holds the bucket."""
     api_prefix: str
-    """NATS: the subject prefix of the JetStream API; by default `$JS.API`."""
+    """NATS: the subject prefix of the JetStream API, if it is imported from another account; by default `$JS.API`."""
     discover: bool
     """
     NATS: whether to also use other servers of the cluster, as reported by the connected one; by default true; false
     over websockets. `false` if they advertise addresses that cannot be reached from here.
     """
     ping_interval: Length
-    """NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s."""
+    """
+    NATS: the interval of pings on the connection, which ends after three unanswered ones; by default a tenth of the
+    lease, from 100 ms to 20 s.
+    """
     topic: str
     """
     Kafka: the name of the leader topic; {group} in it is replaced by the group's name; by default {group}.neli. In a
@@ -86,8 +89,8 @@ class _UrlSettings(TypedDict, total=False):
     """
     protocol: str
     """
-    Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic. With consumer the
-    brokers set the session.
+    Kafka: the protocol, classic or consumer (KIP-848), the same for all members of a group; by default classic. With
+    consumer the brokers set the session.
     """
     instance_id: str
     """
@@ -97,7 +100,10 @@ class _UrlSettings(TypedDict, total=False):
     goneli: bool
     """Kafka: whether members that use goNELI share the groups."""
     sasl: str
-    """Kafka: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; by default PLAIN with a password, and none without."""
+    """
+    Kafka: the SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; by default PLAIN with a password, and
+    none without.
+    """
     # end of parameters
 
 
@@ -108,7 +114,10 @@ class StoreSettings(_UrlSettings, total=False):
     fail_fast: bool
     """Whether a store that does not answer is an error; by default candidates wait for it."""
     expected_lease: Length
-    """The lease that candidates will have, so that an unsuitable store is refused when it is opened."""
+    """
+    The shortest lease that candidates will have, from which a connection to NATS derives the interval of its pings and
+    the time that it gives a server to answer; by default 30 s.
+    """
     markers: bool
     """memory: whether watches report expiry."""
     # end of store
@@ -125,7 +134,10 @@ class InitSettings(_UrlSettings, total=False):
     under a leader, there can be two leaders. Refused for a store that has been written to.
     """
     lease: Length
-    """NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own."""
+    """
+    NATS: the lease of the bucket's elections, which is its TTL; by default 30 s for a new bucket; an existing one keeps
+    its own.
+    """
     replicas: int
     """
     NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one keeps
@@ -137,11 +149,17 @@ class InitSettings(_UrlSettings, total=False):
     bucket; an existing one keeps its own.
     """
     markers: bool
-    """NATS: whether watches report expiry (2.11 or newer)."""
+    """
+    NATS: whether watches report expiry, for a fail-over without a poll (2.11 or newer). Not for a bucket that
+    candidates of the Go library share.
+    """
     own_leases: bool
-    """NATS: whether each election can have its own lease (2.11 or newer)."""
+    """NATS: whether each election can have its own lease, in whole seconds and below the bucket's (2.11 or newer)."""
     update: bool
-    """NATS: whether to change an existing bucket that differs; by default that is an error, UNSAFE_STORE."""
+    """
+    NATS: whether to change an existing bucket that differs; by default the differences are reported, outside Rust as
+    the error UNSAFE_STORE, and nothing is changed.
+    """
     election: str
     """Kafka: the election whose topic is created."""
     # end of init
@@ -154,14 +172,14 @@ class CampaignSettings(TypedDict, total=False):
     name: str
     """
     The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by default
-    the host and the process. Each candidate of an election has a different one.
+    HOST-PID, from the host and the process. Each candidate of an election has a different one.
     """
     preset: Literal["standard", "fast", "go_compatible"]
     """The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more."""
     lease: Length
     """
-    The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all its
-    records share it, else the preset's lease, never longer than the store's maximum age.
+    The lease duration: the time for which no other candidate leads after a leader crashes; by default the store's
+    maximum age if all its records share it, else the preset's lease, never longer than the store's maximum age.
     """
     skew: Length
     """

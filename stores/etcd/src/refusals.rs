@@ -29,4 +29,9 @@ pub(crate) fn not_new(used: &str, prefix: &str) -> Text {
     Text::from(format!("{used}, so the prefix {prefix:?} of etcd is not new; leave `")).and(Text::setting("new")).and("` out")
 }
 
+/// Refuses a role that may write every key.
+pub(crate) fn no_prefix() -> Text {
+    Text::from("`").and(Text::setting("prefix")).and("` is empty and no election is named, so the role could write every key of the cluster; put a prefix into the URL (etcd://HOST:2379/PREFIX/), or name the elections")
+}
+
 // end of refusals

@@ -123,7 +123,9 @@ impl EtcdSettings {
         self
     }
 
-    /// Uses TLS, and trusts the certificates in this PEM file instead of the system's.
+    /// A file with the certificates to trust; by default the system's.
+    ///
+    /// Uses TLS. The file is PEM.
     #[must_use]
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
         (self.tls, self.files.ca) = (true, Some(path.into()));
@@ -142,14 +144,16 @@ impl EtcdSettings {
         self
     }
 
-    /// Sets the time limit for connecting to a member, with TLS; 2 s by default.
+    /// The time limit for connecting; by default 2 s.
+    ///
+    /// It includes TLS, and applies to each member.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Fails at once if no member answers, instead of waiting for one.
+    /// Whether a store that does not answer is an error; by default candidates wait for it.
     #[must_use]
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;

@@ -58,10 +58,10 @@ const LONGEST: usize = 249;
 /// | `create=false` | Whether a missing file or topic is created | it is |
 /// | `topic=TOPIC` | The name of the leader topic; {group} in it is replaced by the group's name. In a URL the braces are `%7B` and `%7D` | {group}.neli |
 /// | `session=15s` | The session timeout of a member, after which a crash is noticed. At least two leases | three leases |
-/// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers set the session | classic |
+/// | `protocol=consumer` | The protocol, classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers set the session | classic |
 /// | `instance_id=ID` | A static member id; a process that restarts within its session keeps its partition. Each process needs its own |  |
 /// | `goneli=true` | Whether members that use goNELI share the groups |  |
-/// | `sasl=SCRAM-SHA-512` | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
+/// | `sasl=SCRAM-SHA-512` | The SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
 /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
 /// <!-- end of parameters -->
 ///
@@ -116,40 +116,43 @@ impl KafkaSettings {
         self
     }
 
-    /// Sets the name of the leader topics, in which `{group}` is replaced by the group. A name without `{group}` is for
-    /// a single election.
+    /// The name of the leader topic; {group} in it is replaced by the group's name; by default {group}.neli. In a URL
+    /// the braces are `%7B` and `%7D`.
+    ///
+    /// A topic without `{group}` in its name serves one election.
     #[must_use]
     pub fn topic(mut self, topic: impl Into<String>) -> Self {
         self.topic = topic.into();
         self
     }
 
-    /// Sets the session timeout of a member: the time after which the brokers assign its partition to another. It is
-    /// three leases by default, and two at least.
+    /// The session timeout of a member, after which a crash is noticed; by default three leases. At least two leases.
     #[must_use]
     pub fn session(mut self, session: Duration) -> Self {
         self.group.session = Some(session);
         self
     }
 
-    /// Sets the protocol of the groups. All members of a group use the same.
+    /// The protocol, classic or consumer (KIP-848), the same for all members of a group; by default classic. With
+    /// consumer the brokers set the session.
     #[must_use]
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.group.protocol = protocol;
         self
     }
 
-    /// Sets the static id of this process's members (`group.instance.id`). A process that restarts within its session
-    /// keeps its partition, and after a close the partition moves only when the session is over. Each process needs its
-    /// own id.
+    /// A static member id; a process that restarts within its session keeps its partition. Each process needs its own.
+    ///
+    /// It is the property `group.instance.id`. After a close the partition moves only when the session is over.
     #[must_use]
     pub fn instance_id(mut self, id: impl Into<String>) -> Self {
         self.instance_id = Some(id.into());
         self
     }
 
-    /// Sets whether members that use goNELI share the groups. If they do, ours use goNELI's assignors and its
-    /// heartbeats every 100 ms.
+    /// Whether members that use goNELI share the groups.
+    ///
+    /// They need its assignors, and its heartbeats every 100 ms.
     #[must_use]
     pub fn goneli(mut self, goneli: bool) -> Self {
         self.group.goneli = goneli;
@@ -170,11 +173,10 @@ impl KafkaSettings {
         self
     }
 
-    /// Sets the SASL mechanism: `PLAIN` (the default with a password), `SCRAM-SHA-256`, `SCRAM-SHA-512` or
-    /// `OAUTHBEARER`.
+    /// The SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; by default PLAIN with a password, and
+    /// none without.
     ///
-    /// # Errors
-    /// `InvalidSetting` for any other mechanism.
+    /// # Errors `InvalidSetting` for any other.
     pub fn sasl_mechanism(self, mechanism: &str) -> Result<Self> {
         match mechanism {
             "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" => {
@@ -198,7 +200,7 @@ impl KafkaSettings {
         Ok(self)
     }
 
-    /// Fails at once if no broker answers, instead of waiting for one.
+    /// Whether a store that does not answer is an error; by default candidates wait for it.
     #[must_use]
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;

@@ -38,7 +38,9 @@ pub struct MemorySettings {
     /// The name of the store: handles opened with the same name in one process share it. A store without a name is
     /// shared only by the clones of the opened [`Memory`].
     pub name: Option<String>,
-    /// Whether the expiry of a record leaves a marker for watchers. Without markers the record just vanishes.
+    /// Whether watches report expiry.
+    ///
+    /// An expired record leaves a marker; without this setting it just vanishes.
     pub markers: bool,
 }
 
@@ -53,7 +55,7 @@ impl MemorySettings {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
-    /// Sets whether expiry leaves a marker for watchers.
+    /// Sets [`markers`](#structfield.markers).
     #[must_use]
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;
@@ -64,7 +66,13 @@ impl MemorySettings {
 impl Settings for MemorySettings {
     type Link = RecordLink;
 
-    /// Reads a URL of the form `memory:` or `memory:NAME`, with `?markers=true`.
+    /// Reads a URL of the form `memory:` or `memory:NAME`. The parameters:
+    ///
+    /// <!-- generated: parameters -->
+    /// | setting | meaning | by default |
+    /// |---|---|---|
+    /// | `markers=true` | Whether watches report expiry |  |
+    /// <!-- end of parameters -->
     fn from_url(url: &str) -> Result<Self> {
         let (name, mut query) = query::split("memory", url.strip_prefix("memory:").unwrap_or(url))?;
         let settings = Self {
@@ -170,13 +178,9 @@ impl Memory {
         open.retain(|_, store| store.strong_count() > 0);
         if let Some(shared) = open.get(name).and_then(Weak::upgrade) {
             if shared.markers != settings.markers {
-                let (is, was) = (settings.markers, shared.markers);
-                return Err(Error::new(
-                    ErrorKind::InvalidSetting,
-                    format!(
-                        "memory:{name} is already open with markers={was}; use that instead of markers={is}"
-                    ),
-                ));
+                let [is, was] = [settings.markers, shared.markers].map(|markers| markers.to_string());
+                let refused = refusals::other_markers(name, &was, &is);
+                return Err(Error::named(ErrorKind::InvalidSetting, refused));
             }
             return Ok(Self::on(shared));
         }

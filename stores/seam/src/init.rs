@@ -13,27 +13,31 @@ use crate::refusals;
 #[non_exhaustive]
 #[must_use]
 pub struct InitOptions {
-    /// The election whose topic is created, in Kafka. Other stores are prepared as a whole.
-    pub election: Option<String>,
-    /// The lease of a NATS bucket's elections, which is its TTL. By default it is 30 s for a new bucket, and an
-    /// existing bucket keeps its own.
-    pub lease: Option<Duration>,
-    /// The number of a NATS cluster's servers that keep the bucket: 1, 3 or 5. By default it is 1 for a new bucket, and
-    /// an existing bucket keeps its own.
-    pub replicas: Option<u32>,
-    /// The most bytes of a NATS bucket, at least 65,536, for an account that requires a limit. By default a new bucket
-    /// has none, and an existing bucket keeps its own.
-    pub max_bytes: Option<u64>,
-    /// A NATS bucket must report an expiry to watchers by a marker (2.11 or newer).
-    pub markers: bool,
-    /// A NATS bucket must let each election have its own lease (2.11 or newer).
-    pub own_leases: bool,
-    /// The statement that no election ever ran in this store, so that its first leader need not wait for a lease. It is
-    /// refused for a store that has been written to. Not for automation: if automation recreates a store under a
-    /// leader, the statement is false and there can be two leaders.
+    // generated: fields
+    /// States that no election ever ran there. Otherwise no candidate leads until the store is one lease old, because
+    /// it may replace another in which a candidate still leads. Only by hand, or in a test: if a program recreates a
+    /// store under a leader, there can be two leaders. Refused for a store that has been written to.
     pub never_used: bool,
-    /// Whether to change an existing NATS bucket that differs, instead of reporting the differences.
+    /// NATS: the lease of the bucket's elections, which is its TTL; by default 30 s for a new bucket; an existing one
+    /// keeps its own.
+    pub lease: Option<Duration>,
+    /// NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one
+    /// keeps its own.
+    pub replicas: Option<u32>,
+    /// NATS: the bucket's size limit in bytes, if the account requires one; at least 65536; by default none for a new
+    /// bucket; an existing one keeps its own.
+    pub max_bytes: Option<u64>,
+    /// NATS: whether watches report expiry, for a fail-over without a poll (2.11 or newer). Not for a bucket that
+    /// candidates of the Go library share.
+    pub markers: bool,
+    /// NATS: whether each election can have its own lease, in whole seconds and below the bucket's (2.11 or newer).
+    pub own_leases: bool,
+    /// NATS: whether to change an existing bucket that differs; by default the differences are reported, outside Rust
+    /// as the error UNSAFE_STORE, and nothing is changed.
     pub update: bool,
+    /// Kafka: the election whose topic is created.
+    pub election: Option<String>,
+    // end of fields
 }
 
 impl InitOptions {
@@ -42,53 +46,55 @@ impl InitOptions {
         Self::default()
     }
 
-    /// Sets the election whose topic is created.
-    pub fn election(mut self, election: impl Into<String>) -> Self {
-        self.election = Some(election.into());
-        self
-    }
-
-    /// Sets the lease of a NATS bucket's elections.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = Some(lease);
-        self
-    }
-
-    /// Sets the number of servers that keep a NATS bucket.
-    pub fn replicas(mut self, replicas: u32) -> Self {
-        self.replicas = Some(replicas);
-        self
-    }
-
-    /// Sets the most bytes of a NATS bucket.
-    pub fn max_bytes(mut self, bytes: u64) -> Self {
-        self.max_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets whether a NATS bucket must report an expiry by a marker.
-    pub fn markers(mut self, markers: bool) -> Self {
-        self.markers = markers;
-        self
-    }
-
-    /// Sets whether a NATS bucket must let each election have its own lease.
-    pub fn own_leases(mut self, own_leases: bool) -> Self {
-        self.own_leases = own_leases;
-        self
-    }
-
-    /// States that no election ever ran in this store.
+    // generated: setters
+    /// Sets the requirement [`never_used`](#structfield.never_used).
     pub fn never_used(mut self, never_used: bool) -> Self {
         self.never_used = never_used;
         self
     }
 
-    /// Sets whether to change an existing NATS bucket that differs.
+    /// Sets the requirement [`lease`](#structfield.lease).
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// Sets the requirement [`replicas`](#structfield.replicas).
+    pub fn replicas(mut self, replicas: u32) -> Self {
+        self.replicas = Some(replicas);
+        self
+    }
+
+    /// Sets the requirement [`max_bytes`](#structfield.max_bytes).
+    pub fn max_bytes(mut self, max_bytes: u64) -> Self {
+        self.max_bytes = Some(max_bytes);
+        self
+    }
+
+    /// Sets the requirement [`markers`](#structfield.markers).
+    pub fn markers(mut self, markers: bool) -> Self {
+        self.markers = markers;
+        self
+    }
+
+    /// Sets the requirement [`own_leases`](#structfield.own_leases).
+    pub fn own_leases(mut self, own_leases: bool) -> Self {
+        self.own_leases = own_leases;
+        self
+    }
+
+    /// Sets the requirement [`update`](#structfield.update).
     pub fn update(mut self, update: bool) -> Self {
         self.update = update;
         self
     }
+
+    /// Sets the requirement [`election`](#structfield.election).
+    pub fn election(mut self, election: impl Into<String>) -> Self {
+        self.election = Some(election.into());
+        self
+    }
+    // end of setters
 
     /// Refuses an election's key, for a store that is prepared as a whole.
     ///

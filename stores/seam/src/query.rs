@@ -28,7 +28,7 @@ impl Query {
             let (name, value) = (decode(scheme, name)?, decode(scheme, value)?);
             if pairs.iter().any(|(other, _)| *other == name) {
                 let name = if is_word(&name) { &name } else { "a parameter" };
-                return Err(invalid(format!("the {scheme}: URL gives {name} twice; give it once")));
+                return Err(unfit(refusals::twice_in_url(scheme, name)));
             }
             pairs.push((name, value));
         }
@@ -88,7 +88,7 @@ impl Query {
         let Some((name, _)) = self.pairs.first() else { return Ok(()) };
         let known = self.known.join(", ");
         let name = if is_word(name) { format!(" {name:?}") } else { " of the name it gives".into() };
-        Err(invalid(format!("a {}: URL has no parameter{name}; the parameters are {known}", self.scheme)))
+        Err(unfit(refusals::unknown_in_url(self.scheme, &name, &known)))
     }
 }
 

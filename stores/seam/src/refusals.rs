@@ -59,6 +59,21 @@ pub fn length_in_url(name: &'static str, value: &str, scheme: &str) -> Text {
     Text::setting(name).and(format!("={value} in the {scheme}: URL is not a duration; write it like 10ms, 2s or 1m"))
 }
 
+/// Refuses a parameter that the URL contains twice.
+pub fn twice_in_url(scheme: &str, name: &str) -> Text {
+    Text::from(format!("the {scheme}: URL gives {name} twice; give it once"))
+}
+
+/// Refuses an unknown parameter.
+pub fn unknown_in_url(scheme: &str, name: &str, known: &str) -> Text {
+    Text::from(format!("a {scheme}: URL has no parameter{name}; the parameters are {known}"))
+}
+
+/// Refuses markers that differ from those of the handles that have the store open.
+pub fn other_markers(name: &str, was: &str, is: &str) -> Text {
+    Text::from(format!("memory:{name} is already open with markers={was}; use that instead of markers={is}"))
+}
+
 /// Refuses a requirement that only makes sense for a bucket.
 pub fn of_buckets(name: &'static str, this: &str) -> Text {
     Text::from("`").and(Text::setting(name)).and(format!("` is only for NATS buckets, and this is {this}: leave it out"))

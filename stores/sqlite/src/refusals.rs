@@ -21,4 +21,9 @@ pub(crate) fn not_new(count: u64) -> Text {
     Text::from(format!("it has been written to {count} times, so it is not new; leave `")).and(Text::setting("new")).and("` out")
 }
 
+/// Refuses a path that is not a file's.
+pub(crate) fn no_file(path: &str) -> Text {
+    Text::from(format!("{path} does not name a file; write sqlite:elections.db"))
+}
+
 // end of refusals

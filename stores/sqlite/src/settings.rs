@@ -8,19 +8,31 @@ use incumbent_store::selectors;
 use incumbent_store::{Error, ErrorKind, Result, Settings as _};
 
 /// The location of the file, and how it is watched.
+///
+/// A URL of the form `sqlite:PATH` has the parameters:
+///
+/// <!-- generated: parameters -->
+/// | setting | meaning | by default |
+/// |---|---|---|
+/// | `create=false` | Whether a missing file or topic is created | it is |
+/// | `poll=10ms` | The interval at which the file is checked for changes, from 1 ms to 1 s | a tenth of the shortest lease after the last check, from 10 ms to 1 s |
+/// | `fuse=true` | States that only this machine reaches the file on FUSE, and that file locks work there |  |
+/// <!-- end of parameters -->
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteSettings {
     /// The file. SQLite keeps a journal next to it, with `-journal` added to the name.
     pub path: PathBuf,
-    /// The interval at which a watcher checks the file for changes, 1 ms to 1 s. By default it is a tenth of the
-    /// shortest lease, 10 ms to 1 s. On Linux the kernel usually reports changes at once, and the checks only catch
-    /// changes that it did not report.
+    /// The interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
+    /// lease after the last check, from 10 ms to 1 s.
+    ///
+    /// On Linux the kernel usually reports changes at once; then the checks only catch changes that it did not report.
     pub poll: Option<Duration>,
     /// Whether the file is created if it does not exist, as it is by default. Otherwise a missing file is an error.
     pub create: bool,
-    /// Whether to use a file on FUSE, behind which any file system may be. The caller guarantees that only one machine
-    /// reaches the file, and that file locks work on it.
+    /// States that only this machine reaches the file on FUSE, and that file locks work there.
+    ///
+    /// Any file system may be behind FUSE.
     pub fuse: bool,
     /// Whether to open a read-only file too, for programs that only watch its elections. Every write to it fails.
     pub read_only: bool,
@@ -32,21 +44,21 @@ impl SqliteSettings {
         Self { path: path.into(), poll: None, create: true, fuse: false, read_only: false }
     }
 
-    /// Sets the interval at which a watcher checks the file for changes.
+    /// Sets [`poll`](#structfield.poll).
     #[must_use]
     pub fn poll(mut self, poll: Duration) -> Self {
         self.poll = Some(poll);
         self
     }
 
-    /// Sets whether to use a file on FUSE.
+    /// Sets [`fuse`](#structfield.fuse).
     #[must_use]
     pub fn fuse(mut self, fuse: bool) -> Self {
         self.fuse = fuse;
         self
     }
 
-    /// Sets whether to create the file if it does not exist.
+    /// Sets [`create`](#structfield.create).
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
@@ -74,8 +86,8 @@ impl SqliteSettings {
 fn absolute(path: &Path) -> Result<PathBuf> {
     let is_folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
     let Some(file) = path.file_name().filter(|_| !is_folder) else {
-        let message = format!("{} does not name a file; write sqlite:elections.db", path.display());
-        return Err(Error::new(ErrorKind::InvalidSetting, message));
+        let refused = refusals::no_file(&path.display().to_string());
+        return Err(Error::named(ErrorKind::InvalidSetting, refused));
     };
     if let Ok(path) = path.canonicalize() {
         return Ok(path);

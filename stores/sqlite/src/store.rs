@@ -19,7 +19,6 @@ use crate::settings::SqliteSettings;
 impl Settings for SqliteSettings {
     type Link = RecordLink;
 
-    /// Reads a URL of the form `sqlite:PATH`, with the parameters `poll`, `create` and `fuse`.
     fn from_url(url: &str) -> Result<Self> {
         let invalid = |message: &str| Err(Error::new(ErrorKind::InvalidUrl, message));
         let (path, mut query) = query::split("sqlite", url.strip_prefix("sqlite:").unwrap_or(url))?;

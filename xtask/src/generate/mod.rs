@@ -7,6 +7,7 @@
 //! `end of PART`, or the first paragraph of the documentation of a function or field.
 
 mod codes;
+mod options;
 mod refusals;
 mod schema;
 mod settings;
@@ -45,10 +46,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 fn stale() -> Result<Vec<(String, String)>> {
     let schema = Schema::read(root())?;
     let (settings, refusals) = (settings::files(&schema), refusals::files(&schema)?);
+    let options = options::files(&schema)?;
     let codes = codes::files(&Codes::read(&root().join("bindings/schema/codes.toml"))?);
     let glossary = [("core/src/lib.rs", vec![Part::Between("glossary", words()?)])];
     let mut stale = Vec::new();
-    for (file, parts) in settings.into_iter().chain(refusals).chain(codes).chain(glossary) {
+    for (file, parts) in settings.into_iter().chain(options).chain(refusals).chain(codes).chain(glossary) {
         let path = root().join(file);
         let before = fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
         let mut text = before.clone();
@@ -87,17 +89,22 @@ fn documented(text: &str, item: &str, doc: &[String]) -> Result<String> {
     let lines: Vec<_> = text.lines().collect();
     let is_item = |line: &&str| line.trim_start().starts_with(item);
     let at = lines.iter().position(is_item).with_context(|| format!("there is no line `{item}`"))?;
+    let indent = &lines[at][..lines[at].len() - lines[at].trim_start().len()];
+    let inner = format!("{indent}    ");
     let before = |line: usize, mark: &str| line > 0 && lines[line - 1].trim_start().starts_with(mark);
     let mut end = at;
-    while before(end, "#[") {
+    while before(end, "#[") || before(end, ")]") {
         end -= 1;
+        // An attribute of several lines.
+        while lines[end].trim_start().starts_with(")]") || lines[end].starts_with(&inner) {
+            end -= 1;
+        }
     }
     let mut begin = end;
     while before(begin, "///") {
         begin -= 1;
     }
     let paragraph = lines[begin..end].iter().position(|line| line.trim() == "///");
-    let indent = &lines[at][..lines[at].len() - lines[at].trim_start().len()];
     let mut documented: Vec<_> = lines[..begin].iter().map(|line| (*line).to_owned()).collect();
     documented.extend(doc.iter().map(|line| format!("{indent}{line}")));
     documented
@@ -149,6 +156,9 @@ mod tests {
     fn the_first_paragraph_of_an_items_documentation_is_replaced_over_its_attributes() {
         let text = "  /// Old.\n  /// Older.\n  ///\n  /// Stays.\n  #[arg]\n  skew: u8,\n";
         let expected = "  /// New.\n  ///\n  /// Stays.\n  #[arg]\n  skew: u8,\n";
+        assert_eq!(documented(text, "skew:", &["/// New.".to_owned()]).unwrap(), expected);
+        let text = "  /// Old.\n  #[arg(\n      long\n  )]\n  skew: u8,\n";
+        let expected = "  /// New.\n  #[arg(\n      long\n  )]\n  skew: u8,\n";
         assert_eq!(documented(text, "skew:", &["/// New.".to_owned()]).unwrap(), expected);
         let error = documented(text, "slack:", &[]).unwrap_err();
         assert_eq!(error.to_string(), "there is no line `slack:`");

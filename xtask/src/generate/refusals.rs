@@ -28,9 +28,13 @@ pub(super) fn files(schema: &Schema) -> Result<Vec<(&'static str, Vec<Part>)>> {
         anyhow::Ok((file, vec![Part::Between("refusals", lines?.concat())]))
     };
     let mut table = Vec::new();
-    for (name, language) in
-        [("Node", By::Node), ("Python", By::Python), ("Kotlin, Java", By::Kotlin), ("Swift", By::Swift)]
-    {
+    for (name, language) in [
+        ("command line", By::Cli),
+        ("Node", By::Node),
+        ("Python", By::Python),
+        ("Kotlin, Java", By::Kotlin),
+        ("Swift", By::Swift),
+    ] {
         for refusal in own(language) {
             table.push(format!("{name}: {}", own_text(refusal, language, |name| format!("{{{name}}}"))?));
         }
@@ -46,6 +50,7 @@ pub(super) fn files(schema: &Schema) -> Result<Vec<(&'static str, Vec<Part>)>> {
         file("stores/nats/src/refusals.rs", &of(Store::Nats))?,
         file("stores/etcd/src/refusals.rs", &of(Store::Etcd))?,
         file("stores/kafka/src/refusals.rs", &of(Store::Kafka))?,
+        own_file("cli/src/refusals.rs", By::Cli)?,
         own_file("node/ts/refusals.ts", By::Node)?,
         own_file("python/lib/incumbent/_refusals.py", By::Python)?,
         own_file("bindings/kotlin/src/main/kotlin/incumbent/Refusals.kt", By::Kotlin)?,
@@ -152,6 +157,7 @@ fn own_text(refusal: &Refusal, language: By, place: impl Fn(&str) -> String) -> 
         Ok(match piece {
             Piece::Words(words) => words.to_owned(),
             Piece::Name(name) if language == By::Python => name.to_owned(),
+            Piece::Name(name) if language == By::Cli => format!("--{}", name.replace('_', "-")),
             Piece::Name(name) => camel(name),
             Piece::Value(name, _) => place(name),
             Piece::Init(_) => bail!("a refusal by one language writes the call itself"),
@@ -176,6 +182,16 @@ fn own_function(refusal: &Refusal, language: By) -> Result<Vec<String>> {
         |each: &dyn Fn(&str) -> String| names.iter().map(|name| each(name)).collect::<Vec<_>>().join(", ");
     let documented = |marks| doc(&format!("Refuses {when}."), marks, WIDTH);
     Ok(match language {
+        By::Cli => {
+            let arguments = arguments(&|name| format!("{name}: &str"));
+            let text = own_text(refusal, language, |name| format!("{{{name}}}"))?;
+            let text =
+                if names.is_empty() { format!("{text:?}.into()") } else { format!("format!({text:?})") };
+            let mut lines = documented(SLASHES);
+            lines.push(format!("pub(crate) fn {code}({arguments}) -> String {{"));
+            lines.extend([format!("    {text}"), "}".into(), String::new()]);
+            lines
+        }
         By::Node => {
             let arguments = arguments(&|name| format!("{name}: string"));
             let text = own_text(refusal, language, |name| format!("${{{name}}}"))?;
@@ -323,6 +339,10 @@ mod tests {
             ..Refusal::default()
         };
         let function = |by| own_function(&refusal(by), by).unwrap().join("\n");
+        assert_eq!(
+            function(By::Cli),
+            "/// Refuses a drain.\npub(crate) fn no_drain(value: &str) -> String {\n    format!(\"--drain-time is {value}\")\n}\n"
+        );
         assert_eq!(
             function(By::Node),
             "/** Refuses a drain. */\nexport const noDrain = (value: string): string =>\n  `drainTime is ${value}`;\n"

@@ -32,9 +32,21 @@ pub(super) struct Setting {
     pub(super) example: Option<String>,
     pub(super) default: Option<String>,
     pub(super) more: Option<String>,
+    /// Further sentences for the help of the command line's option.
+    pub(super) option: Option<String>,
+    /// Another name of that option.
+    pub(super) alias: Option<String>,
+    /// True if an action is repeated after this time, so that the option needs a lower limit.
+    #[serde(default)]
+    pub(super) repeats: bool,
+    /// The name in Rust, if it is another one.
+    pub(super) rust: Option<String>,
     /// The only stores that have it; empty if all have it.
     #[serde(default)]
     pub(super) stores: Vec<Store>,
+    /// The stores whose URLs can have it, if all stores have it.
+    #[serde(default)]
+    pub(super) urls: Vec<Store>,
     /// True if the command line takes it in a different way, or not at all.
     #[serde(default)]
     pub(super) is_no_option: bool,
@@ -60,7 +72,7 @@ pub(super) struct Refusal {
     pub(super) only_of: Option<Store>,
 }
 
-/// The crate that refuses.
+/// The crate or language that refuses.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum By {
@@ -69,6 +81,7 @@ pub(super) enum By {
     #[default]
     Stores,
     Bindings,
+    Cli,
     Node,
     Python,
     Kotlin,
@@ -82,6 +95,7 @@ pub(super) enum Kind {
     File,
     Flag,
     Whole,
+    Size,
     Length,
     Lengths,
     Texts,
@@ -104,6 +118,7 @@ pub(super) enum Store {
 pub(super) enum Language {
     Python,
     Node,
+    Rust,
 }
 
 impl Store {
@@ -153,13 +168,18 @@ impl Setting {
         if self.name == "backoff" { "back-off".into() } else { self.name.replace('_', "-") }
     }
 
+    /// The name in Rust.
+    pub(super) fn rust(&self) -> &str {
+        self.rust.as_deref().unwrap_or(&self.name)
+    }
+
     /// The name as `driftPpm`.
     pub(super) fn camel(&self) -> String {
         camel(&self.name)
     }
 
     /// The stores that have it, with a colon; nothing if all have it.
-    fn of_stores(&self) -> String {
+    pub(super) fn of_stores(&self) -> String {
         let names: Vec<_> = self.stores.iter().map(|store| store.name()).collect();
         match names.split_last() {
             None => String::new(),
@@ -170,14 +190,27 @@ impl Setting {
 
     /// Its description, in sentences.
     pub(super) fn text(&self) -> String {
-        let stores = self.of_stores();
+        self.text_after(&self.of_stores())
+    }
+
+    /// Its description for a reader who knows which store has it.
+    pub(super) fn own_text(&self) -> String {
+        self.text_after("")
+    }
+
+    /// Its meaning after the stores that have it.
+    pub(super) fn meaning_after(&self, stores: &str) -> String {
         let mut meaning = self.meaning.clone();
         // An acronym keeps its case after the name of a store.
         let is_word = meaning.chars().nth(1).is_some_and(|second| second.is_lowercase() || second == ' ');
         if !stores.is_empty() && is_word {
             meaning = meaning[..1].to_lowercase() + &meaning[1..];
         }
-        let mut text = stores + &meaning;
+        stores.to_owned() + &meaning
+    }
+
+    fn text_after(&self, stores: &str) -> String {
+        let mut text = self.meaning_after(stores);
         if let Some(default) = &self.default {
             text += &format!("; by default {default}");
         }

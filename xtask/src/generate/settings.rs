@@ -15,36 +15,16 @@ pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
     let (candidate, init): (Vec<_>, Vec<_>) = (candidate.iter().collect(), init.iter().collect());
     let common: Vec<_> = store.iter().collect();
     let store: Vec<_> = store.iter().chain(own).collect();
-    let documents = |item: &dyn Fn(&Setting) -> String, doc: &dyn Fn(&Setting) -> Vec<String>| {
+    let documents = |item: &dyn Fn(&Setting) -> String, width| {
+        let doc = |setting: &Setting| doc(&setting.text(), SLASHES, width);
         candidate.iter().map(|setting| Part::Documents(item(setting), doc(setting))).collect()
     };
+    let setter: fn(&str) -> String = |name| format!("pub fn {name}(");
     vec![
         ("core/src/text.rs", vec![Part::Between("names", spellings(schema))]),
         ("bindings/ffi/src/settings/names.rs", vec![Part::Between("settings", names(schema))]),
-        (
-            "runtime/src/options.rs",
-            documents(&|setting| format!("pub fn {}(", setting.name), &|setting| {
-                doc(&setting.text(), SLASHES, WIDTH - 4)
-            }),
-        ),
-        (
-            "wit/settings.wit",
-            documents(&|setting| format!("{}: ", setting.kebab()), &|setting| {
-                doc(&setting.text(), SLASHES, WIDTH - 8)
-            }),
-        ),
-        (
-            "cli/src/run/args.rs",
-            TIMING
-                .iter()
-                .filter_map(|name| candidate.iter().find(|setting| setting.name == *name))
-                .map(|setting| {
-                    let text = setting.text();
-                    let lines = doc(text.trim_end_matches('.'), SLASHES, WIDTH - 4);
-                    Part::Documents(format!("{}: Option<", setting.name), lines)
-                })
-                .collect(),
-        ),
+        ("runtime/src/options.rs", documents(&|setting| setter(&setting.name), WIDTH - 4)),
+        ("wit/settings.wit", documents(&|setting| format!("{}: ", setting.kebab()), WIDTH - 8)),
         (
             "node/ts/settings.ts",
             vec![
@@ -79,7 +59,14 @@ pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
             vec![Part::Between("store", swift(&common)), Part::Between("candidate", swift(&candidate))],
         ),
         ("bindings/swift/Sources/Incumbent/Preparation.swift", vec![Part::Between("init", swift(&init))]),
-        ("docs/reference/settings.md", vec![Part::Between("candidate", table(&candidate))]),
+        (
+            "docs/reference/settings.md",
+            vec![
+                Part::Between("candidate", table(&candidate)),
+                Part::Between("store", table(&common)),
+                Part::Between("init", table(&init)),
+            ],
+        ),
         (
             "docs/guide/stores.md",
             vec![
@@ -89,14 +76,17 @@ pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
             ],
         ),
         ("docs/guide/etcd.md", vec![Part::Between("parameters", parameters(schema, Store::Etcd))]),
-        ("stores/nats/src/config/settings.rs", in_rust(schema, Store::Nats)),
-        ("stores/etcd/src/settings.rs", in_rust(schema, Store::Etcd)),
-        ("stores/kafka/src/settings.rs", in_rust(schema, Store::Kafka)),
+        ("stores/nats/src/config/settings.rs", in_rust(schema, Store::Nats, setter)),
+        ("stores/etcd/src/settings.rs", in_rust(schema, Store::Etcd, setter)),
+        ("stores/kafka/src/settings.rs", in_rust(schema, Store::Kafka, setter)),
+        ("stores/sqlite/src/settings.rs", in_rust(schema, Store::Sqlite, |name| format!("pub {name}: "))),
+        ("stores/memory/src/lib.rs", in_rust(schema, Store::Memory, |name| format!("pub {name}: "))),
+        (
+            "runtime/src/open.rs",
+            common.iter().map(|setting| documents_setter(setting, setter(&setting.name))).collect(),
+        ),
     ]
 }
-
-/// The settings that are options of the command line for timing.
-const TIMING: [&str; 6] = ["win_delay", "backoff", "interval", "skew", "drift_ppm", "slack"];
 
 /// Documentation: the first line begins with `open`, every line with `each`, and the last ends with `close`.
 pub(super) fn doc(text: &str, [open, each, close]: [&str; 3], width: usize) -> Vec<String> {
@@ -124,7 +114,7 @@ fn node(settings: &[&Setting]) -> Vec<String> {
         let kind = match setting.kind {
             Kind::Text | Kind::File => "string",
             Kind::Flag => "boolean",
-            Kind::Whole => "number",
+            Kind::Whole | Kind::Size => "number",
             Kind::Length => "Length",
             Kind::Lengths => "Length | readonly Length[]",
             Kind::Texts => "Readonly<Record<string, string>>",
@@ -143,7 +133,7 @@ fn python(settings: &[&Setting]) -> Vec<String> {
             Kind::Text => "str",
             Kind::File => "str | PathLike[str]",
             Kind::Flag => "bool",
-            Kind::Whole => "int",
+            Kind::Whole | Kind::Size => "int",
             Kind::Length => "Length",
             Kind::Lengths => "Length | Sequence[Length]",
             Kind::Texts => "Mapping[str, str]",
@@ -162,7 +152,7 @@ fn kotlin(settings: &[&Setting]) -> Vec<String> {
         let kind = match setting.kind {
             Kind::Text | Kind::File => "String",
             Kind::Flag => "Boolean",
-            Kind::Whole => "Int",
+            Kind::Whole | Kind::Size => "Int",
             Kind::Length => "Duration",
             Kind::Lengths => "List<Duration>",
             Kind::Texts => "Map<String, String>",
@@ -180,7 +170,7 @@ fn kotlin(settings: &[&Setting]) -> Vec<String> {
             Kind::Preset => format!("    {camel}?.let {{ put(\"{name}\", Setting.Text(it.name.lowercase())) }}"),
             Kind::Text | Kind::File => format!("    {camel}?.let {{ put(\"{name}\", Setting.Text(it)) }}"),
             Kind::Flag => format!("    {camel}?.let {{ put(\"{name}\", Setting.Flag(it)) }}"),
-            Kind::Whole => format!("    {camel}?.let {{ put(\"{name}\", Setting.Number(it.toDouble())) }}"),
+            Kind::Whole | Kind::Size => format!("    {camel}?.let {{ put(\"{name}\", Setting.Number(it.toDouble())) }}"),
             Kind::Length => format!("    {camel}?.let {{ put(\"{name}\", time(\"{camel}\", it)) }}"),
             Kind::Lengths => format!(
                 "    {camel}?.let {{ waits -> put(\"{name}\", Setting.Times(waits.map {{ positive(\"{camel}\", it) }})) }}"
@@ -205,7 +195,7 @@ fn java(class: &str, settings: &[&Setting]) -> Vec<String> {
         let (argument, value) = match setting.kind {
             Kind::Text | Kind::File => ("value: String", "value"),
             Kind::Flag => ("value: Boolean", "value"),
-            Kind::Whole => ("value: Int", "value"),
+            Kind::Whole | Kind::Size => ("value: Int", "value"),
             Kind::Length => ("value: JavaDuration", "value.toKotlinDuration()"),
             Kind::Lengths => ("vararg value: JavaDuration", "value.map { it.toKotlinDuration() }"),
             Kind::Texts => ("value: Map<String, String>", "value"),
@@ -231,7 +221,7 @@ fn swift(settings: &[&Setting]) -> Vec<String> {
         let kind = match setting.kind {
             Kind::Text | Kind::File => "String",
             Kind::Flag => "Bool",
-            Kind::Whole => "Int",
+            Kind::Whole | Kind::Size => "Int",
             Kind::Length => "Duration",
             Kind::Lengths => "[Duration]",
             Kind::Texts => "[String: String]",
@@ -252,7 +242,7 @@ fn swift(settings: &[&Setting]) -> Vec<String> {
         let value = match setting.kind {
             Kind::Text | Kind::File => format!("{camel}.map {{ .text(value: $0) }}"),
             Kind::Flag => format!("{camel}.map {{ .flag(value: $0) }}"),
-            Kind::Whole => format!("{camel}.map {{ .number(value: Double($0)) }}"),
+            Kind::Whole | Kind::Size => format!("{camel}.map {{ .number(value: Double($0)) }}"),
             Kind::Length => format!("try time(\"{camel}\", {camel})"),
             Kind::Lengths => {
                 format!(
@@ -325,6 +315,15 @@ fn names(schema: &Schema) -> Vec<String> {
         }
         lines.push("];".into());
     }
+    lines.push("/// Every parameter of a URL of each store.".into());
+    lines.push("#[cfg(test)]".into());
+    lines.push("#[rustfmt::skip]".into());
+    lines.push(format!("pub(super) const OF_URLS: [(&str, &[&str]); {}] = [", Store::ALL.len()));
+    for store in Store::ALL {
+        let names: Vec<_> = of_url(schema, store).iter().map(|setting| setting.name.as_str()).collect();
+        lines.push(format!("    ({:?}, &{names:?}),", store.name()));
+    }
+    lines.push("];".into());
     lines
 }
 
@@ -336,20 +335,35 @@ fn table(settings: &[&Setting]) -> Vec<String> {
             setting.more.as_ref().map_or(String::new(), |more| format!(". {}", more.trim_end_matches('.')));
         let default = setting.default.as_deref().unwrap_or_default();
         let example = setting.example.as_ref().map_or(String::new(), |example| format!("={example}"));
-        lines.push(format!("| `{}{example}` | {}{more} | {default} |", setting.name, setting.meaning));
+        let stores = if setting.example.is_some() { String::new() } else { setting.of_stores() };
+        let meaning = setting.meaning_after(&stores);
+        lines.push(format!("| `{}{example}` | {meaning}{more} | {default} |", setting.name));
     }
     lines
 }
 
-/// A table of every parameter of a store's URL.
-fn parameters(schema: &Schema, store: Store) -> Vec<String> {
+/// Every setting that a store's URL can have.
+fn of_url(schema: &Schema, store: Store) -> Vec<&Setting> {
     let own = schema.parameter.iter().filter(|setting| setting.stores.contains(&store));
-    let common = schema.store.iter().filter(|setting| setting.example.is_some());
-    table(&own.chain(common).collect::<Vec<_>>())
+    own.chain(schema.store.iter().filter(|setting| setting.urls.contains(&store))).collect()
 }
 
-/// A table of the URL's parameters in the documentation of Rust.
-fn in_rust(schema: &Schema, store: Store) -> Vec<Part> {
+/// A table of every parameter of a store's URL.
+fn parameters(schema: &Schema, store: Store) -> Vec<String> {
+    table(&of_url(schema, store))
+}
+
+/// A table of the URL's parameters in the documentation of Rust, and the documentation of the setters or fields.
+fn in_rust(schema: &Schema, store: Store, item: fn(&str) -> String) -> Vec<Part> {
+    // Only a connection to NATS has settings that depend on the lease.
+    let more = schema.store.iter().filter(|setting| store == Store::Nats && setting.name == "expected_lease");
+    let settings = of_url(schema, store).into_iter().chain(more);
+    let settings = settings.filter(|setting| !setting.by_hand.contains(&Language::Rust));
+    let parts = settings.map(|setting| documents_setter(setting, item(setting.rust())));
     let lines = parameters(schema, store).into_iter().map(|line| format!("/// {line}"));
-    vec![Part::Between("parameters", lines.collect())]
+    [Part::Between("parameters", lines.collect())].into_iter().chain(parts).collect()
+}
+
+fn documents_setter(setting: &Setting, item: String) -> Part {
+    Part::Documents(item, doc(&setting.own_text(), SLASHES, WIDTH - 4))
 }

@@ -26,23 +26,33 @@ pub fn init(url: &str, map: Map, dialect: Dialect) -> Result<Init> {
     let known: Vec<&'static str> = INIT.into_iter().chain(parameters).collect();
     let mut fields = Fields::new(&format!("the preparation of {what}"), &known, map, dialect)?;
     let given = fields.given().with_url(url, kinds);
-    let mut options = InitOptions::new()
-        .markers(fields.flag("markers")?.unwrap_or(false))
-        .own_leases(fields.flag("own_leases")?.unwrap_or(false))
-        .never_used(fields.flag("new")?.unwrap_or(false))
-        .update(fields.flag("update")?.unwrap_or(false));
+    let mut options = InitOptions::new();
+    // generated: options
+    if let Some(new) = fields.flag("new")? {
+        options = options.never_used(new);
+    }
     if let Some(lease) = fields.length("lease")? {
         options = options.lease(lease);
     }
     if let Some(replicas) = fields.whole("replicas")? {
         options = options.replicas(replicas);
     }
-    if let Some(bytes) = fields.whole("max_bytes")? {
-        options = options.max_bytes(bytes.into());
+    if let Some(max_bytes) = fields.whole("max_bytes")? {
+        options = options.max_bytes(max_bytes.into());
+    }
+    if let Some(markers) = fields.flag("markers")? {
+        options = options.markers(markers);
+    }
+    if let Some(own_leases) = fields.flag("own_leases")? {
+        options = options.own_leases(own_leases);
+    }
+    if let Some(update) = fields.flag("update")? {
+        options = options.update(update);
     }
     if let Some(election) = fields.text("election")? {
         options = options.election(election);
     }
+    // end of options
     let mut store = Opening { url: url.to_owned(), fail_fast: true, expected_lease: None, given };
     store.add_parameters(&mut fields, kinds)?;
     Ok(Init { store, options })

@@ -92,4 +92,14 @@ pub(super) const KAFKA: [(&str, Kind); 7] = [
     ("goneli", Kind::Flag),
     ("sasl", Kind::Text),
 ];
+/// Every parameter of a URL of each store.
+#[cfg(test)]
+#[rustfmt::skip]
+pub(super) const OF_URLS: [(&str, &[&str]); 5] = [
+    ("memory", &["markers"]),
+    ("SQLite", &["create", "poll", "fuse"]),
+    ("NATS", &["tls_ca", "tls_cert", "tls_key", "connect_timeout", "context", "creds", "nkey", "token", "tls_first", "inbox_prefix", "domain", "api_prefix", "discover", "ping_interval", "fail_fast"]),
+    ("etcd", &["tls_ca", "tls_cert", "tls_key", "connect_timeout", "fail_fast"]),
+    ("Kafka", &["create", "topic", "session", "protocol", "instance_id", "goneli", "sasl", "fail_fast"]),
+];
 // end of settings

@@ -105,3 +105,31 @@ impl std::fmt::Debug for Opening {
         f.debug_struct("Opening").field("fail_fast", &self.fail_fast).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::names::OF_URLS;
+    use super::*;
+
+    #[test]
+    fn the_url_of_each_store_takes_the_parameters_of_the_schema_and_no_others() {
+        let urls = [
+            ("memory", "memory:"),
+            ("SQLite", "sqlite:e.db"),
+            ("NATS", "nats://h/B"),
+            ("etcd", "etcd://h/p"),
+        ];
+        let with_kafka = [("Kafka", "kafka://h:9092/p")].into_iter().filter(|_| cfg!(feature = "kafka"));
+        for (store, url) in urls.into_iter().chain(with_kafka) {
+            let error = format!("{url}?none=1").parse::<StoreSettings>().map(drop).unwrap_err().to_string();
+            let (_, known) = error.split_once("the parameters are ").unwrap();
+            let (_, of_schema) = OF_URLS.iter().find(|(name, _)| *name == store).unwrap();
+            let sorted = |names: &mut dyn Iterator<Item = &str>| {
+                let mut names: Vec<_> = names.map(str::to_owned).collect();
+                names.sort_unstable();
+                names
+            };
+            assert_eq!(sorted(&mut known.split(", ")), sorted(&mut of_schema.iter().copied()), "{store}");
+        }
+    }
+}

@@ -13,7 +13,8 @@ public struct PreparationSettings: Sendable {
     /// it may replace another in which a candidate still leads. Only by hand, or in a test: if a program recreates a
     /// store under a leader, there can be two leaders. Refused for a store that has been written to.
     public var new: Bool?
-    /// NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own.
+    /// NATS: the lease of the bucket's elections, which is its TTL; by default 30 s for a new bucket; an existing one
+    /// keeps its own.
     public var lease: Duration?
     /// NATS: the number of servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket; an existing one
     /// keeps its own.
@@ -21,11 +22,13 @@ public struct PreparationSettings: Sendable {
     /// NATS: the bucket's size limit in bytes, if the account requires one; at least 65536; by default none for a new
     /// bucket; an existing one keeps its own.
     public var maxBytes: Int?
-    /// NATS: whether watches report expiry (2.11 or newer).
+    /// NATS: whether watches report expiry, for a fail-over without a poll (2.11 or newer). Not for a bucket that
+    /// candidates of the Go library share.
     public var markers: Bool?
-    /// NATS: whether each election can have its own lease (2.11 or newer).
+    /// NATS: whether each election can have its own lease, in whole seconds and below the bucket's (2.11 or newer).
     public var ownLeases: Bool?
-    /// NATS: whether to change an existing bucket that differs; by default that is an error, UNSAFE_STORE.
+    /// NATS: whether to change an existing bucket that differs; by default the differences are reported, outside Rust
+    /// as the error UNSAFE_STORE, and nothing is changed.
     public var update: Bool?
     /// Kafka: the election whose topic is created.
     public var election: String?

@@ -30,7 +30,8 @@ public struct StoreSettings: Sendable {
     // generated: store
     /// Whether a store that does not answer is an error; by default candidates wait for it.
     public var failFast: Bool?
-    /// The lease that candidates will have, so that an unsuitable store is refused when it is opened.
+    /// The shortest lease that candidates will have, from which a connection to NATS derives the interval of its pings
+    /// and the time that it gives a server to answer; by default 30 s.
     public var expectedLease: Duration?
 
     private var generated: [String: Setting] {
@@ -98,12 +99,12 @@ public enum WinDelay: Hashable, Sendable {
 public struct CampaignSettings: Sendable {
     // generated: candidate
     /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by
-    /// default the host and the process. Each candidate of an election has a different one.
+    /// default HOST-PID, from the host and the process. Each candidate of an election has a different one.
     public var name: String?
     /// The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more.
     public var preset: Preset?
-    /// The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all
-    /// its records share it, else the preset's lease, never longer than the store's maximum age.
+    /// The lease duration: the time for which no other candidate leads after a leader crashes; by default the store's
+    /// maximum age if all its records share it, else the preset's lease, never longer than the store's maximum age.
     public var lease: Duration?
     /// The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
     /// 1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record.

@@ -1,6 +1,7 @@
 //! The exact permissions that an etcd user needs.
 
 use crate::keys::{Keys, Range};
+use crate::refusals;
 use crate::settings::EtcdSettings;
 pub use incumbent_store::Role;
 use incumbent_store::{Error, ErrorKind, Result};
@@ -49,10 +50,7 @@ pub fn permissions(settings: &EtcdSettings, role: Role, elections: &[&str]) -> R
     }
     if elections.is_empty() {
         if writes {
-            let message = "`prefix` is empty and no election is named, so the role could write every key of the \
-                cluster; put a prefix into the URL (etcd://HOST:2379/PREFIX/), or name the \
-                           elections";
-            return Err(Error::new(ErrorKind::InvalidSetting, message));
+            return Err(Error::named(ErrorKind::InvalidSetting, refusals::no_prefix()));
         }
         return Ok(vec![Permission::of(keys.all(), writes)]);
     }

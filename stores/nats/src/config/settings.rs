@@ -50,15 +50,15 @@ const LONGEST_PING: Duration = Duration::from_secs(20);
 /// | `tls_key=FILE` | A file with the client's key |  |
 /// | `connect_timeout=5s` | The time limit for connecting | 2 s |
 /// | `context=NAME` | A context of the `nats` tool, for settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) `$NATS_CONTEXT`, or the selected context |
-/// | `creds=FILE` | A file with credentials |  |
+/// | `creds=FILE` | A file with credentials, a JWT and an nkey seed |  |
 /// | `nkey=FILE` | A file with an nkey seed |  |
 /// | `token=TOKEN` | A token |  |
-/// | `tls_first=true` | Whether TLS starts before the server's greeting |  |
+/// | `tls_first=true` | Whether TLS starts before the server's greeting, for servers that are configured so |  |
 /// | `inbox_prefix=PREFIX` | The subject prefix for answers, if permissions require one | `_INBOX` |
-/// | `domain=NAME` | The JetStream domain |  |
-/// | `api_prefix=PREFIX` | The subject prefix of the JetStream API | `$JS.API` |
+/// | `domain=NAME` | The JetStream domain that holds the bucket |  |
+/// | `api_prefix=PREFIX` | The subject prefix of the JetStream API, if it is imported from another account | `$JS.API` |
 /// | `discover=false` | Whether to also use other servers of the cluster, as reported by the connected one. `false` if they advertise addresses that cannot be reached from here | true; false over websockets |
-/// | `ping_interval=3s` | The interval at which the connection is checked | a tenth of the lease, from 100 ms to 20 s |
+/// | `ping_interval=3s` | The interval of pings on the connection, which ends after three unanswered ones | a tenth of the lease, from 100 ms to 20 s |
 /// | `fail_fast=true` | Whether a store that does not answer is an error | candidates wait for it |
 /// <!-- end of parameters -->
 ///
@@ -177,28 +177,36 @@ impl NatsSettings {
         self
     }
 
-    /// Authenticates with a token. Replaces earlier credentials.
+    /// A token.
+    ///
+    /// Replaces earlier credentials.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.credentials = Credentials::Token(Secret::new(token));
         self
     }
 
-    /// Authenticates with the nkey whose seed is in a file. Replaces earlier credentials.
+    /// A file with an nkey seed.
+    ///
+    /// Replaces earlier credentials.
     #[must_use]
     pub fn nkey_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.credentials = Credentials::Seed(path.into());
         self
     }
 
-    /// Authenticates with a credentials file (JWT and nkey). Replaces earlier credentials.
+    /// A file with credentials, a JWT and an nkey seed.
+    ///
+    /// Replaces earlier credentials.
     #[must_use]
     pub fn credentials_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.credentials = Credentials::File(path.into());
         self
     }
 
-    /// Uses TLS, and trusts the certificates in this PEM file instead of the system's.
+    /// A file with the certificates to trust; by default the system's.
+    ///
+    /// Uses TLS. The file is PEM.
     #[must_use]
     pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
         self.files.ca = Some(path.into());
@@ -216,67 +224,70 @@ impl NatsSettings {
         self
     }
 
-    /// Begins with TLS before the server's greeting, for servers with that configuration.
+    /// Whether TLS starts before the server's greeting, for servers that are configured so.
     #[must_use]
     pub fn tls_first(mut self, first: bool) -> Self {
         self.tls_first = first;
         self
     }
 
-    /// Sets the prefix of reply subjects, for permissions that do not allow `_INBOX`.
+    /// The subject prefix for answers, if permissions require one; by default `_INBOX`.
     #[must_use]
     pub fn inbox_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.inbox_prefix = Some(without_dot(prefix.into()));
         self
     }
 
-    /// Sets the JetStream domain that holds the bucket.
+    /// The JetStream domain that holds the bucket.
     #[must_use]
     pub fn domain(self, domain: &str) -> Self {
         self.api_prefix(format!("$JS.{domain}.API"))
     }
 
-    /// Sets the prefix of the JetStream API's subjects, for an API that is imported from another account.
+    /// The subject prefix of the JetStream API, if it is imported from another account; by default `$JS.API`.
     #[must_use]
     pub fn api_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.api_prefix = Some(without_dot(prefix.into()));
         self
     }
 
-    /// Sets whether to also connect to servers that the connected server reports, in addition to those listed. It is
-    /// true by default, except over websockets. Set it to false if those servers advertise addresses that cannot be
-    /// reached from here.
+    /// Whether to also use other servers of the cluster, as reported by the connected one; by default true; false over
+    /// websockets. `false` if they advertise addresses that cannot be reached from here.
     #[must_use]
     pub fn discover(mut self, discover: bool) -> Self {
         self.discover = discover;
         self
     }
 
-    /// Sets the time limit for connecting to a server; 2 s by default. After a lost connection, a server has at most a
-    /// twelfth of the lease to answer before the other servers are tried. That is the [expected
-    /// lease](Self::expected_lease), or the bucket's.
+    /// The time limit for connecting; by default 2 s.
+    ///
+    /// After a lost connection, a server has at most a twelfth of the [expected lease](Self::expected_lease), or of the
+    /// bucket's, to answer before the other servers are tried.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets the interval of pings on the connection; three unanswered pings end it. By default it is a tenth of the
-    /// [expected lease](Self::expected_lease), between 100 ms and 20 s.
+    /// The interval of pings on the connection, which ends after three unanswered ones; by default a tenth of the
+    /// lease, from 100 ms to 20 s.
+    ///
+    /// The lease is the [expected](Self::expected_lease) one.
     #[must_use]
     pub fn ping_interval(mut self, interval: Duration) -> Self {
         self.ping_interval = Some(interval);
         self
     }
 
-    /// Sets the shortest lease of the elections that will run on this connection; 30 s by default.
+    /// The shortest lease that candidates will have, from which a connection to NATS derives the interval of its pings
+    /// and the time that it gives a server to answer; by default 30 s.
     #[must_use]
     pub fn expected_lease(mut self, lease: Duration) -> Self {
         self.expected_lease = lease;
         self
     }
 
-    /// Fails at once if no server answers, instead of waiting for one.
+    /// Whether a store that does not answer is an error; by default candidates wait for it.
     #[must_use]
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;

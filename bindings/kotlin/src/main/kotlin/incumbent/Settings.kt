@@ -24,7 +24,10 @@ public class StoreSettings {
     /** Whether a store that does not answer is an error; by default candidates wait for it. */
     public var failFast: Boolean? = null
 
-    /** The lease that candidates will have, so that an unsuitable store is refused when it is opened. */
+    /**
+     * The shortest lease that candidates will have, from which a connection to NATS derives the interval of its pings
+     * and the time that it gives a server to answer; by default 30 s.
+     */
     public var expectedLease: Duration? = null
 
     private fun generated(): Map<String, Setting> = buildMap {
@@ -69,7 +72,10 @@ public class InitSettings {
      */
     public var new: Boolean? = null
 
-    /** NATS: the lease of the bucket's elections; by default 30 s for a new bucket; an existing one keeps its own. */
+    /**
+     * NATS: the lease of the bucket's elections, which is its TTL; by default 30 s for a new bucket; an existing one
+     * keeps its own.
+     */
     public var lease: Duration? = null
 
     /**
@@ -84,13 +90,19 @@ public class InitSettings {
      */
     public var maxBytes: Int? = null
 
-    /** NATS: whether watches report expiry (2.11 or newer). */
+    /**
+     * NATS: whether watches report expiry, for a fail-over without a poll (2.11 or newer). Not for a bucket that
+     * candidates of the Go library share.
+     */
     public var markers: Boolean? = null
 
-    /** NATS: whether each election can have its own lease (2.11 or newer). */
+    /** NATS: whether each election can have its own lease, in whole seconds and below the bucket's (2.11 or newer). */
     public var ownLeases: Boolean? = null
 
-    /** NATS: whether to change an existing bucket that differs; by default that is an error, UNSAFE_STORE. */
+    /**
+     * NATS: whether to change an existing bucket that differs; by default the differences are reported, outside Rust as
+     * the error UNSAFE_STORE, and nothing is changed.
+     */
     public var update: Boolean? = null
 
     /** Kafka: the election whose topic is created. */
@@ -186,7 +198,7 @@ public class CampaignSettings {
     // generated: candidate
     /**
      * The candidate's name, which other candidates see: 1 to 255 bytes, one line without surrounding spaces; by default
-     * the host and the process. Each candidate of an election has a different one.
+     * HOST-PID, from the host and the process. Each candidate of an election has a different one.
      */
     public var name: String? = null
 
@@ -194,8 +206,8 @@ public class CampaignSettings {
     public var preset: Preset? = null
 
     /**
-     * The time for which no other candidate leads after a leader crashes; by default the store's maximum age if all its
-     * records share it, else the preset's lease, never longer than the store's maximum age.
+     * The lease duration: the time for which no other candidate leads after a leader crashes; by default the store's
+     * maximum age if all its records share it, else the preset's lease, never longer than the store's maximum age.
      */
     public var lease: Duration? = null
 
