@@ -172,8 +172,8 @@ impl Orders {
     /// The signals cannot be caught.
     pub(super) fn new(name: &CStr) -> io::Result<Self> {
         let signals = Signals::new()?;
-        // This name is the one that `ps`, `pkill` and `killall` use. On systems other than Linux, they use the first
-        // word of the command line.
+        // `ps`, `pkill` and `killall` use this name. On systems other than Linux, they use the first word of the
+        // command line.
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_name(name);
         #[cfg(not(target_os = "linux"))]

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::stderr::{is_json, no_thread, warn};
 
-/// The name of the store that stands for no store at all.
+/// The name of the store for a run without a store.
 pub(super) const CONSOLE: &str = "console:";
 
 /// The source of messages.

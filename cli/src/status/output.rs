@@ -45,7 +45,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
                 Some(Led::AtLeast(led)) => say("since", format!("{} ago, or a little more", span(led))),
                 Some(Led::SinceItsWin(Some(ago))) => say("since", format!("it won {} ago", span(ago))),
                 Some(Led::SinceItsWin(None)) => {
-                    say("since", "not known before the first renewal of its lease".into())
+                    say("since", "not known before the leader renews its lease".into())
                 }
                 Some(Led::NotYet) => {
                     say("since", "not yet: the holder waits until no other candidate can lead".into())

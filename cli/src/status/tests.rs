@@ -116,7 +116,7 @@ fn how_long_a_leader_has_led_is_shown_as_exactly_as_it_is_known() {
     assert_eq!(since(held(Some(SECOND * 5))), "since       5.00 s ago, or a little more");
     assert_eq!(since(held(None)), "since       not yet: the holder waits until no other candidate can lead");
     let won = Record { revision: Revision(12), ..held(None) };
-    assert_eq!(since(won.clone()), "since       not known before the first renewal of its lease");
+    assert_eq!(since(won.clone()), "since       not known before the leader renews its lease");
     let won = Seen { ago: Some(SECOND * 3), ..seen("jobs", Entry::Live(won)) };
     assert_eq!(text_of(&won)[2], "since       it won 3.00 s ago");
     assert_eq!(row(&won)[3], "3.00 s");

@@ -12,7 +12,7 @@ pub fn protocol(protocol: &str) -> InvalidSettings {
         setting: "protocol",
         value: format!("{protocol:?}"),
         limit: Text::from("classic or consumer"),
-        remedy: Text::from("choose the one that all members of the group use"),
+        remedy: Text::from("choose the protocol that all members of the group use"),
     }
 }
 

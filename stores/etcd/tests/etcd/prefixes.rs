@@ -1,4 +1,5 @@
-//! Elections and prefixes of several teams on one cluster, each of which would take the other's keys for its own.
+//! Elections and prefixes of several teams on one cluster, where each team's elections would take the keys of the other
+//! for its own.
 
 use std::time::Duration;
 
