@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns whether every mutant is caught, and nothing is found when nothing is broken.
+/// Returns true if every mutant is caught and the control is not.
 fn go(args: &Args) -> Result<bool> {
     if let Some(file) = &args.check_page {
         page::check(file)?;
