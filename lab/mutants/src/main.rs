@@ -56,7 +56,7 @@ struct Args {
     /// End each hunt at the first notice, by the simulator or the model checker
     #[arg(long, conflicts_with = "page")]
     until_noticed: bool,
-    /// Print one line of JSON for each
+    /// Print one line of JSON for each rule
     #[arg(long)]
     json: bool,
     /// Print the mutants, and run nothing
