@@ -115,7 +115,8 @@ pub struct Moment {
 impl Scenario {
     /// Reads and checks a scenario.
     ///
-    /// # Errors The error, in terms of the file.
+    /// # Errors
+    /// The error, in terms of the file.
     pub fn parse(json: &str) -> Result<Self, String> {
         let scenario: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
         scenario.check()?;
