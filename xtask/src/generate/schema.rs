@@ -1,4 +1,4 @@
-//! The schema as it is written.
+//! The schema as the files write it.
 
 use std::fs;
 use std::path::Path;
@@ -32,10 +32,10 @@ pub(super) struct Setting {
     pub(super) example: Option<String>,
     pub(super) default: Option<String>,
     pub(super) more: Option<String>,
-    /// The only stores that have it; empty if all have it.
+    /// The only stores that have this setting; empty if all have it.
     #[serde(default)]
     pub(super) stores: Vec<Store>,
-    /// True if the command line takes it in a different way, or not at all.
+    /// True if the command line takes this setting in a different way, or not at all.
     #[serde(default)]
     pub(super) is_no_option: bool,
     #[serde(default)]
@@ -47,7 +47,7 @@ pub(super) struct Setting {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Refusal {
     pub(super) code: String,
-    /// The crate that refuses; the stores if none is given.
+    /// The crate that refuses; by default the stores.
     pub(super) by: By,
     pub(super) when: String,
     pub(super) setting: String,
@@ -55,7 +55,7 @@ pub(super) struct Refusal {
     pub(super) limit: String,
     pub(super) remedy: String,
     pub(super) text: Option<String>,
-    /// The one store whose schema has it.
+    /// The store whose schema has this refusal, if only one has it.
     #[serde(skip)]
     pub(super) only_of: Option<Store>,
 }
@@ -158,7 +158,7 @@ impl Setting {
         camel(&self.name)
     }
 
-    /// The stores that have it, with a colon; nothing if all have it.
+    /// Returns the stores that have the setting, followed by a colon, or nothing if all have it.
     fn of_stores(&self) -> String {
         let names: Vec<_> = self.stores.iter().map(|store| store.name()).collect();
         match names.split_last() {
@@ -172,7 +172,7 @@ impl Setting {
     pub(super) fn text(&self) -> String {
         let stores = self.of_stores();
         let mut meaning = self.meaning.clone();
-        // An acronym keeps its case after the name of a store.
+        // An acronym after the name of a store keeps its capital letters.
         let is_word = meaning.chars().nth(1).is_some_and(|second| second.is_lowercase() || second == ' ');
         if !stores.is_empty() && is_word {
             meaning = meaning[..1].to_lowercase() + &meaning[1..];
@@ -204,7 +204,7 @@ pub(super) fn camel(name: &str) -> String {
 /// The text in lines of at most `width` characters, broken at spaces.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    // A number and its unit stay together.
+    // Non-breaking spaces keep a number and its unit on one line.
     let text = text.replace(" s ", "\u{a0}s ").replace(" s.", "\u{a0}s.").replace(" s,", "\u{a0}s,");
     let text = text.replace(" s;", "\u{a0}s;").replace(" ms", "\u{a0}ms").replace(" %", "\u{a0}%");
     for word in text.split(' ') {

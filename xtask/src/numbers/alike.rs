@@ -1,4 +1,4 @@
-//! Places that share six lines and more.
+//! Places that share six or more lines.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ const ROW: usize = 6;
 /// A place: a file, and the number of a counted line in it.
 type Place = (usize, usize);
 
-/// The pairs of places in these sources that share [`ROW`] lines and more. Lines that every file has do not count:
-/// blank lines, comments, imports, attributes, and lines that only close a block.
+/// Counts the pairs of places in these sources that share [`ROW`] or more lines. Lines that every file has do not
+/// count: blank lines, comments, imports, attributes, and lines that only close a block.
 pub(super) fn pairs(sources: &[(String, String)]) -> usize {
     let files: Vec<Vec<&str>> = sources
         .iter()
@@ -28,7 +28,7 @@ pub(super) fn pairs(sources: &[(String, String)]) -> usize {
     let mut found = 0;
     for same in places.values() {
         for (at, one) in same.iter().enumerate() {
-            // If the preceding lines are equal too, the pair was already counted there.
+            // If the preceding lines are equal too, the pair has already been counted at an earlier line.
             found += same[at + 1..].iter().filter(|other| !follows(*one, **other)).count();
         }
     }

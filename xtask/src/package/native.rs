@@ -9,10 +9,10 @@ use super::unwinder::Unwinder;
 use crate::budgets::{self, Artefact};
 use crate::{kotlin, shell};
 
-/// Builds the library for each kind of Linux into `target/kotlin/platforms`; the jar takes it from there.
+/// Builds the library for each kind of Linux into `target/kotlin/platforms`, from which the jar takes it.
 pub(super) fn kotlin(build: &Build) -> Result<()> {
     if !cfg!(target_os = "linux") || build.kafka {
-        // Kafka's client uses the OpenSSL of the building machine.
+        // A build with Kafka works only for this machine, because Kafka's client uses this machine's OpenSSL.
         return Ok(());
     }
     for linux in build.linux().filter(|linux| !linux.is_musl()) {
