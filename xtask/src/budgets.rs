@@ -27,7 +27,7 @@ pub(crate) enum Artefact {
     NodePackage,
     /// The compiled part of the Kotlin library.
     KotlinLibrary,
-    /// The compiled part of the Swift library, from which programs link only what they call.
+    /// The compiled part of the Swift library. A program links only what it calls of it.
     SwiftLibrary,
     /// `incumbent-engine.wasm`
     Engine,
@@ -40,7 +40,7 @@ pub(crate) enum Artefact {
 pub(crate) enum Made {
     /// As it is released.
     Released,
-    /// With less optimisation, for trials of packages.
+    /// Built with less optimisation, to try out packages.
     Trial,
 }
 
@@ -70,7 +70,7 @@ impl Artefact {
         }
     }
 
-    /// The most bytes that it may have. Lower a budget when its file has become smaller.
+    /// The most bytes that the file may have. Lower the budget when the file has become smaller.
     pub(crate) fn budget(self, made: Made) -> u64 {
         let (released, trial) = match self {
             Self::CommandLine => (30_000_000, 60_000_000),

@@ -14,7 +14,7 @@ pub(crate) struct Args {
     platforms: Vec<Platform>,
 }
 
-/// A platform that packages or crates are used on, but on which the tests do not usually run.
+/// A platform on which packages or crates are used, but on which the tests do not usually run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Platform {
     /// macOS on ARM
@@ -28,12 +28,12 @@ pub(crate) enum Platform {
     Windows,
 }
 
-/// The crates that other programs use, on every platform.
+/// The crates that other programs use, checked for every platform.
 const LIBRARIES: [&str; 5] =
     ["incumbent-core", "incumbent", "incumbent-uniffi", "incumbent-python", "incumbent-wasmtime"];
 
-/// The crates that run only on Unix: the command line and these tasks. The addon is checked with them, because its
-/// build for Windows needs a library of Node's.
+/// The crates that are checked only for Unix. The command line and these tasks run only there. The addon's build for
+/// Windows would need a library of Node.
 const UNIX: [&str; 4] = ["incumbent-cli", "incumbent-rig", "incumbent-node", "xtask"];
 
 impl Platform {
@@ -57,8 +57,8 @@ impl Platform {
         }
     }
 
-    /// Checks the crates, with their default features: Kafka's client can be built only for the machine's own system.
-    /// Returns whether they compile without a warning.
+    /// Checks the crates with their default features, because Kafka's client can be built only for the machine's own
+    /// system. Returns true if they compile without a warning.
     pub(crate) fn check(self) -> Result<bool> {
         shell::progress(format!("clippy for {}", self.triple()));
         let mut cargo = shell::cargo();

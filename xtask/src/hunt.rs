@@ -9,13 +9,13 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// The program, its package, and the profile and the feature to build it with.
+/// The program. Below are its package, and the profile and the feature with which it is built.
 const PROGRAM: &str = "incumbent-hunt";
 const PACKAGE: &str = "incumbent-sim";
 const PROFILE: &str = "hunt";
 const FEATURE: &str = "hunt";
 
-/// `cargo xtask hunt`: the program reads the command line itself, and knows its help.
+/// The arguments of `cargo xtask hunt`, which the program itself parses, including `--help`.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
@@ -36,10 +36,10 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(program())
 }
 
-/// The exit code of a hunt that cannot run; 1 is for a hunt that found something.
+/// The exit code of a hunt that cannot start. A hunt that found something ends with 1.
 const NOT_MADE: u8 = 2;
 
-/// Hunts. Returns only if that cannot begin.
+/// Replaces this process by the hunt. Returns only if the hunt cannot start.
 pub(crate) fn exit_code(args: &Args) -> ExitCode {
     let error = match build() {
         // The program replaces this process, so signals and its exit code need no forwarding.

@@ -19,12 +19,12 @@ pub(crate) const BINDGEN: &str = "incumbent-bindgen";
 /// The oldest JDK that Kotlin's compiler and the tests' libraries run on.
 pub(crate) const OLDEST: u32 = 17;
 
-/// How the compiled part is built.
+/// The kind of build of the compiled part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// With the programs of the Rust tests, which are built first.
+    /// Built together with the programs of the Rust tests.
     Dev,
-    /// As it is released, with or without Kafka.
+    /// Built as for a release, with or without Kafka.
     Release { kafka: bool },
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Jdk {
 pub(crate) fn jdk() -> Result<Jdk> {
     let mut homes: Vec<PathBuf> = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect();
     if let Some(javac) = shell::on_path("javac") {
-        // The path has a link to it.
+        // The `javac` on the path is usually a link into the JDK.
         let javac = fs::canonicalize(&javac).with_context(|| format!("cannot follow {}", javac.display()))?;
         homes.extend(javac.parent().and_then(Path::parent).map(Path::to_owned));
     }
@@ -57,7 +57,7 @@ pub(crate) fn jdk() -> Result<Jdk> {
         homes.extend(installed.flatten().map(|folder| folder.path()));
     }
     let found = homes.into_iter().find_map(|home| {
-        // `javac 17.0.15`, on standard output; Java 8 writes it elsewhere.
+        // `javac 17.0.15` on standard output. Java 8 writes its version to standard error.
         let reported = shell::output(shell::command(home.join("bin/javac")).arg("-version")).ok()?;
         let version = reported.trim().strip_prefix("javac ")?.to_owned();
         let release: u32 = version.split(['.', '-', '+']).next()?.parse().ok()?;
@@ -76,10 +76,11 @@ pub(crate) fn target() -> PathBuf {
     shell::target().join("kotlin")
 }
 
-/// Versions of Kotlin and of its coroutines that applications have: those of Spring Boot 3.5, and of 4.0.
+/// Versions of Kotlin and of its coroutines in applications: those of Spring Boot 3.5 and of 4.0.
 const CONSUMERS: [(&str, &str); 2] = [("1.9.25", "1.8.1"), ("2.2.21", "1.10.2")];
 
-/// Fetches what Maven needs for this project and for [`consumers`], unless that was done for the same project files.
+/// Fetches what Maven needs for this project and for [`consumers`], unless it has already done so for the same project
+/// files.
 pub(crate) fn fetch() -> Result<()> {
     let read = |name: &str| {
         let pom = folder().join(name);
@@ -92,8 +93,8 @@ pub(crate) fn fetch() -> Result<()> {
         return Ok(());
     }
     shell::progress("fetch Kotlin's compiler and libraries");
-    // Running the goals is the only way to fetch everything that they load, including the test runner's parts. An empty
-    // project is enough.
+    // Maven fetches everything that its goals load, including the test runner's parts, only when the goals run. An
+    // empty project is enough for that.
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     let test = "class EmptyTest { @org.junit.jupiter.params.ParameterizedTest\n\
                 @org.junit.jupiter.params.provider.ValueSource(ints = [1]) fun test(one: Int) { check(one == 1) } }\n";
@@ -128,7 +129,7 @@ pub(crate) fn build(profile: Profile) -> Result<()> {
         shell::progress("build the compiled part of the Kotlin library");
         let mut build = shell::cargo();
         build.args(["build", "--quiet", "--release", "--package", CRATE]);
-        // The library calls nothing in the generator, so it contains none of it.
+        // The library calls nothing in the generator, so the generator's code is not linked into it.
         shell::run(build.args(["--features", "bindgen"]).args(profile.features()))?;
     }
     let library = library(profile);
@@ -159,8 +160,8 @@ pub(crate) fn maven() -> Command {
     command
 }
 
-/// Compiles the library and the tests' programs, after [`build`], and returns the command that runs one of these
-/// programs by its class.
+/// Compiles the library and the tests' programs, and returns the command that runs the program with this class.
+/// [`build`] must have run before.
 pub(crate) fn program(class: &str) -> Result<Command> {
     shell::progress("mvn test-compile");
     shell::run(maven().arg("test-compile"))?;
@@ -200,13 +201,14 @@ fn property_of_the_project(name: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// Maven with its own repository, which builds everything in that folder.
+/// Returns a command that runs Maven with the project's own repository, and builds everything in that folder.
 fn maven_with(built: &Path) -> Command {
     let mut command = shell::command("mvn");
     if let Ok(jdk) = jdk() {
         command.env("JAVA_HOME", jdk.home);
     }
-    // The virtual machine's second compiler doubles the processor time, and a build ends before that pays off.
+    // The virtual machine's second compiler is off: it doubles the processor time, and a build ends before that pays
+    // off.
     command.env("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m");
     command.current_dir(folder()).args(["--batch-mode", "--quiet", "--no-transfer-progress"]);
     command.arg(format!("-Dmaven.repo.local={}", repository().display()));
@@ -224,7 +226,7 @@ fn repository() -> PathBuf {
 pub(crate) fn library(profile: Profile) -> PathBuf {
     let name = format!("{}incumbent_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     shell::target().join(match profile {
-        // Cargo leaves the library of a program here.
+        // In a development build, cargo puts a library that a program depends on into `deps`.
         Profile::Dev => Path::new("debug/deps").join(name),
         Profile::Release { .. } => Path::new("release").join(name),
     })
@@ -234,7 +236,7 @@ fn file_name(path: &Path) -> Result<&std::ffi::OsStr> {
     path.file_name().with_context(|| format!("{} has no name", path.display()))
 }
 
-/// The name of this platform in a jar, as JNA searches it.
+/// The name by which JNA looks for this platform in a jar.
 fn platform() -> Result<String> {
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "x86-64",
@@ -251,8 +253,8 @@ fn platform() -> Result<String> {
 }
 
 /// Builds the artefacts of a release into `target/kotlin/release`, a Maven repository: the jar with the compiled part
-/// of every platform that is built, the jars of sources and documentation, and the POM. A project that has nothing else
-/// then uses them.
+/// of every platform that is built, the jars of sources and documentation, and the POM. An otherwise empty project then
+/// uses these artefacts.
 ///
 /// The compiled parts of other platforms are taken from `target/kotlin/platforms`, a folder for each as in the jar,
 /// where the build on each platform has left them.
@@ -260,7 +262,7 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     build(Profile::Release { kafka })?;
     let platforms = target().join("platforms");
     if platforms.is_dir() {
-        // Also for this platform, because the part may be for an older C library than this machine's.
+        // Copies the part for this platform too, because it may be built for an older C library than this machine's.
         for folder in fs::read_dir(&platforms)? {
             let folder = folder?;
             copy(&folder.path(), &target().join("native").join(folder.file_name()))?;
@@ -328,8 +330,9 @@ pub(crate) fn trial(published: &Path) -> Result<Command> {
     Ok(maven)
 }
 
-/// Makes an application for each of the older versions of Kotlin that depends on the artefacts in a Maven repository, and
-/// returns its name and the command that builds it and runs its test, without the network. After [`trial`].
+/// Makes an application for each of the [older versions of Kotlin](CONSUMERS), which depends on the artefacts in a
+/// Maven repository. Returns the application's name, and the command that builds it and runs its test without the
+/// network. [`trial`] must have run before.
 pub(crate) fn consumers(published: &Path) -> Result<Vec<(String, Command)>> {
     let made = CONSUMERS.map(|versions| {
         let project = target().join("consumers").join(versions.0);
@@ -351,7 +354,8 @@ fn consumer_with(project: &Path, (kotlin, coroutines): (&str, &str)) -> Command 
     maven
 }
 
-/// Maven on a project outside that depends on the published jar, with the network for everything else that it needs.
+/// Returns a command that runs Maven on a project outside of this one that depends on the published jar. Maven fetches
+/// everything else from the network.
 pub(crate) fn maven_online(project: &Path) -> Result<Command> {
     forget_published()?;
     let mut maven = maven_with(project);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::shell;
 
-/// The beginnings of the names of files with a licence, or with a notice that it demands to be passed on.
+/// The beginnings of the names of files that contain a licence, or a notice that a licence requires to be passed on.
 const NAMES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
 /// Code in C that packages carry with them, each with the file of its licence in the package.
@@ -86,7 +86,7 @@ pub(crate) fn write(compiled: &Compiled, folder: &Path) -> Result<()> {
 }
 
 /// Writes `SBOM.cdx.json` into a folder: the third-party packages that a crate compiles in, in the format CycloneDX
-/// 1.5, which scanners for known defects read.
+/// 1.5, which vulnerability scanners read.
 pub(crate) fn bill(compiled: &Compiled, folder: &Path) -> Result<()> {
     let component = |Package { name, version, licence, .. }: Package| {
         json!({
@@ -94,7 +94,7 @@ pub(crate) fn bill(compiled: &Compiled, folder: &Path) -> Result<()> {
             "name": name,
             "version": version,
             "purl": format!("pkg:cargo/{name}@{version}"),
-            // Some still write a slash for "or".
+            // Some packages still write a slash for "or".
             "licenses": [{ "expression": licence.replace('/', " OR ") }],
         })
     };
@@ -146,7 +146,7 @@ fn packages(compiled: &Compiled) -> Result<BTreeSet<Package>> {
 fn package(line: &str) -> Option<Package> {
     let mut columns = line.split('\t');
     let shown = columns.next()?.trim_end_matches(" (proc-macro)");
-    // A package of this workspace shows its path.
+    // For a package of this workspace, cargo shows the path, so such a line is skipped.
     let (name, version) = shown.split_once(" v").filter(|(_, version)| !version.contains('('))?;
     let (licence, address) = (columns.next().unwrap_or_default(), columns.next().unwrap_or_default());
     Some(Package {

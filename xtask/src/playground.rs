@@ -21,7 +21,7 @@ pub(crate) fn site() -> PathBuf {
     shell::target().join("playground")
 }
 
-/// A program that runs in the page's source.
+/// Returns a command that runs a program in the folder of the page's source.
 pub(crate) fn command(program: &str) -> Command {
     let mut command = shell::command(program);
     command.current_dir(folder());

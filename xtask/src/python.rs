@@ -51,7 +51,7 @@ pub(crate) fn interpreters() -> Result<Vec<Interpreter>> {
     Ok(found)
 }
 
-/// The possible paths of an interpreter: on the path by its version, or in pyenv's folder.
+/// The possible programs of interpreters: those with a version in their name on the path, and those in pyenv's folder.
 fn programs() -> Vec<PathBuf> {
     let names = (OLDEST.1..OLDEST.1 + 10).map(|minor| format!("python3.{minor}")).chain(["python3".into()]);
     let mut programs: Vec<PathBuf> = names.filter_map(|name| shell::on_path(&name)).collect();
@@ -80,7 +80,7 @@ impl Interpreter {
         format!("{}.{}", self.version.0, self.version.1)
     }
 
-    /// A new, empty virtual environment of that name, in place of any earlier one.
+    /// Makes an empty virtual environment of that name, in place of any earlier one.
     pub(crate) fn fresh(&self, name: &str) -> Result<Environment> {
         let folder = folder().join(name);
         if folder.exists() {
@@ -95,7 +95,7 @@ impl Interpreter {
         Environment { folder: folder().join(name) }
     }
 
-    /// The virtual environment with the build tools; kept from one run to the next.
+    /// The virtual environment with the build tools, which is kept from one run to the next.
     fn tools(&self) -> Result<Environment> {
         let environment = Environment { folder: folder().join(format!("tools-{}", self.name())) };
         let wanted = pinned("maturin")?;
@@ -118,7 +118,7 @@ impl Environment {
     /// A command of its Python.
     pub(crate) fn python(&self) -> std::process::Command {
         let mut command = shell::command(self.program("python"));
-        // Runs outside the caller's own environment.
+        // Keeps the caller's own environment out of the command.
         command.env_remove("PYTHONPATH").env_remove("VIRTUAL_ENV").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
@@ -145,7 +145,7 @@ pub(crate) fn wheel(interpreter: &Interpreter, profile: Profile) -> Result<PathB
     build.args(["build", "--quiet", "--manifest-path", "python/Cargo.toml", "--out"]).arg(&wheels);
     build.arg("--interpreter").arg(&interpreter.program).env_remove("VIRTUAL_ENV");
     match profile {
-        // The wheel stays on this machine, and uses its OpenSSL.
+        // A development wheel stays on this machine, so it can use this machine's OpenSSL.
         Profile::Dev => {
             build.arg("--target").arg(host()?).args(with_kafka()?).args(["--auditwheel", "skip"]);
         }
@@ -158,9 +158,9 @@ pub(crate) fn wheel(interpreter: &Interpreter, profile: Profile) -> Result<PathB
     wheel.with_context(|| format!("no wheel in {}", wheels.display()))
 }
 
-/// Cargo's options for a package of the tests: with Kafka, and with the library in C that the Rust tests' build has
-/// compiled. A package by itself is built with other features of third-party crates, and would compile that library
-/// again.
+/// Cargo's options that build Kafka into a package for the tests, with the C library that the Rust tests' build has
+/// compiled. By itself, the package would be built with other features of third-party crates, and would compile that
+/// library again.
 pub(crate) fn with_kafka() -> Result<Vec<String>> {
     let mut options = vec!["--features".to_owned(), "kafka".into()];
     let builds = fs::read_dir(shell::target().join("debug/build")).context("nothing is built yet")?;
@@ -182,8 +182,8 @@ pub(crate) fn with_kafka() -> Result<Vec<String>> {
     Ok(options)
 }
 
-/// This machine as a target of cargo. npm's addon is always built for a named target: a wheel for the same target
-/// shares the build of their dependencies.
+/// This machine as a target of cargo. npm's addon is always built for a named target, so a wheel for the same target
+/// shares the build of the dependencies.
 pub(crate) fn host() -> Result<String> {
     let version = shell::output(shell::command("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));

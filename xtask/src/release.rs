@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(true)
 }
 
-/// The pages that must stop asking readers to build what a release publishes.
+/// Returns the pages that still ask readers to build what a release publishes.
 fn before_the_first_release() -> Result<Vec<String>> {
     let listed = shell::output(shell::command("git").current_dir(shell::root()).args(["ls-files", "*.md"]))?;
     let mut stale = Vec::new();
@@ -53,8 +53,8 @@ fn before_the_first_release() -> Result<Vec<String>> {
     Ok(stale)
 }
 
-/// The versions that are written in separate files, by file and name. A test in `kotlin.rs` compares the version of the
-/// Maven project.
+/// The versions that are written in files of their own, by file and name. A test in `kotlin.rs` compares the version of
+/// the Maven project.
 fn versions() -> Result<Vec<(String, String)>> {
     let read = |file: &str| {
         fs::read_to_string(shell::root().join(file)).with_context(|| format!("cannot read {file}"))
@@ -72,7 +72,7 @@ fn versions() -> Result<Vec<(String, String)>> {
     for package in packages {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         found.push((text(&package["name"]), text(&package["version"])));
-        // A published crate names the oldest version that it accepts of each of our crates.
+        // A published crate states the oldest version of each of our crates that it accepts.
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let wanted = text(&dependency["req"]);
             if dependency["path"].is_string() && wanted != "*" {

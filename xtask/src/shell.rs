@@ -22,16 +22,18 @@ use tempfile::TempDir;
 pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 
 thread_local! {
-    /// Receives the output of this thread, and of the programs that it runs; `None` for standard output and error.
+    /// The receiver of the output of this thread and of the programs that it runs; `None` if that is standard output
+    /// and error.
     static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
     /// The processor time of the programs that this thread has run.
     static CPU: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// The time for reading output after its program has ended: a process that it left behind may keep the pipe open.
+/// The time for which output is read after its program has ended. A process that the program left behind may keep the
+/// pipe open.
 const LATE_OUTPUT: Duration = Duration::from_secs(2);
 
-/// Runs `work` with all its output, and that of its programs, sent to `sink`.
+/// Runs `work`, and sends its output and that of its programs to `sink`.
 pub(crate) fn printing_to<T>(sink: Sink, work: impl FnOnce() -> T) -> T {
     let before = SINK.replace(Some(sink));
     let result = work();
@@ -86,19 +88,19 @@ pub(crate) fn fresh(folder: &Path) -> Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-/// The path of a program of the workspace from the tests' build.
+/// The path of a program of the workspace that the tests' build has built.
 pub(crate) fn built(program: &str) -> PathBuf {
     target().join("debug").join(format!("{program}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// The folder for the temporary files of all commands; unset, it is the system's.
+/// The folder for the temporary files of all commands. If it is not set, they use the system's.
 static TEMPORARY: OnceLock<PathBuf> = OnceLock::new();
 
-/// The space that the tests' stores and servers may need at most.
+/// The most space that the tests' stores and servers may need.
 const ROOM: u64 = 2 << 30;
 
-/// Keeps the temporary files of all commands in memory, if the system offers that, until the result is dropped. The
-/// tests' servers and stores flush each write, which takes the disk seconds during a build.
+/// Keeps the temporary files of all commands in memory until the result is dropped, if the system offers that. The
+/// tests' servers and stores flush each write, and during a build a flush to the disk takes seconds.
 pub(crate) fn temporary_files_in_memory() -> Option<TempDir> {
     let memory = Path::new("/dev/shm");
     let free = rustix::fs::statvfs(memory).ok()?;
@@ -114,8 +116,8 @@ pub(crate) fn temporary_files_in_memory() -> Option<TempDir> {
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
-    // `cargo run` sets these for this program. Build scripts that read them would run again after every cargo without
-    // them, and everything that depends on those scripts would be compiled again.
+    // `cargo run` sets these variables for this program. With them, build scripts that read them would run again after
+    // each cargo that runs without them, and everything that depends on those scripts would be compiled again.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
@@ -143,12 +145,12 @@ pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs a command with its output going to ours. Returns whether it succeeded.
+/// Runs a command, whose output goes to that of this thread. Returns true if it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> Result<bool> {
     Ok(Running::start(command, Output::Printed)?.end()?.success())
 }
 
-/// Runs a command with its output going to ours.
+/// Runs a command, whose output goes to that of this thread. Fails if the command does.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = Running::start(command, Output::Printed)?.end()?;
     if !status.success() {
@@ -220,7 +222,8 @@ impl Running {
         }
         let child = command.spawn().with_context(|| format!("cannot run {shown}"));
         if sink.is_some() {
-            // Dropped, because the command would keep its ends of the pipe open, and the output would never end.
+            // The command is closed here, because it would keep its ends of the pipe open, and the output would never
+            // end.
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         let drained = sink.zip(reader).map(|(sink, reader)| drain(reader, sink));
@@ -236,11 +239,12 @@ impl Running {
     }
 }
 
-/// Waits for a program. Adds its processor time, and that of the processes that it waited for, to this thread's.
+/// Waits for a program. Adds the processor time of the program, and of the processes for which it waited, to this
+/// thread's.
 fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     static REAPING: Mutex<()> = Mutex::new(());
-    // The system counts a process when it is reaped. Processes are reaped one at a time, so the difference belongs to
-    // this one.
+    // The system adds a process's time when the process is reaped. Processes are reaped one at a time, so the
+    // difference belongs to this process.
     let pid = WaitId::Pid(Pid::from_child(child));
     while matches!(waitid(pid.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT), Err(Errno::INTR)) {}
     let _alone = REAPING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,7 +254,7 @@ fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     Ok(status)
 }
 
-/// The processor time of all programs that were reaped.
+/// The processor time of all programs that have been reaped.
 fn reaped_time() -> Duration {
     let micros = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)
@@ -258,7 +262,7 @@ fn reaped_time() -> Duration {
     Duration::from_micros(usage.unwrap_or(0))
 }
 
-/// The processor time of the programs that this thread has run to their ends with its output.
+/// The processor time of the ended programs that this thread has run.
 pub(crate) fn cpu_time() -> Duration {
     CPU.get()
 }

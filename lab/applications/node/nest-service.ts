@@ -1,4 +1,4 @@
-// Nest on Express: the module leads while the application runs, and a method that only the leader runs is the work.
+// Nest on Express: the module campaigns while the application runs, and the work is a method that only the leader runs.
 
 import 'reflect-metadata';
 import { Controller, Get, Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';

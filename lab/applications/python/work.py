@@ -29,7 +29,7 @@ def step(term: Term) -> bool:
 
 def write(token: str, at: float) -> None:
     line = f"work {token} {os.getpid()} {at:.9f}\n"
-    # Opened each time: processes fork. One call writes the whole line.
+    # The file is opened for each line, because processes fork. A single call writes the whole line.
     file = os.open(os.environ["WORK"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(file, line.encode())

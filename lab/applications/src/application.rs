@@ -1,4 +1,4 @@
-//! The applications: a program for each framework, and the command that starts one of its processes.
+//! The applications: for each framework, a program and the command that starts a process of it.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ pub(crate) enum Language {
 pub(crate) enum End {
     /// It exits with this code.
     Code(i32),
-    /// The application raises SIGTERM again, once it has finished.
+    /// The application raises SIGTERM again after it has finished.
     Terminated,
 }
 
@@ -36,25 +36,25 @@ pub(crate) struct Application {
 pub(crate) enum Trial {
     /// An election of three processes under the schedule of faults. After SIGTERM a process ends within a bound.
     Election { end: End, bound: Duration },
-    /// A suite of tests with fake timers, which passes and ends by itself.
+    /// A test suite with fake timers, which must pass and end by itself.
     Suite,
 }
 
-/// The longest drain by default, although all work here ends at once.
+/// The bound is the default longest drain, although all work here ends at once.
 const BOUND: Duration = Duration::from_secs(10);
 
-/// The bound of frameworks that take their time: Celery's workers end after 7 s without an election, too, PM2 after 12 s,
-/// and Spring waits for up to 30 s in each phase of its shutdown.
+/// The bound for frameworks that are slow to end. Even without an election, Celery's workers end after 7 s and PM2
+/// after 12 s. Spring waits for up to 30 s in each phase of its shutdown.
 const LATE: Duration = Duration::from_secs(30);
 
 /// An election whose processes exit.
 const EXITS: Trial = Trial::Election { end: End::Code(0), bound: BOUND };
-/// An election whose processes raise SIGTERM again.
+/// An election whose processes raise SIGTERM again at their end.
 const RAISES: Trial = Trial::Election { end: End::Terminated, bound: BOUND };
 /// An election whose processes exit late.
 const EXITS_LATE: Trial = Trial::Election { end: End::Code(0), bound: LATE };
 
-/// A small virtual machine, whose second compiler would take more time than it saves.
+/// Options for a small virtual machine, whose second compiler would take more time than it saves.
 const JAVA: [&str; 3] = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
 /// All applications.
@@ -112,14 +112,14 @@ const fn node(name: &'static str, command: &'static [&'static str], trial: Trial
 }
 
 const fn spring(name: &'static str, command: &'static [&'static str]) -> Application {
-    // The status of a virtual machine that SIGTERM has ended, after its hooks.
+    // 143 is the status of a virtual machine that SIGTERM has ended, after its shutdown hooks.
     let trial = Trial::Election { end: End::Code(143), bound: LATE };
     Application { name, language: Language::Spring, command, trial }
 }
 
 impl Application {
-    /// The command of one process, with the folder that its language's programs and libraries are installed in, and a
-    /// folder for whatever the process writes.
+    /// Returns the command of one process. `home` is the folder in which the language's programs and libraries are
+    /// installed; `own` is a folder for everything that the process writes.
     pub(crate) fn command(&self, home: &Path, own: &Path, port: u16) -> Command {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
         let (program, arguments) = self.command.split_first().unwrap_or((&"", &[]));
@@ -135,7 +135,7 @@ impl Application {
             }
             Language::Node | Language::Spring => {
                 let mut command = Command::new(program);
-                // PM2 keeps what it knows of its processes there.
+                // PM2 stores its state about its processes in `PM2_HOME`.
                 command.current_dir(home).env("PM2_HOME", own.join("pm2"));
                 command.env("SERVER_PORT", port.to_string());
                 command

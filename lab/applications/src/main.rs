@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns true if every application passed.
+/// Returns true if every application has passed.
 fn run(cli: &Cli) -> Result<bool> {
     if let Some(unknown) = cli.names.iter().find(|name| ALL.iter().all(|one| one.name != **name)) {
         anyhow::bail!("there is no application {unknown}; --list lists them");
@@ -88,8 +88,8 @@ fn run(cli: &Cli) -> Result<bool> {
     }
     ensure!(!chosen.is_empty(), "no application is chosen: give --python, --node or --spring");
     let program = cli.cli.as_ref().context("give --cli")?;
-    // Times are measured, and the little that servers and applications compute must not wait for a compiler. Only the
-    // superuser may.
+    // Raises the priority, because times are measured and servers and applications must not wait for a compiler. Only
+    // the superuser may do that; for others it fails.
     let _ = rustix::process::nice(-10);
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -108,7 +108,7 @@ fn run(cli: &Cli) -> Result<bool> {
 }
 
 impl Cli {
-    /// The folder of the application's language, if it was given.
+    /// The folder of the application's language, if the command line gives it.
     fn home(&self, application: &Application) -> Option<&PathBuf> {
         match application.language {
             application::Language::Python => self.python.as_ref(),

@@ -21,15 +21,16 @@ use crate::work::{self, Span, Step};
 
 /// The key of the election.
 const ELECTION: &str = "jobs";
-/// The shortest lease that needs no preset for fast networks.
+/// The shortest lease that does not need the preset for fast networks.
 const LEASE: Duration = Duration::from_secs(5);
 /// The number of processes.
 const PROCESSES: usize = 3;
-/// The longest time from the start to three candidates, on a busy machine: a Spring Boot computes for seconds.
+/// The longest time until three candidates have started, on a busy machine. Spring Boot alone computes for seconds.
 const STARTUP: Duration = Duration::from_secs(180);
 /// The time without a server: two leases, so that every term ends.
 const AWAY: Duration = Duration::from_secs(10);
-/// What is granted on top of the worst fail-over that `incumbent doctor` prints: scheduling, and the program's own pace.
+/// The time that is allowed on top of the worst fail-over that `incumbent doctor` prints, for scheduling and for the
+/// program's own pace.
 const GRACE: Duration = Duration::from_secs(1);
 /// The time that a resumed process gets to work at once with the leader.
 const RESUMED: Duration = Duration::from_secs(2);
@@ -47,9 +48,9 @@ pub(crate) struct Figures {
 #[derive(Debug)]
 struct Election {
     worst: Duration,
-    /// From the server's return, the leader's death, and its stop, to the next work.
+    /// The times from the server's return, from the leader's death and from the leader's stop to the next work.
     again: [Duration; 3],
-    /// From SIGTERM to the last process's end.
+    /// The time from SIGTERM to the end of the last process.
     ended: Duration,
 }
 
@@ -85,7 +86,7 @@ struct Trial<'a> {
 /// Runs one application.
 ///
 /// # Errors
-/// What was not as it has to be.
+/// The requirement that was not met.
 ///
 /// # Panics
 /// When the server cannot be started.
@@ -151,7 +152,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// The schedule, but for the end. Returns how long there was no work after each fault.
+    /// Runs the schedule except for its end. Returns how long there was no work after each fault.
     fn go(&mut self, server: &mut NatsServer, bound: Duration) -> Result<[Duration; 3]> {
         until("three candidates and the first work", STARTUP, || {
             (self.candidates() == PROCESSES && !self.steps().ok()?.is_empty()).then_some(())
@@ -186,12 +187,12 @@ impl Trial<'_> {
         Ok([back, killed, stopped])
     }
 
-    /// Sends SIGTERM to all processes that run, waits until they have ended, and checks the whole. Returns how long the
-    /// end took.
+    /// Sends SIGTERM to all running processes, waits until they have ended, and checks the work of the whole trial.
+    /// Returns how long the processes took to end.
     fn end(&mut self, end: End, bound: Duration) -> Result<Duration> {
         let is_running = |one: &mut Process| one.child.try_wait().is_none().then(|| one.child.pid());
         let running: Vec<u32> = self.processes.iter_mut().filter_map(is_running).collect();
-        // One was killed, unless what was killed was its child.
+        // One process was killed, unless the killed one was its child.
         ensure!(running.len() + 1 >= PROCESSES, "{} processes ended too early", PROCESSES - running.len());
         let at = work::now();
         running.iter().for_each(|pid| process::terminate(*pid));
@@ -219,7 +220,7 @@ impl Trial<'_> {
         Ok(took)
     }
 
-    /// The first work after an instant that `fits`, which must come within a bound.
+    /// Waits for the first work after an instant for which `fits` returns true. It must come within a bound.
     fn work_after(
         &self,
         what: &str,
@@ -227,7 +228,7 @@ impl Trial<'_> {
         bound: Duration,
         fits: impl Fn(&Step) -> bool,
     ) -> Result<Step> {
-        // The time of the line counts, not the time at which it is found.
+        // The time in the line counts, not the time at which the line is found.
         let limit = bound.saturating_sub(work::now().saturating_sub(at)) + wait::GENEROUS;
         let found = until(&format!("work after {what}"), limit, || {
             let steps = self.steps().unwrap_or_default();
@@ -241,7 +242,8 @@ impl Trial<'_> {
         Ok(found)
     }
 
-    /// The leader, once it has been at work for a lease: the bound is about candidates that have watched for as long.
+    /// Waits until the leader has worked for a lease, and returns its span: the bound on a fail-over holds for
+    /// candidates that have watched the leader for that long.
     fn settled(&self) -> Result<Span> {
         until("a leader that has been at work for a lease", 3 * LEASE + wait::GENEROUS, || {
             self.leader().ok().filter(|span| span.last - span.first > LEASE)
@@ -281,7 +283,7 @@ impl Trial<'_> {
         serde_json::from_slice(&output.stdout).context("incumbent printed no JSON")
     }
 
-    /// The ends of what the processes printed, and when each was at work.
+    /// The last lines that the processes printed, and the times at which each of them worked.
     fn logs(&self) -> String {
         let mut text = format!("in {}:\n", self.application.name);
         for span in work::spans(&self.steps().unwrap_or_default()) {
@@ -308,7 +310,8 @@ fn spawn(mut command: Command, log: &Path) -> Result<ChildGuard> {
     ChildGuard::spawn(command).with_context(|| format!("cannot start {}", program.display()))
 }
 
-/// Waits until `probe` finds something; an error, where [`wait::until_some`] panics.
+/// Waits until `probe` finds something. Unlike [`wait::until_some`], it returns an error after the limit instead of a
+/// panic.
 fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Result<T> {
     let begin = work::now();
     loop {

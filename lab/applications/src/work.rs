@@ -1,4 +1,4 @@
-//! The lines that the programs write while they are at work, and the check of them.
+//! The lines that the programs write while they work, and the check of these lines.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The time on the clock that all processes of this machine share, and that the programs read, too.
+/// The time on a clock that all processes of this machine share. The programs read the same clock.
 pub(crate) fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
@@ -16,7 +16,7 @@ pub(crate) fn now() -> Duration {
 /// One line, `work TOKEN PID SECONDS`: process PID led with that token at that time.
 ///
 /// A program reads the clock first, then asks whether its term is current, and writes the line if it is. So the term
-/// was current at the time of the line, even where the process was stopped in between.
+/// was current at the time in the line, even if the process was stopped between these steps.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) token: String,
@@ -24,7 +24,7 @@ pub(crate) struct Step {
     pub(crate) at: Duration,
 }
 
-/// Reads the whole lines of a file, which need not exist yet.
+/// Reads the complete lines of a file. The file need not exist yet.
 pub(crate) fn read(path: &Path) -> Result<Vec<Step>> {
     let text = fs::read_to_string(path).unwrap_or_default();
     // A process that is killed may leave half a line.
@@ -58,7 +58,7 @@ pub(crate) fn spans(steps: &[Step]) -> Vec<Span> {
     let mut spans = Vec::<Span>::new();
     for step in steps {
         match spans.iter_mut().find(|span| span.pid == step.pid && span.token == step.token) {
-            // Threads may write in another order than they read the clock.
+            // Threads may write their lines in another order than they read the clock.
             Some(span) => {
                 span.first = span.first.min(step.at);
                 span.last = span.last.max(step.at);

@@ -1,4 +1,4 @@
-//! The program `incumbent-harness`, spoken to as a runner in any language would.
+//! The program `incumbent-harness`, driven as a runner in any language would drive it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -47,7 +47,7 @@ impl Harness {
         assert!(reply["error"].as_str().unwrap().contains(why), "{reply}");
     }
 
-    /// Ends its requests, which ends the program.
+    /// Closes the program's standard input, which ends the program.
     fn end(mut self) {
         drop(self.requests);
         assert!(self.child.wait().unwrap().success());

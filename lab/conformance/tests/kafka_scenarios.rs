@@ -1,4 +1,4 @@
-//! Every scenario that a consumer group can show, on a real Kafka broker.
+//! Every scenario that can be played with a consumer group, on a real Kafka broker.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Scenarios that are wrong on purpose: the runner must report the step, the expectation and the observation.
+//! Scenarios that fail on purpose: the runner must report the step, the expectation and the observation.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers fail their test")]
 
 use std::path::Path;
@@ -9,12 +9,12 @@ use incumbent_conformance::harness::StoreKind;
 use incumbent_conformance::runner::{Failure, Library, Setup, play};
 use incumbent_conformance::scenario::Scenario;
 
-/// `a` leads with work that it is asked to finish, and `b` waits: four steps.
+/// Four steps, after which `a` leads and has been asked to finish its work, and `b` waits.
 const PAIR: &str = r#"
     {"do": "campaign", "candidate": "a"}, {"do": "expect_won", "candidate": "a"},
     {"do": "campaign", "candidate": "b"}, {"do": "expect_seen", "candidate": "b", "leader": "a"}"#;
 
-/// Plays `PAIR` and then `steps`, which must fail.
+/// Plays `PAIR` and then `steps`, and returns the failure, which must happen.
 fn fails(needs: &str, steps: &str) -> Failure {
     let text = format!(
         r#"{{"$schema": "", "name": "wrong", "purpose": "", "shows": [], "needs": [{needs}], "lease_ms": 5000,
@@ -29,7 +29,7 @@ fn fails(needs: &str, steps: &str) -> Failure {
     runtime.block_on(play(&scenario, StoreKind::Memory, &setup)).expect_err("it did not fail")
 }
 
-/// The step that failed (the first after `PAIR` is the fifth), what was expected and what was seen.
+/// Checks which step fails (the first after `PAIR` is the fifth), what it expected, and what the runner saw instead.
 #[track_caller]
 fn check(steps: &str, step: usize, expected: &str, seen: &str) {
     let failure = fails("", steps);

@@ -9,29 +9,31 @@ use crate::table::{Mutant, NONE, name_of};
 pub(crate) struct Finding {
     /// The mutant's name, or `none`.
     pub(crate) name: String,
-    /// True if a check noticed: an oracle of the simulator, or a property of the model checker.
+    /// True if a check noticed the broken rule: an oracle of the simulator, a property of the model checker, or a
+    /// script.
     pub(crate) caught: bool,
-    /// The invariant or rule of the simulator that noticed, or another result.
+    /// The simulator's invariant or rule that noticed; otherwise the run's result.
     pub(crate) by: String,
-    /// The command that shows it; empty if the simulator noticed nothing.
+    /// The seed and the swarm of the run that shows the violation; empty if the simulator noticed nothing.
     pub(crate) at: String,
     /// The explanation of the violation.
     pub(crate) says: String,
     /// The number of simulated elections.
     pub(crate) runs: u64,
-    /// The property of the model checker that noticed, and its world; otherwise the script; empty if none did.
+    /// The property of the model checker that was violated, and the world; or the script that failed. Empty if neither
+    /// noticed.
     pub(crate) model: String,
 }
 
 impl Finding {
-    /// A finding if the simulator noticed nothing, or if something happened that is not an oracle's verdict.
+    /// Returns the finding for a hunt in which no oracle of the simulator gave a verdict.
     pub(crate) fn uncaught(mutant: Option<&Mutant>, by: &str, runs: u64) -> Self {
         let name = name_of(mutant).into();
         let nothing = String::new;
         Self { name, caught: false, by: by.into(), at: nothing(), says: nothing(), runs, model: nothing() }
     }
 
-    /// This finding, with the model checker's finding.
+    /// Returns this finding with what the model checker or a script noticed.
     pub(crate) fn and_in_the_model(self, seen: Option<String>) -> Self {
         Self { caught: self.caught || seen.is_some(), model: seen.unwrap_or_default(), ..self }
     }

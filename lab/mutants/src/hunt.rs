@@ -15,38 +15,38 @@ use crate::queue_script;
 use crate::script;
 use crate::table::{ALL, Mutant, name_of};
 
-/// The number of seeds that are tried with all kinds of faults, and below, with each swarm.
+/// The number of seeds that are tried with all kinds of faults.
 pub(crate) const BLIND: u64 = 1_000;
-/// See [`BLIND`].
+/// The number of seeds that are tried with each swarm.
 pub(crate) const SWARM: u64 = 300;
-/// The number of seeds, besides the page's own, that a hunt that ends at the first notice tries before the model
-/// checker and the scripts.
+/// The number of seeds that a hunt tries before the model checker and the scripts, if it ends at the first notice. The
+/// seed that the page lists is tried in addition.
 const FIRST: u64 = 100;
 
-/// The number of runs with handlers that are tried if no election shows anything.
+/// The number of runs with handlers, which are tried if no simulated election shows a violation.
 const HANDLERS: u64 = 100;
 
-/// The simulator's name for the panic of a run.
+/// The simulator's name for a panic during a run.
 const PANIC: &str = "panic";
 
-/// The number of the model checker's worlds that are explored: those with fewer than a hundred thousand states, which
-/// are listed first.
+/// The number of the model checker's worlds that are explored. The worlds with fewer than 100,000 states are listed
+/// first, and only they are explored.
 const WORLDS: usize = 14;
 
-/// The longest time that they may take together; two seconds are usual.
+/// The longest time that exploring all these worlds may take; two seconds are usual.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// At how many states a world is abandoned, because a broken core can make it larger.
+/// The number of states at which the exploration of a world is abandoned: a broken core can make a world larger.
 const MOST_STATES: usize = 300_000;
 
-/// The part of the core reached only by an etcd and the model checker's worlds of queues.
+/// The part of the core that only simulated etcd stores and the model checker's worlds of queues reach.
 const QUEUE: &str = "core/src/queue/";
 
-/// The part of the core reached only by Kafka and the model checker's worlds of consumer groups.
+/// The part of the core that only simulated Kafka stores and the model checker's worlds of consumer groups reach.
 const INDUCTION: &str = "core/src/induction/";
 
-/// Selections of few faults, which find mutants that need two of them in a row. No selection is made for a single
-/// mutant.
+/// Selections of a few kinds of faults, which find mutants that show only after two such faults in a row. No selection
+/// is made for a particular mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
     ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::SilentWatch]),
     ("partitions", &[Kind::Cut, Kind::CutRequests, Kind::CutReplies, Kind::Queue]),
@@ -63,7 +63,7 @@ const SWARMS: &[(&str, &[Kind])] = &[
     ("late and vanishing", &[Kind::Delay, Kind::Purge, Kind::LostWrites, Kind::Full, Kind::Overwrite]),
 ];
 
-/// Selections of few faults on an etcd, with this many foreign candidates.
+/// Selections of a few kinds of faults on etcd, each with its number of foreign candidates.
 const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("foreign candidates", &[Kind::Resign, Kind::Crash, Kind::Unleased], 2),
     ("former leaders", &[Kind::PausedLeader, Kind::Isolate, Kind::FailOver, Kind::Lag, Kind::Cut], 0),
@@ -75,7 +75,7 @@ const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("no proof", &[Kind::NoProof, Kind::Resign], 0),
 ];
 
-/// Selections of few faults in a consumer group, with this many members that use goNELI.
+/// Selections of a few kinds of faults in a consumer group, each with its number of members that use goNELI.
 const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("removals", &[Kind::Removal, Kind::Replacement, Kind::Pause, Kind::CutGroup, Kind::Delay], 0),
     (
@@ -105,13 +105,13 @@ const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
 pub(crate) struct Hunt {
     pub(crate) blind: u64,
     pub(crate) swarm: u64,
-    /// End at the first notice, instead of trying both the simulator and the model checker.
+    /// If true, the hunt ends at the first notice. Otherwise both the simulator and the model checker are always tried.
     pub(crate) until_noticed: bool,
 }
 
 impl Hunt {
     /// Hunts the active mutant: in simulated elections, in the model checker's worlds, and in scripts of inputs that
-    /// neither of these makes.
+    /// neither the simulator nor the model checker makes.
     pub(crate) fn run(self, mutant: Option<&Mutant>) -> Finding {
         // A broken core's panics should not reach the terminal.
         std::panic::set_hook(Box::new(|_| {}));
@@ -124,7 +124,8 @@ impl Hunt {
             };
             return self.simulate(mutant, None).and_in_the_model(seen);
         }
-        // If the page lists where it was noticed, that usually happens again; otherwise the other checks come first.
+        // If the page lists a seed for this mutant, that seed usually shows it again. Otherwise the other checks come
+        // first.
         let row = mutant.map(page::noticed).unwrap_or_default();
         let listed = self.choices(mutant).find(|choice| place(choice) == row.place);
         let seeds = if listed.is_some() { self.blind.min(FIRST) } else { 0 };
@@ -144,8 +145,9 @@ impl Hunt {
         }
     }
 
-    /// The runs for a mutant: those on its store; for the control, on all stores. For hunts that end at the first
-    /// notice, the control has the runs that these try first, and a tenth of the rest, which they seldom reach.
+    /// Returns the runs for a mutant: those on its store. The control runs on all stores. If hunts end at the first
+    /// notice, the control gets only the runs that the page lists and a tenth of the others, which such hunts seldom
+    /// reach.
     fn choices(self, mutant: Option<&Mutant>) -> impl Iterator<Item = Choice> {
         let listed: HashSet<&str> = ALL.iter().map(|mutant| page::noticed(mutant).place).collect();
         let is_hunted = move |(number, choice): &(usize, Choice)| match mutant {
@@ -164,7 +166,7 @@ impl Hunt {
         }))
     }
 
-    /// The runs on an etcd: fewer, because they exercise less of the core.
+    /// The runs on etcd. They are fewer, because they exercise less of the core.
     fn of_an_etcd(self) -> impl Iterator<Item = Choice> {
         let of_seed = |seed| Choice { store: Store::Etcd, ..Choice::of_seed(seed) };
         let blind = (0..self.blind / 2).map(of_seed);
@@ -174,7 +176,7 @@ impl Hunt {
         }))
     }
 
-    /// The runs on Kafka: fewer still, because each takes longer.
+    /// The runs on Kafka. They are fewer still, because each takes longer.
     fn of_a_group(self) -> impl Iterator<Item = Choice> {
         let of_seed = |seed| Choice { store: Store::Kafka, ..Choice::of_seed(seed) };
         let blind = (0..self.blind / 10).map(of_seed);
@@ -184,7 +186,7 @@ impl Hunt {
         }))
     }
 
-    /// Simulates the run that the page lists, if any, and then all others.
+    /// Simulates the run that the page lists, if there is one, and then the other runs.
     fn simulate(self, mutant: Option<&Mutant>, listed: Option<Choice>) -> Finding {
         let mut runs = 0;
         let mut instead = String::from("nothing noticed");
@@ -192,7 +194,7 @@ impl Hunt {
             runs += 1;
             let Some(violation) = run(&choice).violation else { continue };
             if violation.invariant == PANIC {
-                // This is not a verdict, because not every build has the core's own assertions.
+                // A panic is not a verdict, because not every build has the core's own assertions.
                 instead = format!("panic, {}", place(&choice));
                 continue;
             }
@@ -206,7 +208,7 @@ impl Hunt {
                 model: String::new(),
             };
         }
-        // A mutant of the reconciler shows when handlers take their time and fail.
+        // A mutant of the reconciler shows only if handlers take time and fail.
         for seed in 0..HANDLERS {
             runs += 1;
             if let Some(says) = run_handlers(seed).violation {
@@ -219,8 +221,8 @@ impl Hunt {
     }
 }
 
-/// The property that the model checker found broken in one of these worlds, and the world; `first` names the world to
-/// begin with. A panic is not a verdict: not every build has the core's own assertions.
+/// Returns the first property that the model checker finds violated, and the world. The world named `first` is explored
+/// first. A panic is not a verdict, because not every build has the core's own assertions.
 fn explore<S: incumbent_model::Store>(mut worlds: Vec<World<S>>, first: Option<&str>) -> Option<String> {
     worlds.sort_by_key(|world| first != Some(world.name()));
     worlds.iter().find_map(|world| {
@@ -229,20 +231,20 @@ fn explore<S: incumbent_model::Store>(mut worlds: Vec<World<S>>, first: Option<&
     })
 }
 
-/// The property that the model checker found broken in the cheap worlds of a key.
+/// Returns the property that the model checker finds violated in the small worlds of a store with keys.
 fn explore_key(first: Option<&str>) -> Option<String> {
     let mut worlds = worlds();
     worlds.truncate(WORLDS);
     let first = first.map(String::from);
     let (sender, receiver) = mpsc::channel();
-    // The thread ends at the latest with the process.
+    // If the time limit passes, the thread ends with the process.
     thread::spawn(move || sender.send(explore(worlds, first.as_deref())));
-    // A broken core that never settles sends no further state.
+    // A broken core that never settles keeps the exploration in one state, so the wait has a limit.
     receiver.recv_timeout(TIME_LIMIT).ok().flatten()
 }
 
-/// The property found broken in the worlds of a consumer group; or the script with a third candidate, which those
-/// worlds do not have.
+/// Returns the script that fails, or the property that is violated in the worlds of a consumer group. The script has a
+/// third candidate, which those worlds do not have.
 fn explore_group(first: Option<&str>) -> Option<String> {
     if let Err(says) = late_release() {
         return Some(format!("script: {says}"));
@@ -251,7 +253,8 @@ fn explore_group(first: Option<&str>) -> Option<String> {
 }
 
 impl Mutant {
-    /// The store to hunt on: that of the one rule that it breaks, or a bucket.
+    /// Returns the store to hunt on: etcd or Kafka if the mutant breaks only that store's part of the core, otherwise a
+    /// bucket.
     pub(crate) fn store(&self) -> Store {
         match (self.is_all_in(QUEUE), self.is_all_in(INDUCTION)) {
             (true, _) => Store::Etcd,
@@ -260,7 +263,7 @@ impl Mutant {
         }
     }
 
-    /// Returns true if it breaks only that part of the core.
+    /// Returns true if the mutant breaks only that part of the core.
     fn is_all_in(&self, part: &str) -> bool {
         self.edits.iter().all(|edit| edit.file.starts_with(part))
     }
@@ -284,7 +287,7 @@ mod tests {
 
     #[test]
     fn of_a_swarm_all_faults_are_on() {
-        // If a seed has six or more kinds, it draws some of them.
+        // The simulator draws some of a seed's kinds if there are six or more.
         assert!(SWARMS.iter().all(|(_, kinds)| kinds.len() < 6));
         assert!(ETCD_SWARMS.iter().chain(KAFKA_SWARMS).all(|(_, kinds, _)| kinds.len() < 6));
     }

@@ -1,5 +1,5 @@
-//! Answers of brokers that neither the simulator nor the model checker gives, or hardly ever. Each script plays some of
-//! them to one owner of partition zero, and succeeds if the rules hold.
+//! Answers of brokers that neither the simulator nor the model checker gives, or hardly ever. Each script gives such
+//! answers to one owner of partition zero, and succeeds if the rules hold.
 
 #![allow(clippy::expect_used, reason = "the lines above say why")]
 
@@ -38,8 +38,8 @@ pub(crate) fn play() -> Option<String> {
     broken(SCRIPTS)
 }
 
-/// A claim is proved, and its lease renewed until no wait is owed. Only then do the brokers show whether the topic is
-/// the same.
+/// A claim is proved, and its lease is renewed until the candidate need not wait any longer. Only then do the brokers
+/// answer whether the topic is still the same.
 fn a_topic_without_an_answer() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -73,7 +73,7 @@ fn records_that_were_not_read() -> bool {
     owner.decoded(&claim).term_info.is_some_and(|info| info.token.incarnation > Incarnation(largest))
 }
 
-/// The commit is acknowledged, but the client has lost the partition meanwhile.
+/// The commit is acknowledged, but the client lost the partition before.
 fn a_lost_assignment() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -82,8 +82,8 @@ fn a_lost_assignment() -> bool {
     !owner.leads()
 }
 
-/// The candidate gives way, and rests twice as long the second time: others are in the group, although it reads none of
-/// their records.
+/// The candidate gives way, and rests twice as long the second time: the group has other members, although the
+/// candidate reads no record of theirs.
 fn a_topic_that_may_not_be_written() -> bool {
     let mut owner = Owner::new();
     let [first, second] = [(); 2].map(|()| {
@@ -119,7 +119,7 @@ fn a_leader_that_may_write_no_more() -> bool {
     led && rest >= Duration::from_secs(50)
 }
 
-/// The candidate's commits are denied, each at once: it leaves a lease later.
+/// Each of the candidate's commits is denied at once. The candidate leaves the group a lease later.
 fn a_denied_commit() -> bool {
     let mut owner = Owner::new();
     let begun = owner.now;
@@ -135,7 +135,7 @@ fn a_denied_commit() -> bool {
             owner.give(Answer::Committed { attempt, result });
         }
     });
-    // Ten times as long as it was the owner.
+    // Before its rest, the candidate was the owner for about a lease, 5 s.
     owner.now.since(begun) - rest < Duration::from_secs(7)
 }
 
@@ -149,7 +149,7 @@ fn a_leader_that_was_missed() -> bool {
     !owner.leads()
 }
 
-/// The membership is lost before its commit was answered, so its client may send the commit under a later membership.
+/// The membership is lost before the commit is answered, so the client may send the commit under a later membership.
 fn a_commit_that_outlives_its_membership() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -158,7 +158,7 @@ fn a_commit_that_outlives_its_membership() -> bool {
     owner.leaves
 }
 
-/// The first commit states a smaller token than the next, and remains open while everything else is answered.
+/// The first commit states a smaller token than the next one, and is not answered while everything else is.
 fn a_commit_with_a_smaller_token() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
@@ -207,13 +207,13 @@ struct Owner {
     /// The offset of the next record.
     next: u64,
     published: Option<Publish>,
-    /// The newest question for the committed token, and whether it will be answered.
+    /// The newest question for the committed token, and whether the script answers it.
     question: u64,
     asks: bool,
     wakes: Option<Instant>,
-    /// The record of the newest commit that will be answered.
+    /// The record of the newest commit that the script answers.
     committed: Option<Attempt>,
-    /// The answers about the group: its members, and whether the candidate left it.
+    /// The answers about the group: whether it has other members, and whether the candidate has left it.
     counts: bool,
     leaves: bool,
     joins: bool,
@@ -224,7 +224,7 @@ impl Owner {
     fn new() -> Self {
         let begun = Instant::ZERO + Duration::from_secs(3_600);
         let now = begun + Duration::from_secs(3_600);
-        // The settings are the defaults, which fit; a panic is not a verdict.
+        // The settings are the defaults, which are valid. A panic would not be a verdict.
         let campaign = Campaign::new(Settings::new("me"), Group::default(), topic(now), ME, 7, begun);
         let mut owner = Self {
             campaign: campaign.expect("they fit"),
@@ -245,7 +245,7 @@ impl Owner {
     }
 
     fn give(&mut self, input: impl Into<Input>) {
-        // The scripts answer only what was asked; a panic is not a verdict.
+        // The script answers only what the candidate asked, so the input is valid. A panic would not be a verdict.
         self.campaign.handle(self.now, input.into()).expect("it keeps the contract");
         loop {
             match self.campaign.poll() {
@@ -265,8 +265,8 @@ impl Owner {
         }
     }
 
-    /// Continues in a group with another member until the candidate has left the group and joined again. Returns how
-    /// long it was away.
+    /// Continues in a group with another member until the candidate has left the group and joined again. Returns the
+    /// time between leaving and joining.
     fn rests(&mut self, brokers: &dyn Fn(&mut Self)) -> Duration {
         let (begun, mut left) = (self.now, None);
         self.joins = false;
@@ -287,20 +287,22 @@ impl Owner {
         left.map_or(Duration::ZERO, |left| self.now.since(left))
     }
 
-    /// Gets partition zero in a group that has committed nothing. Returns the claim that it publishes.
+    /// Gives the candidate partition zero in a group that has committed nothing. Returns the claim that the candidate
+    /// publishes.
     fn claims(&mut self) -> Publish {
         self.claims_after("")
     }
 
-    /// Gets partition zero in a group whose committed offset has this metadata.
+    /// Gives the candidate partition zero in a group whose committed offset has this metadata. Returns the claim that
+    /// the candidate publishes.
     fn claims_after(&mut self, metadata: &str) -> Publish {
         self.give(Answer::Assigned { member: "m1".into() });
         self.give(Answer::CommittedToken { number: self.question, result: Ok(metadata.into()) });
-        // A panic is not a verdict.
+        // The new owner publishes a claim. A panic would not be a verdict.
         self.published.take().expect("a claim")
     }
 
-    /// Five seconds pass, in which every published record is proved.
+    /// Lets five seconds pass, and proves every record that the candidate publishes in that time.
     fn renews_for_a_lease(&mut self) {
         for _ in 0..5 {
             self.now = self.now + Duration::from_secs(1);
@@ -311,14 +313,14 @@ impl Owner {
         }
     }
 
-    /// The record is appended, read back, and committed.
+    /// Appends the record, lets the candidate read it back, and acknowledges its commit.
     fn proves(&mut self, publish: Publish, owns: bool) {
         self.appends(&publish);
         let membership = Membership { member: "m1".into(), generation: 3, owns };
         self.give(Answer::Committed { attempt: publish.attempt, result: Ok(membership) });
     }
 
-    /// The record is appended, and read back.
+    /// Appends the record, and lets the candidate read it back.
     fn appends(&mut self, publish: &Publish) {
         self.give(Answer::Published { attempt: publish.attempt, result: Ok(Revision(self.next)) });
         let record = self.decoded(publish);

@@ -56,7 +56,7 @@ struct Args {
     /// End each hunt at the first notice, by the simulator or the model checker
     #[arg(long, conflicts_with = "page")]
     until_noticed: bool,
-    /// Print one line of JSON for each
+    /// Print one line of JSON for each rule
     #[arg(long)]
     json: bool,
     /// Print the mutants, and run nothing
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns whether every mutant is caught, and nothing is found when nothing is broken.
+/// Returns true if every mutant is caught and the control is not.
 fn go(args: &Args) -> Result<bool> {
     if let Some(file) = &args.check_page {
         page::check(file)?;

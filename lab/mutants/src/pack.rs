@@ -1,5 +1,5 @@
-//! Runs many hunts at a time. A process has one switch, so each mutant gets its own process; that also limits hunts
-//! that never end.
+//! Runs many hunts at a time. A process can have only one active mutant, so each mutant gets its own process. A hunt
+//! that never ends can also be killed that way.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,8 @@ use crate::finding::Finding;
 use crate::hunt::Hunt;
 use crate::table::{Mutant, NONE, SWITCH, name_of};
 
-/// When a hunt counts as hung: half a minute is usual on an idle machine, and a loaded one takes ten times as long.
+/// The time after which a hunt counts as hung. On an idle machine half a minute is usual, and on a loaded one ten times
+/// as much.
 const TIME_LIMIT: Duration = Duration::from_secs(900);
 
 /// Hunts every mutant, `jobs` at a time. Each finding is shown as soon as it arrives; all are returned in order.
@@ -32,7 +33,7 @@ pub(crate) fn hunt(
             let finding = hunt_one(*mutant, hunt)?;
             let mut found = found.lock().map_err(|_| anyhow!("another hunt panicked"))?;
             show(&finding)?;
-            // As many as there are mutants.
+            // `found` has as many elements as there are mutants.
             found[place] = Some(finding);
         }
     };
@@ -60,7 +61,7 @@ fn hunt_one(mutant: Option<&Mutant>, hunt: Hunt) -> Result<Finding> {
     if !ended {
         return Ok(Finding::uncaught(mutant, "hang", 0));
     }
-    // The program's output fits into a pipe.
+    // The program's output fits into a pipe, so it can be read after the process has ended.
     let mut printed = String::new();
     child.stdout.take().context("the hunt has no output")?.read_to_string(&mut printed)?;
     match serde_json::from_str(&printed) {
@@ -69,7 +70,7 @@ fn hunt_one(mutant: Option<&Mutant>, hunt: Hunt) -> Result<Finding> {
     }
 }
 
-/// This program again, in a process with the mutant switched on.
+/// Returns the command that runs this program in another process, with the mutant switched on.
 pub(crate) fn alone(mutant: Option<&Mutant>) -> Result<Command> {
     let name = name_of(mutant);
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);

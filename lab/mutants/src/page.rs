@@ -8,11 +8,11 @@ use anyhow::{Context, Result, bail};
 use crate::finding::Finding;
 use crate::table::{ALL, Mutant};
 
-/// The table of the page is between these lines.
+/// The lines around the table of the page.
 const BEGIN: &str = "<!-- mutants: written by `incumbent-mutants --page` -->\n";
 const END: &str = "<!-- end of mutants -->\n";
 
-/// The page as it was when this was compiled.
+/// The page as it was when this program was compiled.
 const PAGE: &str = include_str!("../../../docs/internals/mutants.md");
 
 /// The beginning of the mutant's row in the table; the checks that catch it follow.
@@ -20,7 +20,7 @@ fn begins(mutant: &Mutant) -> String {
     format!("| `{}` | {} | {} |", mutant.name, mutant.breaks, mutant.known_from)
 }
 
-/// Where a mutant was noticed when the page was written; empty if it was not.
+/// The places in which a mutant was noticed when the page was written; empty if no check noticed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Noticed<'a> {
     /// The simulator's seed, and its swarm.
@@ -29,13 +29,13 @@ pub(crate) struct Noticed<'a> {
     pub(crate) world: &'a str,
 }
 
-/// The mutant's row in the page of this build.
+/// Returns the places in the mutant's row of the page.
 pub(crate) fn noticed(mutant: &Mutant) -> Noticed<'static> {
     let row = PAGE.lines().find_map(|row| row.strip_prefix(&begins(mutant)));
     row.map(places).unwrap_or_default()
 }
 
-/// The places in the cells of a row: `I3, seed 4 of stops | I3, keep busy |`.
+/// Parses the places in the cells of a row: `I3, seed 4 of stops | I3, keep busy |`.
 fn places(cells: &str) -> Noticed<'_> {
     let mut places = cells.split('|').map(|cell| cell.trim().split_once(", ").map_or("", |(_, place)| place));
     Noticed { place: places.next().unwrap_or_default(), world: places.next().unwrap_or_default() }
@@ -79,7 +79,7 @@ pub(crate) fn check(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Every mutant without its row in the table, and every row without its mutant, or with another one's text.
+/// Returns every mutant that has no row in the table, and every row that matches no mutant.
 fn differences(table: &str) -> Vec<String> {
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
     let missing = ALL.iter().filter(|mutant| !rows.iter().any(|row| row.starts_with(&begins(mutant))));

@@ -49,9 +49,9 @@ fn a_shortest_lease_that_is_not_known() -> bool {
     campaign(Server { shortest: None }, Instant::ZERO).is_none()
 }
 
-/// A leader's companion moves, and its put has no answer. Until a read shows the companion on its new lease, both are
-/// kept alive. A round proves nothing if the former lease was not kept alive and the read shows the companion there. On
-/// either lease it is the leader's own.
+/// A leader's companion moves to a new lease, and the put gets no answer. Until a read shows the companion on the new
+/// lease, the leader keeps both leases alive. A round proves nothing if the read shows the companion on the former
+/// lease and that lease was not kept alive. On either lease the companion is the leader's own.
 fn a_companion_that_moves() -> bool {
     let at = |secs: u64| Instant::ZERO + Duration::from_secs(3_600 + secs);
     // As above.
@@ -82,8 +82,8 @@ fn a_companion_that_moves() -> bool {
         && moved.is_some_and(|moved| Some(moved) > proven)
 }
 
-/// A candidate behind another is denied each read but the first, always after it stopped waiting for that read, while
-/// keep-alives are answered. It gives way: it revokes its lease.
+/// A candidate behind another one is denied every read except the first, each time after it has stopped waiting for
+/// that read. Keep-alives are answered. The candidate gives way: it revokes its lease.
 fn reads_that_fail_late() -> bool {
     let start = Instant::ZERO + Duration::from_secs(3_600);
     // As above.
@@ -92,7 +92,7 @@ fn reads_that_fail_late() -> bool {
     let mut inputs = vec![Input::Campaign];
     while now < start + LEASE * 3 {
         while let Some(input) = inputs.pop() {
-            // The script answers only what was asked; a panic is not a verdict.
+            // The script answers only what the candidate asked, so the input is valid. A panic would not be a verdict.
             campaign.handle(now, input).expect("it keeps the contract");
             loop {
                 match campaign.poll() {
@@ -102,7 +102,7 @@ fn reads_that_fail_late() -> bool {
                     Output::Ask(Request::Read { read, .. }) if has_read => unanswered = Some((read, now)),
                     Output::Ask(Request::Read { read, own, .. }) => {
                         has_read = true;
-                        // The candidate reads its own place, so there is one.
+                        // `alone` returns the candidate's own place, so `places[0]` exists.
                         let mut snapshot = alone(own);
                         let first =
                             Place { key: "1".into(), created: Revision(1), ..snapshot.places[0].clone() };
@@ -128,9 +128,9 @@ fn reads_that_fail_late() -> bool {
     false
 }
 
-/// A candidate resigns, and each deletion is denied except one. Once the connection has another lease, that deletion is
-/// not answered for half a lease, in which the store may have elected a leader that extended the companion's lease. The
-/// candidate checks for the companion a lease after the next answer.
+/// A candidate resigns, and all its deletions but one are denied. That one is sent after the connection got another
+/// lease, and is not answered for half a lease. Meanwhile the store may have elected a leader that extended the
+/// companion's lease. The candidate checks for the companion a lease after the next answer.
 fn a_companion_that_runs_out() -> bool {
     let start = Instant::ZERO + Duration::from_secs(3_600);
     // As above.
@@ -144,7 +144,7 @@ fn a_companion_that_runs_out() -> bool {
     let mut inputs = vec![Input::Resign];
     for _ in 0..1_000 {
         while let Some(input) = inputs.pop() {
-            // The script answers only what was asked; a panic is not a verdict.
+            // The script answers only what the candidate asked, so the input is valid. A panic would not be a verdict.
             campaign.handle(now, input).expect("it keeps the contract");
             loop {
                 match campaign.poll() {
@@ -182,15 +182,15 @@ fn a_companion_that_runs_out() -> bool {
     false
 }
 
-/// A candidate's first read shows its own companion from a candidacy that it gave up, ahead of it. The candidate
-/// removes it, and begins with the lease that it is named after.
+/// A candidate's first read shows one of its own companions ahead of it: the candidate had given that companion up, and
+/// a backup brought it back. The candidate removes it, and first revokes the lease after which it is named.
 fn a_companion_that_a_backup_brought_back() -> bool {
     let revived = LeaseId(5);
     // As above.
     let mut campaign = campaign(SERVER, Instant::ZERO).expect("they fit");
     let mut inputs = vec![Input::Campaign];
     while let Some(input) = inputs.pop() {
-        // The script answers only what was asked; a panic is not a verdict.
+        // The script answers only what the candidate asked, so the input is valid. A panic would not be a verdict.
         campaign.handle(Instant::ZERO, input).expect("it keeps the contract");
         loop {
             match campaign.poll() {
@@ -215,8 +215,8 @@ fn a_companion_that_a_backup_brought_back() -> bool {
     false
 }
 
-/// A finished candidate of the same connection left a companion without a place ahead, on the lease that this candidate
-/// keeps alive. So this candidate makes the connection leave that lease.
+/// A finished candidate of the same connection left a companion without a place, ahead of this candidate and on the
+/// lease that this candidate keeps alive. So this candidate makes the connection leave that lease.
 fn a_companion_that_no_one_deletes() -> bool {
     let start = Instant::ZERO + Duration::from_secs(3_600);
     // As above.
@@ -251,7 +251,8 @@ fn a_companion_that_no_one_deletes() -> bool {
     false
 }
 
-/// A round's keep-alives are answered after their time limit, but the lease still counts from their send.
+/// A round's keep-alives are answered after their time limit, but the lease still counts from the time at which they
+/// were sent.
 fn keep_alives_that_are_late() -> bool {
     let at = |secs: u64| Instant::ZERO + Duration::from_secs(3_600 + secs);
     // As above.
@@ -269,8 +270,9 @@ fn keep_alives_that_are_late() -> bool {
     wins && deadline == Some((at(10) + LEASE).before(campaign.margin()))
 }
 
-/// 64 rounds of 65 leaders find a place, first those of the two leaders that entered when there were already many,
-/// whose rounds are spread. A later one leaves before candidates that have waited to enter.
+/// Of the rounds of 65 leaders, 64 fit into the session's window. The last two leaders, whose rounds are spread because
+/// many leaders were there before them, are among these. A later round is sent before the requests of candidates that
+/// wait to enter.
 fn rounds_in_a_window() -> bool {
     let at = |tenths: u64| Instant::ZERO + Duration::from_millis(3_600_000 + tenths * 100);
     let mut session = Session::<Queue>::new(SERVER);
@@ -285,11 +287,11 @@ fn rounds_in_a_window() -> bool {
     if !all {
         return false;
     }
-    // The last leader's round leaves with the first one's answers.
+    // The remaining leader's round is sent once the first round is answered.
     let last = answered(&mut session, at(100), rounds[..1].to_vec());
-    // Some of them find a place.
+    // The requests of some entering candidates still fit into the window; the others wait.
     let waiting = (66..=70).filter(|id| entered(&mut session, *id, at(101)).is_empty()).count();
-    // Each leader without a round in progress begins one.
+    // The watch makes each leader without a round in progress begin one, which has to wait.
     let begun = asked(&mut session, at(102), session::Input::Watching { number: 1 });
     let next = answered(&mut session, at(102), rounds[1..2].to_vec());
     let first = next.iter().find(|(_, request)| !matches!(request, Request::Read { .. }));
@@ -300,7 +302,7 @@ fn rounds_in_a_window() -> bool {
             .is_some_and(|(id, request)| *id == rounds[0].0 && matches!(request, Request::KeepAlive { .. }))
 }
 
-/// A session's requests after an input.
+/// Gives the session an input; returns the session's requests.
 fn asked(
     session: &mut Session<Queue>,
     now: Instant,
@@ -325,7 +327,7 @@ fn asked(
     }
 }
 
-/// A candidate enters; returns what it first asks for.
+/// Lets a candidate enter; returns its first requests.
 fn entered(session: &mut Session<Queue>, id: CampaignId, now: Instant) -> Vec<(CampaignId, Request)> {
     let enter = Enter {
         id,
@@ -346,7 +348,7 @@ fn enter(session: &mut Session<Queue>, id: CampaignId, now: Instant) {
     }
 }
 
-/// Answers these requests; returns what is asked for then.
+/// Answers these requests; returns the requests that follow.
 fn answered(
     session: &mut Session<Queue>,
     now: Instant,
@@ -358,9 +360,9 @@ fn answered(
     answers.flat_map(|input| asked(session, now, input)).collect()
 }
 
-/// The campaign's requests after an input.
+/// Gives the campaign an input; returns the campaign's requests.
 fn given(campaign: &mut Campaign, now: Instant, input: Input) -> Vec<Request> {
-    // The script answers only what was asked; a panic is not a verdict.
+    // The script answers only what the candidate asked, so the input is valid. A panic would not be a verdict.
     campaign.handle(now, input).expect("it keeps the contract");
     let mut asked = Vec::new();
     loop {
@@ -373,7 +375,7 @@ fn given(campaign: &mut Campaign, now: Instant, input: Input) -> Vec<Request> {
 }
 
 /// Answers a round: its keep-alives (that of the companion's former lease only if `kept`), and its read, which shows
-/// the companion on this lease. Returns what is asked for next.
+/// the companion on the lease `on`. Returns the requests that follow.
 fn round(campaign: &mut Campaign, now: Instant, asked: &[Request], on: LeaseId, kept: bool) -> Vec<Request> {
     let mut asked = asked.to_vec();
     while let Some(request) = asked.pop() {
@@ -422,13 +424,13 @@ fn settings() -> Settings {
     Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") }
 }
 
-/// Gives an input, then answers all the candidate's requests as a store would in which it is alone. Returns whether it
-/// wins.
+/// Gives the campaign an input, then answers all its requests like a store without other candidates. Returns true if
+/// the campaign wins.
 fn plays_to_a_win(campaign: &mut Campaign, now: Instant, input: Input) -> bool {
     let mut inputs = vec![input];
     let mut won = false;
     while let Some(input) = inputs.pop() {
-        // The script answers only what was asked; a panic is not a verdict.
+        // The script answers only what the candidate asked, so the input is valid. A panic would not be a verdict.
         campaign.handle(now, input).expect("it keeps the contract");
         loop {
             match campaign.poll() {

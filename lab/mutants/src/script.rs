@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(90);
 const INCARNATION: Incarnation = Incarnation(7);
 const ME: Nonce = Nonce(0xa);
 
-/// The name of a script, and whether the rules hold in it.
+/// The name of a script, and a function that returns true if the rules hold in it.
 pub(crate) type Script = (&'static str, fn() -> bool);
 
 const SCRIPTS: &[Script] = &[
@@ -60,7 +60,8 @@ pub(crate) fn play() -> Option<String> {
     broken(SCRIPTS)
 }
 
-/// The first script that fails. A panic is not a verdict, unless it is one of a machine's own assertions.
+/// Returns the first script that fails. A panic is not a verdict, unless it comes from one of a machine's own
+/// assertions.
 pub(crate) fn broken(scripts: &[Script]) -> Option<String> {
     let is_broken = |holds: &fn() -> bool| match std::panic::catch_unwind(holds) {
         Ok(holds) => !holds,
@@ -76,17 +77,19 @@ struct Bench {
 }
 
 impl Bench {
-    /// A candidate that has read the key and found `entry`, and its outputs.
+    /// Returns a candidate that has read the key and found `entry`, and the candidate's outputs.
     fn with(max_age: Option<Duration>, entry: Entry) -> (Self, Vec<Output>) {
         Self::on(max_age, &[], entry, true)
     }
 
-    /// A candidate that has read the key, but watches showed these entries before it began, one each.
+    /// Returns a candidate that has read the key and found `entry`. Before it began, one watch for each of the `early`
+    /// entries had shown that entry.
     fn shown(max_age: Option<Duration>, early: &[Entry], entry: Entry) -> (Self, Vec<Output>) {
         Self::on(max_age, early, entry, true)
     }
 
-    /// A candidate that has read the key, in a store whose acknowledgements may carry the incarnation.
+    /// Returns a candidate that has read the key, in a store that states the incarnation in its acknowledgements if
+    /// `incarnation_acked`.
     fn on(
         max_age: Option<Duration>,
         early: &[Entry],
@@ -115,7 +118,7 @@ impl Bench {
             newest: None,
         };
         let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
-        // The settings and the store are those above, which fit; a panic is not a verdict.
+        // The settings and the store above are valid. A panic would not be a verdict.
         let mut campaign = Campaign::new(settings, store, &info, ME, 7, now).expect("they fit");
         let mut sights = EarlySights::default();
         for entry in early {
@@ -137,7 +140,7 @@ impl Bench {
     }
 
     fn handle(&mut self, input: Input) -> Vec<Output> {
-        // The scripts answer only attempts and reads that exist; a panic is not a verdict.
+        // The scripts answer only existing attempts and reads, so the input is valid. A panic would not be a verdict.
         self.campaign.handle(self.now, input).expect("it keeps the contract");
         let next = || match self.campaign.poll() {
             Output::WakeAt(_) => None,
@@ -166,11 +169,12 @@ impl Bench {
     }
 }
 
-/// A candidate, and a store that answers at once or not at all. Records how long the candidate's rests are, in seconds.
+/// A candidate, and a store that answers at once or not at all. Records the length of each of the candidate's rests, in
+/// seconds.
 struct Denied {
     bench: Bench,
     revision: u64,
-    /// Whether the key is free; otherwise it is another candidate's.
+    /// True if the key is free; false if another candidate holds it.
     free: bool,
     rests: Vec<u64>,
 }
@@ -183,7 +187,8 @@ impl Denied {
         denied
     }
 
-    /// Lets seconds pass in which the store answers or denies inspections, or does not answer at all.
+    /// Lets seconds pass. In that time the store answers inspections or denies them, or, if it is not `up`, answers
+    /// nothing.
     fn pass(&mut self, seconds: u64, inspects: bool, up: bool) {
         for _ in 0..seconds {
             let outputs = self.bench.pass(Duration::from_secs(1));
@@ -257,7 +262,8 @@ fn stated_lease(outputs: &[Output]) -> Option<Duration> {
     })
 }
 
-/// The report, if any, that the store went back; true if the candidate is barred because of it.
+/// Finds the report that the store went back: true if the candidate is barred because of that, none if there is no such
+/// report.
 fn barred(outputs: &[Output]) -> Option<bool> {
     outputs.iter().find_map(|output| match output {
         Output::Event(Event::Warning(Warning::StoreReset { barred, .. })) => Some(*barred),
@@ -342,8 +348,8 @@ fn an_old_inspection() -> bool {
     bench.leads()
 }
 
-/// An acquire that was sent for one incarnation is acknowledged by the next, whose leader was deleted unseen: the wait
-/// is a whole new lease.
+/// An acquire that was sent for one incarnation is acknowledged by the next one. The next incarnation's leader was
+/// deleted before the candidate saw it, so the candidate waits for a whole new lease.
 fn an_attempt_for_another_incarnation() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), released(5, Duration::ZERO, None));
     let next = Incarnation(INCARNATION.0 + 1);
@@ -404,7 +410,7 @@ fn a_store_made_as_new() -> bool {
 
 fn late_refusals() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), released(5, Duration::ZERO, None));
-    // Two acquires get no answer for now.
+    // The two acquires are not answered yet.
     for _ in 0..2 {
         bench.pass(Duration::from_secs(4));
         bench.handle(Input::Reconnected);
@@ -432,7 +438,7 @@ fn an_absence() -> bool {
     bench.leads()
 }
 
-/// A store that words its fault differently each time is reported only a few times.
+/// The store words its fault differently each time. The candidate reports it only a few times.
 fn many_faults() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), Entry::Vacant);
     let mut reported = 0;
@@ -474,8 +480,8 @@ fn a_gap() -> bool {
     barred(&outputs) == Some(false) && acquires(&bench.pass(Duration::from_secs(1))) == 1
 }
 
-/// The candidate gives way after a lease, rests for ten leases while another claims the key, gives way again, and rests
-/// for twenty.
+/// The candidate gives way after a lease, and rests for ten leases. Meanwhile another candidate claims the key. Then
+/// the candidate gives way again, and rests for twenty leases.
 fn a_rest() -> bool {
     let mut denied = Denied::new();
     denied.pass(40, false, true);
@@ -494,7 +500,7 @@ fn an_outage() -> bool {
     denied.rests.is_empty()
 }
 
-/// The failing step works again after sixty seconds of its rest.
+/// The failing step works again after the candidate has rested for sixty seconds.
 fn a_probe() -> bool {
     let mut denied = Denied::new();
     denied.pass(40, false, true);
@@ -522,7 +528,8 @@ fn terms_lost_again_and_again() -> bool {
     denied.rests.len() == 1
 }
 
-/// Two watches showed leaders whose records are gone when the campaign reads its key.
+/// A watch showed a leader, but the leader's record is gone when the campaign reads its key. In a second run another
+/// watch also showed the leader's release.
 fn a_leader_shown_early() -> bool {
     let holds = |early: &[Entry]| {
         let (mut bench, _) = Bench::shown(Some(LEASE), early, Entry::Vacant);
@@ -532,7 +539,7 @@ fn a_leader_shown_early() -> bool {
     holds(&[live(91, 90)]) && holds(&[live(91, 90), released(92, Duration::ZERO, None)])
 }
 
-/// The store went back below what is known, a term of token 11 is shown, and the store goes back once more.
+/// The store goes back below the known revision and shows a term with the token 11. Then it goes back again.
 fn a_token_in_a_stale_record() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), live(20, 5));
     bench.handle(Input::Watched(live(12, 11)));
@@ -575,8 +582,9 @@ fn a_watch_that_shows_nothing() -> bool {
     }
 }
 
-/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is acknowledged: at a revision
-/// below the one known when it was sent; in another run above that revision, but below the one known now.
+/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is acknowledged. In one run
+/// its revision is below the one known when it was sent. In another run it is above that one, but below the one known
+/// now.
 fn late_acknowledgements() -> bool {
     let leading = || {
         let (mut bench, _) = Bench::with(Some(LEASE), live(35, 30));
@@ -595,7 +603,7 @@ fn late_acknowledgements() -> bool {
     if led && bench.leads() {
         return false;
     }
-    // The key is absent over one connection. A late answer does not confirm that.
+    // In the second run the key is absent on one connection. The late acknowledgement does not confirm that absence.
     let mut bench = leading();
     let led = bench.leads();
     bench.handle(Input::Reconnected);

@@ -1,4 +1,4 @@
-//! Short scripts for a session whose requests wait for their turns.
+//! Short scripts for a session whose requests have to wait because the store accepts few at a time.
 
 #![allow(clippy::expect_used, reason = "the lines above say why")]
 
@@ -17,9 +17,9 @@ const ANSWER: Duration = Duration::from_millis(20);
 /// The number of requests that the store accepts at a time.
 const WINDOW: u64 = 8;
 
-/// A session with a thousand elections gets a tenth of its processor, or a store slower than its renewals: it keeps all
-/// of them, over one connection. With half of that it keeps as many as it has time for, and soon leads all again
-/// afterwards.
+/// A session with a thousand elections gets a tenth of its processor, or a store that answers more slowly than renewals
+/// become due. It keeps all elections, over a single connection. With half the processor, or with a store half as fast,
+/// it keeps as many elections as it has time for, and soon leads all of them again after the overload.
 pub(crate) fn little_time() -> bool {
     let little = Overload {
         elections: 1_000,
@@ -29,7 +29,7 @@ pub(crate) fn little_time() -> bool {
         slower: 1,
     };
     let kept = |course: Course| course.fewest == 1_000 && course.reconnects == 0;
-    // A third of a lease is enough for this many renewals.
+    // A third of the lease's time is enough for this many renewals.
     let kept_some = |course: Course| course.fewest >= 250 && course.reconnects == 0 && course.lost_later == 0;
     let holds = |overload: Overload, is_well: &dyn Fn(Course) -> bool| {
         overload.run(Store::Nats, 1).is_ok_and(is_well)
@@ -40,7 +40,8 @@ pub(crate) fn little_time() -> bool {
         && holds(Overload { share: 100, slower: 800, ..little }, &kept_some)
 }
 
-/// The same in queues, where each round is half as much work again, and twice as many requests.
+/// The same as [`little_time`] in queues. There a round takes half as much work again as a renewal, and twice as many
+/// requests.
 pub(crate) fn little_time_in_queues() -> bool {
     let little = Overload {
         elections: 1_000,
@@ -60,7 +61,8 @@ pub(crate) fn little_time_in_queues() -> bool {
         && holds(Overload { share: 100, slower: 400, ..little }, &kept_some)
 }
 
-/// A renewal finds no place until it is too late for its answer. Then it leaves, because nothing else waits.
+/// A renewal has to wait until its answer would come too late. Then the session sends it anyway, because no other
+/// request waits.
 pub(crate) fn a_last_renewal() -> bool {
     let mut bench = Bench::new();
     bench.leads(1);
@@ -79,7 +81,8 @@ pub(crate) fn a_last_renewal() -> bool {
     })
 }
 
-/// A renewal is applied, and its answer comes after its time limit, but the lease still counts from it.
+/// A renewal is applied, and its answer comes after its time limit. The lease still counts from the time at which the
+/// renewal was sent.
 pub(crate) fn a_late_answer() -> bool {
     let mut bench = Bench::new();
     bench.leads(1);
@@ -96,7 +99,7 @@ pub(crate) fn a_late_answer() -> bool {
     })
 }
 
-/// Four renewals find no place and wait for a third of their lease: their candidates report it once.
+/// Four renewals have to wait for a third of their lease. Their candidates report that a single time.
 pub(crate) fn an_overload() -> bool {
     let mut bench = Bench::new();
     (1..=WINDOW + 4).for_each(|id| bench.leads(id));
@@ -138,7 +141,7 @@ impl Bench {
     }
 
     fn handle(&mut self, input: Input) -> Vec<Output> {
-        // The scripts answer only what was asked; a panic is not a verdict.
+        // The script answers only what the session asked, so the input is valid. A panic would not be a verdict.
         self.session.handle(self.now, input).expect("it keeps the contract");
         let next = || match self.session.poll() {
             Output::WakeAt(_) => None,
@@ -147,7 +150,8 @@ impl Bench {
         std::iter::from_fn(next).collect()
     }
 
-    /// A candidate enters its own election, and campaigns once the store is inspected. Returns the inspection's number.
+    /// Lets a candidate enter an election of its own. It campaigns once the store has been inspected. Returns the
+    /// inspection's number.
     fn enter(&mut self, id: CampaignId) -> Option<u64> {
         let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
         let (election, nonce) = (format!("election-{id}").into(), Nonce(id.into()));
@@ -178,7 +182,7 @@ impl Bench {
         self.applied(id, 1);
     }
 
-    /// A write of this number is applied.
+    /// Acknowledges the candidate's write of this attempt as applied.
     fn applied(&mut self, id: CampaignId, attempt: u64) {
         let revision = Revision(4 + attempt);
         let outcome = Outcome::Applied { revision, incarnation: Some(Incarnation(7)) };

@@ -1,4 +1,5 @@
-//! Turns the texts of mutants into switches: `if` the mutant is on, its replacement, `else` the text.
+//! Turns the texts that mutants replace into switches: `if` the mutant is on, the replacement, `else` the original
+//! text.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -21,8 +22,8 @@ struct Place<'a> {
     choices: Vec<Choice<'a>>,
 }
 
-/// The source of `file` with a switch for every choice. `is` is the path of the function that returns which mutant is
-/// on.
+/// Returns the source of `file` with a switch for every choice. `is` is the path of the function that returns true if a
+/// mutant is on.
 ///
 /// # Errors
 /// If a text is not in the source exactly once, or if two texts overlap and neither contains the other.
@@ -57,7 +58,8 @@ pub(crate) fn install(source: &str, file: &str, choices: &[Choice<'_>], is: &str
     Ok(render(source, 0..source.len(), &places, is))
 }
 
-/// The part of the source in `range`, with its switches. `places` are those inside it, outer ones first.
+/// Returns the part of the source in `range`, with its switches. `places` are the places inside that range, outer ones
+/// first.
 fn render(source: &str, range: Range<usize>, places: &[Place<'_>], is: &str) -> String {
     let (mut text, mut at, mut rest) = (String::new(), range.start, places);
     while let Some((place, others)) = rest.split_first() {
@@ -78,7 +80,7 @@ fn switch(place: &Place<'_>, sound: &str, is: &str) -> String {
     }
     text += &format!("{{ {sound} }}");
     let original = place.choices.first().map_or("", |choice| choice.text);
-    // Statements remain statements; an expression may be an operand.
+    // Statements stay as they are. An expression may be an operand, so it gets parentheses.
     if original.ends_with([';', '}']) { text } else { format!("({text})") }
 }
 

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The environment variable that names the active mutant of a process. It is read when a switch is first used.
+/// The environment variable that names the active mutant of a process. The variable is read when a switch is first
+/// reached.
 pub(crate) const SWITCH: &str = "INCUMBENT_MUTANT";
 
 /// The name of the control, in which nothing is broken.
@@ -18,7 +19,7 @@ pub(crate) struct Mutant {
     pub(crate) name: String,
     /// The broken rule, in a sentence.
     pub(crate) breaks: String,
-    /// Programs known to have this error, or the rule that is left out.
+    /// The programs that are known to have this error, or the rule that is left out.
     pub(crate) known_from: String,
     /// The edits, at least one.
     #[serde(rename = "edit")]
@@ -31,7 +32,7 @@ pub(crate) struct Mutant {
 pub(crate) struct Edit {
     /// The file, from the root of the workspace.
     pub(crate) file: String,
-    /// An expression or whole statements, exactly once in that file.
+    /// An expression or whole statements, which the file contains exactly once.
     pub(crate) text: String,
     /// The replacement.
     pub(crate) replacement: String,

@@ -69,7 +69,7 @@ fn write(folder: &Path) -> Result<()> {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         fs::write(&place, text).with_context(|| format!("cannot write {}", place.display()))?;
     }
-    // A source that was deleted in the repository would do no harm here, but confuse readers.
+    // Removes copies of sources that were deleted in the repository: they would do no harm, but confuse readers.
     for package in PACKAGES {
         for path in sources(folder, package)? {
             if !files.contains_key(&path) {
@@ -139,7 +139,7 @@ fn break_rules(files: &mut BTreeMap<String, String>) -> Result<()> {
         };
         *source = install(source, file, &choices, is)?;
     }
-    // Switches leave code unused, which needs no warning.
+    // Switches leave code unused, and warnings about that code are not wanted.
     for package in PACKAGES {
         if let Some(source) = files.get_mut(&format!("{package}/src/lib.rs")) {
             source.insert_str(0, "#![allow(warnings, clippy::all)]\n");

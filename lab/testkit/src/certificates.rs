@@ -7,15 +7,14 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedN
 use tempfile::TempDir;
 
 /// `ca.pem`; `server.pem` and `server.key` of a server at 127.0.0.1; `client.pem` and `client.key` of a client with the
-/// name `worker-1`; `server.both` and `client.both`, key and certificate in one. The files are removed when it is
-/// dropped.
+/// name `worker-1`; `server.both` and `client.both`, key and certificate in one. Dropping this value removes the files.
 #[derive(Debug)]
 pub struct Certificates {
     folder: TempDir,
 }
 
 impl Certificates {
-    /// A new authority, which trusts no other.
+    /// Makes a new authority, and certificates that only it has signed.
     ///
     /// # Panics
     /// When a key cannot be made, or a file cannot be written.
@@ -59,8 +58,8 @@ impl Certificates {
         self.path(file).display().to_string()
     }
 
-    /// The arguments of an etcd server with this certificate; with `client_certificates` it requires one of its
-    /// clients.
+    /// Returns the arguments for an etcd server that uses the server certificate. With `client_certificates`, that
+    /// server also requires a certificate from each client.
     pub fn of_etcd(&self, client_certificates: bool) -> Vec<String> {
         let option = |name: &str, file: &str| format!("--{name}={}", self.shown(file));
         let mut arguments = vec![option("cert-file", "server.pem"), option("key-file", "server.key")];

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The variable with the number of the run, from 1, which is its seed; 1 if it is not set.
+/// The environment variable with the number of the run, counted from 1. That number is the seed; it is 1 if the
+/// variable is not set.
 pub const RUN: &str = "INCUMBENT_BENCH_RUN";
 
 /// A generator of times.
@@ -10,7 +11,7 @@ pub const RUN: &str = "INCUMBENT_BENCH_RUN";
 pub struct Drawn(fastrand::Rng);
 
 impl Drawn {
-    /// The generator of this run; prints its seed on standard error.
+    /// Returns the generator of this run, and prints its seed on standard error.
     pub fn of_this_run(what: &str) -> Self {
         let seed = std::env::var(RUN).ok().and_then(|run| run.parse().ok()).unwrap_or(1);
         eprintln!("{what} are drawn with the seed {seed}");

@@ -21,9 +21,9 @@ use peers::Peers;
 
 /// The longest time that a server may take to serve, on a machine that also runs other tests.
 const STARTUP: Duration = Duration::from_secs(60);
-/// The most attempts with new ports, if another process took the first ones.
+/// The most attempts to start: if another process takes a port first, the next attempt uses new ports.
 const STARTS: usize = 5;
-/// The lines of a server's log that a failing test shows.
+/// The number of lines of a server's log that a failing test shows.
 const LOG_LINES: usize = 40;
 
 /// The options of a server.
@@ -35,7 +35,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The newest server, without authentication and TLS.
+    /// Options for the newest server, without authentication and TLS.
     pub fn new() -> Self {
         Self::default()
     }
@@ -47,8 +47,8 @@ impl Options {
         self
     }
 
-    /// Further arguments: `--quota-backend-bytes=…`, `--cert-file=…`. A server with a certificate serves its clients
-    /// only `https`; whether it serves is then checked on a second port.
+    /// Adds arguments, such as `--quota-backend-bytes=…` or `--cert-file=…`. A server with a certificate serves clients
+    /// only over `https`; the test kit then checks on a second port whether the server is up.
     #[must_use]
     pub fn arguments<A: Into<String>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
@@ -57,21 +57,21 @@ impl Options {
     }
 }
 
-/// A running etcd member; killed, and its folder removed, when it is dropped.
+/// A running etcd member. Dropping this value kills the member and removes its folder.
 #[derive(Debug)]
 pub struct EtcdServer {
     name: String,
     program: PathBuf,
     client: Port,
     peer: Port,
-    /// Serves metrics and health without TLS.
+    /// The port that serves metrics and health without TLS.
     metrics: Port,
     options: Options,
     /// The address that other members dial.
     advertised: String,
     /// `name=advertised address` of all members.
     cluster: String,
-    // The process is dropped before the folder that it writes to.
+    // Declared before the folder, so that the process is dropped before the folder that it writes to.
     child: Option<ChildGuard>,
     folder: TempDir,
 }
@@ -80,7 +80,7 @@ impl EtcdServer {
     /// Starts a single member, and waits until it serves.
     ///
     /// # Panics
-    /// When there is no such program, or it does not start; the message gives the reason.
+    /// When the program of that version is missing or does not start; the message gives the reason.
     #[track_caller]
     pub fn start(options: Options) -> Self {
         let mut alone = EtcdCluster::start_with(1, options);
@@ -106,7 +106,8 @@ impl EtcdServer {
         }
     }
 
-    /// Adds a member to its cluster that replicates but has no vote; waits until both serve.
+    /// Adds a learner to this member's cluster: a member that replicates but has no vote. Waits until both members
+    /// serve.
     ///
     /// # Panics
     /// When it cannot be added, or does not start.
@@ -154,7 +155,7 @@ impl EtcdServer {
         }
     }
 
-    /// Stops it (`SIGSTOP`): connections stay open, nothing is answered.
+    /// Stops the server (`SIGSTOP`): its connections stay open, and it answers nothing.
     #[track_caller]
     pub fn pause(&self) {
         process::pause(self.pid());
@@ -166,14 +167,14 @@ impl EtcdServer {
         process::resume(self.pid());
     }
 
-    /// Kills it (`SIGKILL`); its ports stay reserved and its store stays as it is.
+    /// Kills the server (`SIGKILL`). Its ports stay reserved, and its store stays as it is.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill();
         }
     }
 
-    /// Kills it and removes everything that it stored.
+    /// Kills the server and removes everything that it stored.
     ///
     /// # Panics
     /// When its folder cannot be removed.
@@ -185,7 +186,7 @@ impl EtcdServer {
         }
     }
 
-    /// Keeps a copy of its store for [`restore`](Self::restore), by restarting it.
+    /// Restarts the server and keeps a copy of its store for [`restore`](Self::restore).
     ///
     /// # Panics
     /// When the folder cannot be copied, or it does not start again.
@@ -196,7 +197,7 @@ impl EtcdServer {
         self.restart();
     }
 
-    /// Replaces its store with the copy that was [kept](Self::keep), and starts it again.
+    /// Replaces the server's store with the copy that was [kept](Self::keep), and starts the server again.
     ///
     /// # Panics
     /// When no copy was kept, or it does not start.
@@ -214,7 +215,8 @@ impl EtcdServer {
         assert!(copied.as_ref().is_ok_and(ExitStatus::success), "cannot copy {}: {copied:?}", from.display());
     }
 
-    /// Starts it again on the same ports and store, after killing it if it still runs; waits until it serves.
+    /// Starts the server again on the same ports and store, and waits until it serves. A server that still runs is
+    /// killed first.
     ///
     /// # Panics
     /// When it does not start.
@@ -225,7 +227,7 @@ impl EtcdServer {
         assert!(self.becomes_healthy(), "another program took a port of etcd {}", self.name);
     }
 
-    /// Runs `etcdctl` against it, and returns what it prints.
+    /// Runs `etcdctl` against the server, and returns what `etcdctl` prints.
     ///
     /// # Panics
     /// When there is no etcdctl, or it fails.
@@ -237,7 +239,7 @@ impl EtcdServer {
     /// Runs `etcdctl` against the server, for a command that may fail.
     ///
     /// # Errors
-    /// Its output about the failure.
+    /// What `etcdctl` prints about the failure.
     ///
     /// # Panics
     /// When there is no etcdctl.
@@ -246,7 +248,7 @@ impl EtcdServer {
         ctl(&self.address(), arguments, "")
     }
 
-    /// The revision of its store.
+    /// The revision of the server's store.
     ///
     /// # Panics
     /// When it does not answer.
@@ -257,7 +259,7 @@ impl EtcdServer {
         answer["header"]["revision"].as_u64().unwrap_or_else(|| panic!("no revision: {answer}"))
     }
 
-    /// The sum of one of its counters over the calls of a gRPC method, whatever their outcome.
+    /// Returns the value of one of the server's counters for a gRPC method, summed over all outcomes of its calls.
     ///
     /// # Panics
     /// When it does not answer.
@@ -270,7 +272,7 @@ impl EtcdServer {
         text.lines().filter(of_it).filter_map(value).sum::<f64>() as u64
     }
 
-    /// One of its metrics without labels.
+    /// Returns one of the server's metrics without labels.
     ///
     /// # Panics
     /// When it does not answer, or has no such metric.
@@ -325,13 +327,13 @@ impl EtcdServer {
         false
     }
 
-    /// Returns true if it serves, and knows a leader.
+    /// Returns true if the server serves clients and knows a leader.
     pub fn is_healthy(&self) -> bool {
         let health: Option<Value> = self.http("health").and_then(|text| serde_json::from_str(&text).ok());
         health.is_some_and(|health| health["health"] == "true")
     }
 
-    /// A page on its port for metrics.
+    /// Reads a page of the server's metrics port.
     fn http(&self, page: &str) -> Option<String> {
         let agent =
             ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(2))).build();
@@ -349,11 +351,11 @@ impl Drop for EtcdServer {
     }
 }
 
-/// Runs `etcdctl` against members, given by their addresses with commas in between, and returns what it prints. It
-/// reads `input`, a transaction.
+/// Runs `etcdctl` against the members at these addresses, separated by commas, and returns what it prints. `input` is a
+/// transaction for its standard input.
 ///
 /// # Errors
-/// Its output about the failure.
+/// What `etcdctl` prints about the failure.
 ///
 /// # Panics
 /// When there is no etcdctl.
@@ -365,7 +367,7 @@ pub fn ctl(endpoints: &str, arguments: &[&str], input: &str) -> Result<String, S
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = command.spawn().and_then(|mut child| {
         if let Some(mut stdin) = child.stdin.take() {
-            // A command that reads nothing may have ended already.
+            // A command that does not read its input may have ended already.
             let _ = stdin.write_all(input.as_bytes());
         }
         child.wait_with_output()
@@ -377,9 +379,9 @@ pub fn ctl(endpoints: &str, arguments: &[&str], input: &str) -> Result<String, S
     Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Returns true if a member takes a write of the key `pulse` within that time.
+/// Returns true if the member at `address` accepts a write of the key `pulse` within `limit`.
 pub fn takes_a_write(address: &str, limit: Duration) -> bool {
-    // In base64, as bytes are in etcd's JSON.
+    // Key and value are in base64, as etcd's JSON requires for bytes.
     const PULSE: &str = r#"{"key":"cHVsc2U=","value":"cHVsc2U="}"#;
     let agent = ureq::Agent::config_builder().proxy(None).timeout_global(Some(limit)).build().new_agent();
     agent.post(format!("http://{address}/v3/kv/put")).send(PULSE).is_ok()
@@ -389,7 +391,7 @@ pub fn takes_a_write(address: &str, limit: Duration) -> bool {
 #[derive(Debug)]
 pub struct EtcdCluster {
     members: Vec<EtcdServer>,
-    /// The network between them, if it can be cut.
+    /// The network between the members, if it can be cut.
     peers: Option<Peers>,
 }
 
@@ -469,7 +471,7 @@ impl EtcdCluster {
         self.peers().cut(|from, to| (from, to) == (one, other));
     }
 
-    /// Ends every cut between members; what they sent meanwhile arrives.
+    /// Ends every cut between members. What they sent during the cut then arrives.
     ///
     /// # Panics
     /// Like [`isolate`](Self::isolate).
@@ -489,7 +491,8 @@ impl EtcdCluster {
         self.members.iter().map(EtcdServer::address).collect::<Vec<_>>().join(",")
     }
 
-    /// Starts these members again, together: if two were killed, neither serves before the other.
+    /// Starts these members again at the same time, because a single member of three cannot serve until another one
+    /// runs.
     ///
     /// # Panics
     /// When one does not start.
@@ -519,7 +522,7 @@ impl EtcdCluster {
     /// Makes a voting member the leader: the current leader hands over to it, without an election timeout.
     ///
     /// # Panics
-    /// When it does not come to lead.
+    /// When that member does not become the leader.
     #[track_caller]
     pub fn move_leader(&self, to: usize) {
         let leader = self.leader();

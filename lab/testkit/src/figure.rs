@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The least probability with which the interval of a figure contains the median of all possible runs: five runs give
-/// 93.75 %, four are too few.
+/// The least probability with which the interval of a figure contains the median of all possible runs. Five runs give
+/// 93.75 %; four runs are too few.
 const CONFIDENCE: f64 = 0.9;
 /// The fewest times whose 99th percentile is not one of the three largest.
 const FOR_P99: usize = 300;
@@ -16,8 +16,8 @@ const FOR_P99: usize = 300;
 pub struct Figure {
     /// The name of the measurement.
     pub figure: String,
-    /// The result: the median of all runs, or the largest if each run has to keep the goal; none if the thing to
-    /// measure cannot be done.
+    /// The result: the median of all runs, or the largest value if the goal is an invariant. `None` if the measured
+    /// operation is impossible.
     pub value: Option<f64>,
     /// The figure's unit: `ms`, `ns`, `ratio`, …
     pub unit: String,
@@ -26,7 +26,7 @@ pub struct Figure {
     pub goal: Option<Goal>,
     /// The number of measurements behind the value, in all runs.
     pub samples: u64,
-    /// The values of the runs, in their order; empty if a benchmark ran once.
+    /// The value of each run, in the order of the runs; empty if the benchmark ran a single time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<f64>,
     /// The measurements in milliseconds, in the order in which they were made, if they are worth keeping.
@@ -39,7 +39,8 @@ pub struct Figure {
 pub struct Goal {
     /// The limit, in the figure's unit.
     pub most: f64,
-    /// True if the limit follows from the rules, like the limit of a count or a size, and so holds in each run.
+    /// True if the limit follows from the election's rules, as that of a count or a size does. Then it must hold in
+    /// each run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invariant: bool,
 }
@@ -70,17 +71,17 @@ impl Figure {
         }
     }
 
-    /// A figure whose goal is a value of at most `most`.
+    /// Returns a figure whose goal is a value of at most `most`.
     pub fn at_most(figure: impl Into<String>, value: f64, unit: &str, most: f64, samples: usize) -> Self {
         Self::plain(figure, value, unit, samples).within(most)
     }
 
-    /// A figure that the rules bound by `most`, in each run: a count, or a size.
+    /// Returns a figure, such as a count or a size, that the rules limit to `most` in each run.
     pub fn bounded(figure: impl Into<String>, value: f64, unit: &str, most: f64, samples: usize) -> Self {
         Self { goal: Some(Goal { most, invariant: true }), ..Self::plain(figure, value, unit, samples) }
     }
 
-    /// A figure of something that cannot be done.
+    /// Returns the figure of an operation that is impossible.
     pub fn absent(figure: impl Into<String>, unit: &str) -> Self {
         Self { value: None, ..Self::plain(figure, 0.0, unit, 0) }
     }
@@ -91,7 +92,7 @@ impl Figure {
         Self { raw: Some(sample.0.clone()), ..figure }
     }
 
-    /// This figure, with a goal of at most `most`.
+    /// Returns this figure with a goal of at most `most`.
     #[must_use]
     pub fn within(self, most: f64) -> Self {
         Self { goal: Some(Goal { most, invariant: false }), ..self }
@@ -118,7 +119,7 @@ impl Figure {
 /// Prints figures on standard output, as one JSON array.
 ///
 /// # Panics
-/// When it cannot be written.
+/// When standard output cannot be written.
 pub fn print(figures: &[Figure]) {
     match serde_json::to_string(figures) {
         Ok(json) => println!("{json}"),
@@ -126,8 +127,8 @@ pub fn print(figures: &[Figure]) {
     }
 }
 
-/// The figures of two sides that one run measured in turn: the median of each, their ratio, which is to be at most
-/// `most`, and their difference in microseconds.
+/// Returns the figures of two sides that a run measured alternately: the median of each, their ratio with a goal of at
+/// most `most`, and their difference in microseconds.
 pub fn compared(what: &str, ours: &Sample, other: &str, theirs: &Sample, most: f64) -> Vec<Figure> {
     let (our, their) = (ours.percentile(50), theirs.percentile(50));
     let samples = ours.len().min(theirs.len());
@@ -139,8 +140,8 @@ pub fn compared(what: &str, ours: &Sample, other: &str, theirs: &Sample, most: f
     ]
 }
 
-/// Makes one list of the figures of several runs: of each name the median of its values, or the largest of an
-/// invariant, with the values themselves.
+/// Merges the figures of several runs. The value of each figure is the median of its runs, or the largest if it is an
+/// invariant; the values of the runs are kept.
 pub fn merged(runs: Vec<Vec<Figure>>) -> Vec<Figure> {
     let mut all: Vec<Figure> = Vec::new();
     for mut figure in runs.into_iter().flatten() {
@@ -171,8 +172,8 @@ pub fn merged(runs: Vec<Vec<Figure>>) -> Vec<Figure> {
 fn interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    // The probability that exactly this many values are below the median, and the probability of a median beyond the
-    // interval.
+    // `exactly` is the probability that exactly `place` values are below the median; `outside` is the probability that
+    // the median is outside the interval.
     let mut exactly = 0.5_f64.powi(i32::try_from(sorted.len()).ok()?);
     let mut outside = 2.0 * exactly;
     let mut found = None;
@@ -200,7 +201,7 @@ impl Sample {
     /// The smallest time that `percent` of all do not exceed.
     ///
     /// # Panics
-    /// When there is none.
+    /// When the sample is empty.
     pub fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();
         assert!(!sorted.is_empty(), "a percentile of nothing");
@@ -209,7 +210,7 @@ impl Sample {
         sorted[place - 1]
     }
 
-    /// The sample's percentiles beyond the median, by name, if there are enough times for them.
+    /// Returns the percentiles above the median, by name, as far as the sample has enough times for them.
     pub fn tail(&self) -> Vec<(&'static str, f64)> {
         let all = [("p90", 90, 10), ("p99", 99, FOR_P99), ("max", 100, 1)];
         let has = |(_, _, least): &(&str, usize, usize)| self.len() >= *least;
@@ -226,7 +227,7 @@ impl Sample {
         self.0.is_empty()
     }
 
-    /// This sample's times, each less `span`.
+    /// Returns this sample with `span` subtracted from each time.
     #[must_use]
     pub fn less(&self, span: Duration) -> Self {
         self.0.iter().map(|time| time - span.as_secs_f64() * 1e3).collect()
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(sample.less(Duration::from_secs(2)), [-500.0, 250.0].into_iter().collect());
     }
 
-    /// A figure of these runs, with a goal of at most 1.5.
+    /// Returns a figure of these runs, with a goal of at most 1.5.
     fn of(runs: &[f64]) -> Figure {
         let run = |value: &f64| vec![Figure::at_most("hand-over p50 / bare", *value, "ratio", 1.5, 40)];
         merged(runs.iter().map(run).collect()).remove(0)

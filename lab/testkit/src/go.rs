@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::json::JsonProgram;
 use crate::{tools, wait};
 
-/// Starts a candidate by the rules of `nats-kv-leader-elect`, with the given `ttl` or the bucket's, and without splay.
+/// Starts a candidate that follows the rules of `nats-kv-leader-elect`, without splay. Its TTL is `ttl`, or the
+/// bucket's if that is `None`.
 ///
 /// # Panics
 /// When the program is not built; the message names the remedy.
@@ -43,7 +44,7 @@ pub fn create(url: &str, bucket: &str, key: &str, value: &str) -> Result<u64, St
     update(url, bucket, key, value, 0)
 }
 
-/// Makes the official client `Update` that revision of the key.
+/// Makes the official client `Update` the key from `revision`.
 ///
 /// # Errors
 /// The client's error message if it is refused.

@@ -63,10 +63,10 @@ impl JsonProgram {
         &mut self.child
     }
 
-    /// Waits for its end, and until everything it has printed is in [`lines`](Self::lines).
+    /// Waits until the program has ended and everything it printed is in [`lines`](Self::lines).
     ///
     /// # Panics
-    /// When it, or a child of its own that prints, is still running after `limit`.
+    /// When the program, or a child of it that prints, is still running after `limit`.
     #[track_caller]
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         let status = self.child.wait(limit);
@@ -76,12 +76,12 @@ impl JsonProgram {
         status
     }
 
-    /// Everything it has printed so far; a line that is not JSON is there as a string.
+    /// Returns everything that the program has printed so far. A line that is not JSON is returned as a string.
     pub fn lines(&self) -> Vec<Value> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until it has printed a line whose `event` is `event`; the first such line.
+    /// Waits for a line whose `event` is `event`, and returns the first.
     ///
     /// # Panics
     /// When none comes within `limit`.
@@ -90,7 +90,7 @@ impl JsonProgram {
         self.await_line(&format!("a line with event {event:?}"), limit, |line| line["event"] == event)
     }
 
-    /// Waits until it has printed a line that `fits`; the first such line.
+    /// Waits for a line for which `fits` returns true, and returns the first.
     ///
     /// # Panics
     /// When none comes within `limit`.

@@ -27,15 +27,15 @@ use security::{Entrance, Security};
 
 /// The longest time that a broker may take to serve: on a machine that was also building, one took 41 s.
 const STARTUP: Duration = Duration::from_secs(180);
-/// The most attempts with new ports, if another process took the first ones.
+/// The most attempts to start: if another process takes a port first, the next attempt uses new ports.
 const STARTS: usize = 5;
-/// The lines of a broker's log that a failing test shows.
+/// The number of lines of a broker's log that a failing test shows.
 const LOG_LINES: usize = 60;
 /// The cluster's id: base64 of 16 bytes, as Kafka requires.
 const CLUSTER: &str = "aW5jdW1iZW50LXRlc3RzIQ";
 
-/// A broker of a test is small, and starts quickly: the quick compiler alone, one thread for garbage, no statistics,
-/// and no list of its settings in the log.
+/// Options that keep a test's broker small and quick to start: only the quick compiler, one thread for garbage
+/// collection, no statistics, and no list of the settings in the log.
 const JAVA: [&str; 11] = [
     "-Xms64m",
     "-Xmx256m",
@@ -50,8 +50,8 @@ const JAVA: [&str; 11] = [
     "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.coordinator.group=info",
 ];
 
-/// The settings of every broker: the lowest limits, so that tests can choose short times; little memory; and no topics
-/// that a test does not make.
+/// The settings of every broker. Limits are the lowest, so that tests can choose short times; memory is small; and no
+/// topic is created unless a test asks for it.
 const SETTINGS: &str = "\
 process.roles=broker,controller
 controller.listener.names=CONTROLLER
@@ -84,7 +84,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// A broker of the newest version, without authentication and TLS.
+    /// Options for a broker of the newest version, without authentication and TLS.
     pub fn new() -> Self {
         Self::default()
     }
@@ -96,22 +96,22 @@ impl Options {
         self
     }
 
-    /// Another setting of the broker, or another value for a setting of the test kit's.
+    /// Adds a setting of the broker, or replaces the test kit's value of a setting.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self
     }
 
-    /// This many routes to the brokers, through proxies. A client that begins on one of them stays on it: each is a
-    /// listener of its own, and the brokers' answers name its addresses.
+    /// Adds this many routes to each broker, with a proxy on each. A route is a listener of its own, and brokers answer
+    /// with the addresses of the client's route, so a client stays on the route on which it begins.
     #[must_use]
     pub fn routes(mut self, routes: usize) -> Self {
         self.routes = routes;
         self
     }
 
-    /// A broker that has [entrances](Entrance) in addition to its plain listener, and permissions.
+    /// Gives the broker [entrances](Entrance) in addition to its plain listener, and checks permissions there.
     #[must_use]
     pub fn secured(mut self) -> Self {
         self.secured = true;
@@ -126,7 +126,7 @@ impl Options {
     }
 }
 
-/// A running broker, which is also a controller; killed, and its folder removed, when it is dropped.
+/// A running broker, which is also a controller. Dropping this value kills the broker and removes its folder.
 #[derive(Debug)]
 pub struct Kafka {
     number: usize,
@@ -136,9 +136,9 @@ pub struct Kafka {
     routes: Vec<(Port, Proxy)>,
     security: Option<Security>,
     options: Options,
-    /// The length of the log when it was last started.
+    /// The length of the log when the broker was last started.
     log_from: u64,
-    // The process is dropped before the folder that it writes to.
+    // Declared before the folder, so that the process is dropped before the folder that it writes to.
     child: Option<ChildGuard>,
     folder: TempDir,
 }
@@ -147,7 +147,7 @@ impl Kafka {
     /// Starts a single broker, and waits until it serves.
     ///
     /// # Panics
-    /// When there is no such version, or it does not start; the message gives the reason.
+    /// When that version is not installed, or the broker does not start; the message gives the reason.
     #[track_caller]
     pub fn start(version: KafkaVersion) -> Self {
         Self::start_with(Options::new().version(version))
@@ -190,7 +190,8 @@ impl Kafka {
         local(&self.client)
     }
 
-    /// The proxy in front of it on a [route](Options::routes), counted from 0. The brokers' own traffic takes no route.
+    /// Returns the broker's proxy on a [route](Options::routes), counted from 0. Traffic between brokers passes no
+    /// proxy.
     ///
     /// # Panics
     /// When there are fewer routes.
@@ -246,7 +247,7 @@ impl Kafka {
         }
     }
 
-    /// Stops it (`SIGSTOP`): connections stay open, nothing is answered.
+    /// Stops the broker (`SIGSTOP`): its connections stay open, and it answers nothing.
     #[track_caller]
     pub fn pause(&self) {
         process::pause(self.pid());
@@ -258,14 +259,14 @@ impl Kafka {
         process::resume(self.pid());
     }
 
-    /// Kills it (`SIGKILL`); its ports stay reserved and its log stays as it is.
+    /// Kills the broker (`SIGKILL`). Its ports stay reserved, and its log stays as it is.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill();
         }
     }
 
-    /// Asks it to shut down, and waits until it has.
+    /// Asks the broker to shut down, and waits until it has ended.
     ///
     /// # Panics
     /// When it does not end.
@@ -277,7 +278,8 @@ impl Kafka {
         }
     }
 
-    /// Starts it again on the same ports and log, after killing it if it still runs; waits until it serves.
+    /// Starts the broker again on the same ports and log, and waits until it serves. A broker that still runs is killed
+    /// first.
     ///
     /// # Panics
     /// When it does not start.
@@ -296,8 +298,8 @@ impl Kafka {
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
 
-    /// Writes its settings and the first records of a new cluster, which Kafka's own tool would do in another Java
-    /// process.
+    /// Writes the broker's settings, and the first records of a new cluster. Kafka's own tool would write them too, but
+    /// needs a Java process for that.
     #[track_caller]
     fn configure(&self, voters: &str, size: usize) {
         let mut protocols = vec!["CLIENT:PLAINTEXT".to_owned(), "CONTROLLER:PLAINTEXT".to_owned()];
@@ -316,7 +318,7 @@ impl Kafka {
         listeners.push(format!("CONTROLLER://{}", local(&self.controller)));
         let data = self.folder.path().join("data");
         let in_sync = if size > 1 { 2 } else { 1 };
-        // A single broker has no successor, so a stall of the machine must not fence it.
+        // A single broker has no successor, so its session is long: a stall of the machine must not fence it.
         let session = if size > 1 { 6000 } else { 60_000 };
         let mut text = SETTINGS.to_owned();
         let own = [
@@ -368,7 +370,7 @@ impl Kafka {
             Some(archive) => {
                 command.arg(format!("-XX:ArchiveClassesAtExit={}", archive.display()));
             }
-            // Java starts without an archive that another version made.
+            // If another version made the archive, Java ignores it and starts without one.
             None if archive.is_file() => {
                 command.arg(format!("-XX:SharedArchiveFile={}", archive.display()));
             }
@@ -382,7 +384,7 @@ impl Kafka {
         }
     }
 
-    /// Waits until it serves; false if it ended because a port is taken.
+    /// Waits until the broker serves. Returns false if it ended because a port is taken.
     #[track_caller]
     fn serves(&mut self) -> bool {
         let what = format!("broker {} to serve (log in {})", self.number, self.folder.path().display());

@@ -4,25 +4,25 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::ops::Range;
 
-/// Enough for every test at once; each port leaves an empty file behind.
+/// The range has enough ports for all tests at the same time. Each reserved port leaves an empty file behind.
 const RANGE: Range<u16> = 20_000..24_000;
 
-/// A TCP port of 127.0.0.1, reserved among all tests of this machine until it is dropped.
+/// A TCP port of 127.0.0.1, reserved among all tests of this machine until this value is dropped.
 ///
-/// It is below the system's range for outgoing connections: otherwise a client that keeps dialling a stopped server
-/// would sometimes get that very port, and connect to itself.
+/// The port is below the system's range for outgoing connections. Otherwise a client that keeps dialling a stopped
+/// server could get the server's port as its own, and connect to itself.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
-    // An advisory lock, which ends with the process, however that ends.
+    // An advisory lock. The system releases it when the process ends, even after a crash.
     _lock: File,
 }
 
 impl Port {
-    /// A port without a listener.
+    /// Reserves a port that has no listener.
     ///
     /// # Panics
-    /// When there is none, or the folder of the locks cannot be written.
+    /// When no port is free, or the folder of the locks cannot be written.
     pub fn free() -> Self {
         let folder = std::env::temp_dir().join("incumbent-test-ports");
         if let Err(error) = fs::create_dir_all(&folder) {

@@ -15,14 +15,15 @@ use crate::{tools, wait};
 
 /// The system's user for a server that root starts: PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
-/// The time that a server gets to end by itself, which removes its shared memory.
+/// The time in which a server may end by itself and so remove its shared memory, before it is killed.
 const STOPPING: Duration = Duration::from_secs(5);
 
-/// A running server with default settings, on a loopback port; stopped, and its folder removed, when it is dropped.
+/// A running server with default settings, on a loopback port. Dropping this value stops the server and removes its
+/// folder.
 #[derive(Debug)]
 pub struct PostgresServer {
     port: Port,
-    // The process is dropped before the folder that it writes to.
+    // Declared before the folder, so that the process is dropped before the folder that it writes to.
     child: ChildGuard,
     _folder: TempDir,
 }
@@ -31,7 +32,7 @@ impl PostgresServer {
     /// Makes a database, starts a server, and waits until it serves.
     ///
     /// # Panics
-    /// When there is no such program, or it does not start; the message gives the reason.
+    /// When the program is missing or does not start; the message gives the reason.
     #[track_caller]
     pub fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("incumbent-postgres-").tempdir();
@@ -78,7 +79,8 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // PostgreSQL's fast shutdown, which disconnects clients. The guard kills the process if it does not end.
+        // `SIGINT` is PostgreSQL's fast shutdown, which disconnects clients. If the process does not end, dropping the
+        // guard kills it.
         self.child.interrupt();
         let stopping = Instant::now();
         while self.child.try_wait().is_none() && stopping.elapsed() < STOPPING {
@@ -87,7 +89,7 @@ impl Drop for PostgresServer {
     }
 }
 
-/// A command of PostgreSQL, not as root.
+/// Returns a command that runs a program of PostgreSQL as another user than root.
 #[track_caller]
 fn command(name: &str, folder: &Path) -> Command {
     let program = tools::postgres(name).unwrap_or_else(|error| panic!("{error}"));

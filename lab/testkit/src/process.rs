@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::wait;
 
-/// A child process, in a process group of its own, that is killed with its group when this is
-/// dropped, and by the kernel when the test process dies first.
+/// A child process in a process group of its own. Dropping the guard kills the whole group; if the test process dies
+/// first, the kernel kills the child.
 #[derive(Debug)]
 pub struct ChildGuard {
     child: Child,
@@ -34,17 +34,17 @@ impl ChildGuard {
         self.child.id()
     }
 
-    /// The pipe to its standard input, if there is one and it was not taken before.
+    /// Takes the pipe to the child's standard input, if there is one and it has not been taken.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// The pipe from its standard output, if there is one and it was not taken before.
+    /// Takes the pipe from the child's standard output, if there is one and it has not been taken.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// The pipe from its standard error, if there is one and it was not taken before.
+    /// Takes the pipe from the child's standard error, if there is one and it has not been taken.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
@@ -57,10 +57,10 @@ impl ChildGuard {
         self.status
     }
 
-    /// Waits for its end.
+    /// Waits for the child's end.
     ///
     /// # Panics
-    /// When it is still running after `limit`.
+    /// When the child is still running after `limit`.
     #[track_caller]
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         let what = format!("the end of process {}", self.pid());
@@ -74,14 +74,14 @@ impl ChildGuard {
         }
     }
 
-    /// Asks it to end, like a terminal (`SIGINT`).
+    /// Asks the child to end, as Ctrl-C in a terminal does (`SIGINT`).
     pub fn interrupt(&mut self) {
         if self.try_wait().is_none() {
             send(self.pid(), Signal::INT);
         }
     }
 
-    /// Kills it (`SIGKILL`) and reaps it; its group survives until the guard is dropped.
+    /// Kills the child (`SIGKILL`) and reaps it. The rest of its group lives until the guard is dropped.
     pub fn kill(&mut self) {
         if self.try_wait().is_none() {
             send(self.pid(), Signal::KILL);
@@ -89,7 +89,7 @@ impl ChildGuard {
         }
     }
 
-    /// Stops it (`SIGSTOP`); returns when all its threads are stopped.
+    /// Stops the child (`SIGSTOP`), and waits until all its threads are stopped.
     #[track_caller]
     pub fn pause(&self) {
         pause(self.pid());
@@ -104,13 +104,14 @@ impl ChildGuard {
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // The group is killed before the child is reaped: until then its id cannot be another process's.
+        // The group is killed before the child is reaped, because the id of a reaped child can become another
+        // process's.
         let _ = kill_process_group(as_pid(self.child.id()), Signal::KILL);
         let _ = self.child.wait();
     }
 }
 
-/// Stops process `pid` (`SIGSTOP`); returns when all its threads are stopped.
+/// Stops process `pid` (`SIGSTOP`), and waits until all its threads are stopped.
 ///
 /// # Panics
 /// When there is no such process.
@@ -147,7 +148,7 @@ pub fn terminate(pid: u32) {
     send(pid, Signal::TERM);
 }
 
-/// Returns true if process `pid` is there and not a zombie.
+/// Returns true if process `pid` exists and is not a zombie.
 pub fn is_running(pid: u32) -> bool {
     match thread_states(pid) {
         Some(states) => states.iter().any(|state| !matches!(state, 'Z' | 'X')),
@@ -199,15 +200,15 @@ fn die_with_parent(command: &mut Command) {
     command.process_group(0);
     let hook = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // If the parent died before the line above, no signal comes any more.
+        // If the parent died before the line above, the kernel sends no signal.
         if rustix::process::getppid() == Some(parent) {
             Ok(())
         } else {
             Err(io::Error::other("the parent is gone"))
         }
     };
-    // SAFETY: between fork and exec the hook makes two system calls, and allocates only if the parent is gone; then no
-    // process waits for the outcome.
+    // SAFETY: between fork and exec the hook makes two system calls. It allocates only if the parent is gone, and then
+    // no process waits for the child.
     unsafe {
         command.pre_exec(hook);
     }
@@ -250,8 +251,8 @@ pub fn processor_time(pid: u32) -> Duration {
     const TICK: Duration = Duration::from_millis(10);
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     let stat = stat.unwrap_or_else(|error| panic!("process {pid}: {error}"));
-    // Only the fields after the name, which may have spaces: the state is the third field, the times are the 14th and
-    // 15th.
+    // Splits after the name, because a name may contain spaces. The state is the third field; the times are the 14th
+    // and 15th.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     TICK * fields.split(' ').skip(11).take(2).flat_map(str::parse::<u32>).sum()
 }

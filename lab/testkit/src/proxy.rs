@@ -16,14 +16,14 @@ use crate::port::Port;
 /// A proxy on a loopback port in front of one server.
 ///
 /// A cut acts like a network that loses all packets: connections stay open, and nothing arrives, not even the other
-/// side's close. Data sent meanwhile arrives after [`heal`](Self::heal), because TCP would send it again; to lose it
-/// instead, call [`close_all`](Self::close_all) before. A connection made during a cut is held (a TCP handshake needs
-/// both directions) and reaches the server after the cut.
+/// side's close. Data sent meanwhile arrives after [`heal`](Self::heal), because TCP would send it again; to lose the
+/// data instead, call [`close_all`](Self::close_all) before [`heal`](Self::heal). A connection made during a cut is
+/// held (a TCP handshake needs both directions) and reaches the server after the cut.
 ///
 /// A method takes effect before it returns: after a cut, not one more byte is passed on.
 ///
-/// It runs tokio on its own thread, so it keeps working while a test blocks, pauses its clock or starves its own
-/// runtime.
+/// The proxy runs tokio on its own thread, so it keeps working while a test blocks its thread, pauses tokio's clock or
+/// starves its runtime.
 #[derive(Debug)]
 pub struct Proxy {
     port: Port,
@@ -70,15 +70,15 @@ impl Proxy {
     /// A proxy in front of `server`, an address such as `127.0.0.1:4222`.
     ///
     /// # Panics
-    /// When that is not an address, or no port is free.
+    /// When `server` is not an address, or no port is free.
     #[track_caller]
     pub fn to(server: &str) -> Self {
         Self::new(server, false)
     }
 
     /// A proxy in front of a Kafka broker that listens on IPv4. A broker's answers name the address to which clients
-    /// have to connect, and the proxy replaces it by its own. So every client stays on its proxy, and any number of
-    /// proxies can share a broker that knows of none.
+    /// have to connect, and the proxy replaces that address by its own. So every client stays on its proxy, and several
+    /// proxies can share a broker that does not know of them.
     ///
     /// # Panics
     /// Like [`to`](Self::to).
@@ -132,7 +132,7 @@ impl Proxy {
         self.control.send_modify(|network| network.to_server.cut = true);
     }
 
-    /// Ends every cut; held data arrives.
+    /// Ends every cut. The data held by the cuts then arrives.
     pub fn heal(&self) {
         self.control.send_modify(|network| {
             network.to_server.cut = false;
@@ -150,7 +150,7 @@ impl Proxy {
         self.control.send_modify(|network| network.to_server.delay = delay);
     }
 
-    /// Closes every connection, and loses the data held on it. New connections are accepted.
+    /// Closes every connection and discards the data held on it. New connections are still accepted.
     pub fn close_all(&self) {
         self.control.send_modify(|network| network.epoch += 1);
     }
@@ -220,7 +220,7 @@ async fn relay(
     ports: Option<[u16; 2]>,
     mut network: watch::Receiver<Network>,
 ) -> io::Result<()> {
-    // The sender of the network outlives every connection, so this cannot fail while it matters.
+    // This fails only if the sender of the network is gone, and the sender outlives every connection.
     let _ = network.wait_for(|network| !network.is_cut()).await;
     let server = TcpStream::connect(server).await?;
     client.set_nodelay(true)?;
@@ -234,7 +234,7 @@ async fn relay(
     Ok(())
 }
 
-/// Forwards one direction until its end.
+/// Forwards the data of one direction until that direction ends.
 async fn pass(
     from: OwnedReadHalf,
     to: OwnedWriteHalf,
@@ -242,7 +242,7 @@ async fn pass(
     direction: Direction,
     network: watch::Receiver<Network>,
 ) -> io::Result<()> {
-    // As in a real network, the data under way is bounded; beyond that the sender has to wait.
+    // As in a real network, the amount of data in transit is bounded. When the queue is full, the sender has to wait.
     let (queue, due) = mpsc::channel(256);
     tokio::try_join!(
         read_all(from, queue, readdress, direction, network.clone()),
@@ -251,8 +251,8 @@ async fn pass(
     Ok(())
 }
 
-/// Replaces the broker's address by the proxy's in the answers of a broker: in Kafka's protocol both are `127.0.0.1`
-/// and a port in 32 bits, so no length changes.
+/// Replaces the broker's address by the proxy's in the broker's answers. In Kafka's protocol both addresses are
+/// `127.0.0.1` and a 32-bit port, so no length changes.
 struct Readdress {
     broker: [u8; ADDRESS],
     own: [u8; ADDRESS],
@@ -277,7 +277,7 @@ impl Readdress {
         Self { broker, own, part: Vec::new() }
     }
 
-    /// The answers that these bytes complete.
+    /// Returns the answers that are complete with these bytes.
     fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.part.extend_from_slice(bytes);
         let mut whole = 0;
@@ -314,7 +314,8 @@ async fn read_all(
         from.readable().await?;
         let mut bytes = Vec::with_capacity(16 * 1024);
         match from.try_read_buf(&mut bytes) {
-            // An empty queue without a sender ends the writer; a cut holds it like data.
+            // Returning drops the sender of the queue, which ends the writer once the queue is empty. A cut holds this
+            // end like data.
             Ok(0) => return Ok(()),
             // A reset arrives no sooner than a regular close would.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
@@ -344,7 +345,7 @@ async fn write_all(
         let mut rest = packet.bytes.as_slice();
         while !rest.is_empty() {
             to.writable().await?;
-            // Holding the borrow while writing keeps `cut` from returning in between.
+            // While the borrow is held, a call of `cut` cannot return, so no byte is written after a cut.
             let open = network.wait_for(|network| !network.lane(direction).cut).await;
             let Ok(_open) = open else { return Ok(()) };
             match to.try_write(rest) {

@@ -10,12 +10,12 @@ use rustix::process::Signal;
 
 use crate::process::{is_running, processor_time, send};
 
-/// The period of a quota: Linux's own by default, `cpu.cfs_period_us`.
+/// The period of a quota, equal to Linux's default of `cpu.cfs_period_us`.
 const PERIOD: Duration = Duration::from_millis(100);
-/// The interval at which the process's use is read.
+/// The interval at which the process's processor time is read.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// A quota in force; when it is dropped, the process continues without a limit.
+/// A quota in force. Dropping it lets the process continue without a limit.
 #[derive(Debug)]
 pub struct Quota {
     ended: Arc<AtomicBool>,
@@ -23,7 +23,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Gives process `pid` that share of a core.
+    /// Limits process `pid` to `share` of a core.
     pub fn start(pid: u32, share: f64) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let seen = ended.clone();
@@ -41,13 +41,13 @@ impl Drop for Quota {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(guard) = self.guard.take() {
-            // The thread ends with the period, after it has resumed the process.
+            // The thread ends with the present period, after it has resumed the process.
             let _ = guard.join();
         }
     }
 }
 
-/// Watches the process for a period, and returns the time that it has used.
+/// Limits the process for one period, and returns the processor time that it has used.
 fn hold(pid: u32, account: &Account) -> Duration {
     let (began, before) = (Instant::now(), processor_time(pid));
     loop {
@@ -77,7 +77,7 @@ impl Account {
         Self { share: PERIOD.mul_f64(share), owed: Duration::ZERO }
     }
 
-    /// The time for which it is stopped, once it has used its share.
+    /// Returns the time for which the process is stopped, once it has used its share.
     fn rest(&self, elapsed: Duration, used: Duration) -> Option<Duration> {
         (used + self.owed >= self.share).then(|| PERIOD.saturating_sub(elapsed))
     }

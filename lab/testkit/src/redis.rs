@@ -12,11 +12,12 @@ use crate::port::Port;
 use crate::process::ChildGuard;
 use crate::{tools, wait};
 
-/// A running server with default settings, on a loopback port; killed, and its folder removed, when it is dropped.
+/// A running server with default settings, on a loopback port. Dropping this value kills the server and removes its
+/// folder.
 #[derive(Debug)]
 pub struct RedisServer {
     port: Port,
-    // The process is dropped before the folder that it writes to.
+    // Declared before the folder, so that the process is dropped before the folder that it writes to.
     _child: ChildGuard,
     _folder: TempDir,
 }
@@ -25,7 +26,7 @@ impl RedisServer {
     /// Starts a server, and waits until it serves.
     ///
     /// # Panics
-    /// When there is no such program, or it does not start; the message gives the reason.
+    /// When the program is missing or does not start; the message gives the reason.
     #[track_caller]
     pub fn start() -> Self {
         let program = tools::redis_server().unwrap_or_else(|error| panic!("{error}"));

@@ -19,7 +19,7 @@ pub fn terminal() -> (OwnedFd, File) {
 
 fn open() -> io::Result<(OwnedFd, File)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
-    // The terminal is gone once we close our end: the program has none of it.
+    // Close on exec: the program inherits no copy of our end, so the terminal is gone once we close it.
     fcntl_setfd(&ours, FdFlags::CLOEXEC)?;
     grantpt(&ours)?;
     unlockpt(&ours)?;
@@ -30,7 +30,8 @@ fn open() -> io::Result<(OwnedFd, File)> {
     Ok((ours, theirs))
 }
 
-/// Everything that a program writes to a terminal, as it comes; ends when the program has closed it.
+/// Returns everything that a program writes to the terminal, piece by piece. The channel ends when the program has
+/// closed the terminal.
 pub fn pieces(terminal: OwnedFd) -> Receiver<String> {
     let (give, take) = mpsc::channel();
     thread::spawn(move || {

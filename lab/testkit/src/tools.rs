@@ -1,4 +1,4 @@
-//! The paths of the servers' programs; `cargo xtask tools` installs them there.
+//! The paths of the servers' programs, which `cargo xtask tools` installs.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names a nats-server to use instead of the newest.
 pub const NATS_SERVER: &str = "NATS_SERVER";
 
-/// The environment variable that is set if the machine lacks Go, and so the older servers, on purpose.
+/// The environment variable that marks a machine as without Go on purpose, and so without the older servers, which are
+/// built with Go.
 pub const WITHOUT_GO: &str = "INCUMBENT_WITHOUT_GO";
 
 /// A version of nats-server in the tests.
@@ -16,9 +17,9 @@ pub enum NatsVersion {
     /// The newest; `$NATS_SERVER` may name another program for it.
     #[default]
     Newest,
-    /// The oldest that is supported with three replicas.
+    /// The oldest version that is supported with three replicas.
     V2_12,
-    /// The oldest that is supported with one replica.
+    /// The oldest version that is supported with one replica.
     V2_10,
 }
 
@@ -26,7 +27,7 @@ impl NatsVersion {
     /// All of them, newest first.
     pub const ALL: [Self; 3] = [Self::Newest, Self::V2_12, Self::V2_10];
 
-    /// The versions for a test of all versions: all, or only the installed ones if [`WITHOUT_GO`] is set.
+    /// The versions that a test of all versions runs on: all, or only the installed ones if [`WITHOUT_GO`] is set.
     pub fn tested() -> Vec<Self> {
         let without_go = std::env::var_os(WITHOUT_GO).is_some();
         Self::ALL.into_iter().filter(|version| !without_go || nats_server(*version).is_ok()).collect()
@@ -54,7 +55,7 @@ pub enum EtcdVersion {
     /// The newest.
     #[default]
     Newest,
-    /// Debian's, the oldest that is supported.
+    /// The version of Debian, the oldest that is supported.
     V3_4,
 }
 
@@ -62,7 +63,7 @@ impl EtcdVersion {
     /// Both, newest first.
     pub const ALL: [Self; 2] = [Self::Newest, Self::V3_4];
 
-    /// The versions for a test of all versions: all, or only the installed ones if [`WITHOUT_GO`] is set.
+    /// The versions that a test of all versions runs on: all, or only the installed ones if [`WITHOUT_GO`] is set.
     pub fn tested() -> Vec<Self> {
         let without_go = std::env::var_os(WITHOUT_GO).is_some();
         Self::ALL.into_iter().filter(|version| !without_go || etcd(*version).is_ok()).collect()
@@ -86,10 +87,10 @@ impl fmt::Display for EtcdVersion {
 /// A version of Apache Kafka in the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum KafkaVersion {
-    /// The newest: classic groups, and those of KIP-848.
+    /// The newest version, with classic groups and those of KIP-848.
     #[default]
     Newest,
-    /// The last that serves clients from before Kafka 0.10. Its groups are classic.
+    /// The last version that serves clients from before Kafka 0.10. It has only classic groups.
     V3_9,
 }
 
@@ -129,7 +130,8 @@ impl KafkaFiles {
         let missing = || format!("no Kafka {version} in {}; run `cargo xtask tools`", folder.display());
         let files = folder.join("jars").read_dir().map_err(|_| missing())?;
         let mut jars: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
-        // Java takes an archive of classes only with the class path that it was made with.
+        // Java accepts an archive of classes only with the class path for which the archive was made, so the order is
+        // fixed.
         jars.sort();
         let broker = folder.join("jars").join(format!("kafka_2.13-{version}.jar"));
         if jars.contains(&broker) { Ok(Self { folder, jars }) } else { Err(missing()) }
@@ -137,16 +139,16 @@ impl KafkaFiles {
 
     /// All jars, separated for Java.
     pub fn class_path(&self) -> OsString {
-        // Cargo cannot use a folder with a colon in its path, so no jar has one.
+        // Joining fails only for a path with a colon. Cargo cannot build in such a folder, so no jar's path has one.
         std::env::join_paths(&self.jars).unwrap_or_default()
     }
 
-    /// The archive of the classes that a broker loads, which halves its time to start.
+    /// The archive of the classes that a broker loads. It halves the broker's time to start.
     pub fn archive(&self) -> PathBuf {
         self.folder.join("classes.jsa")
     }
 
-    /// The first records of a new cluster, by the version's own tool.
+    /// The file with the first records of a new cluster, as the version's own tool writes them.
     pub fn bootstrap(&self) -> PathBuf {
         self.folder.join("bootstrap.checkpoint")
     }
@@ -355,7 +357,7 @@ pub fn go_programs() -> PathBuf {
     folder().join("interop-go")
 }
 
-/// `target/tools` of this workspace; `$CARGO_TARGET_DIR` is respected.
+/// Returns `target/tools` of this workspace, or `tools` in `$CARGO_TARGET_DIR` if that is set.
 pub fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let workspace = here.ancestors().nth(2).unwrap_or(here);

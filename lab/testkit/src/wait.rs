@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// The longest time on a busy machine for a condition that should hold at once.
+/// The longest time that a condition which should hold at once may take on a busy machine.
 pub const GENEROUS: Duration = Duration::from_secs(60);
 
-/// The pause before the next check. It grows with the time waited so far and with the time that a check takes: to check
-/// a server, or the output of a process, takes processor time from others, and after 5 s a tenth of a second is soon
-/// enough.
+/// The pause before the next check. It grows with the time waited so far and with the time that a check takes: checking
+/// a server or a process's output costs processor time, and after 5 s a pause of 0.1 s is short enough.
 fn pause(waited: Duration, look: Duration) -> Duration {
     (waited / 50).max(2 * look).clamp(Duration::from_millis(10), Duration::from_millis(100))
 }
@@ -15,7 +14,7 @@ fn pause(waited: Duration, look: Duration) -> Duration {
 /// Waits until `condition` holds.
 ///
 /// # Panics
-/// When it does not hold within `limit`; the message names `what`.
+/// When `condition` does not hold within `limit`; the message names `what`.
 #[track_caller]
 pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
     until_some(what, limit, || condition().then_some(()));
@@ -24,7 +23,7 @@ pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
 /// Waits until `probe` finds something, and returns it.
 ///
 /// # Panics
-/// When there is none within `limit`; the message names `what`.
+/// When `probe` finds nothing within `limit`; the message names `what`.
 #[track_caller]
 pub fn until_some<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
@@ -41,7 +40,7 @@ pub fn until_some<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Opt
 /// Waits until `condition` holds, on tokio's clock, without blocking the thread.
 ///
 /// # Panics
-/// When it does not hold within `limit`; the message names `what`.
+/// When `condition` does not hold within `limit`; the message names `what`.
 pub async fn until_async<F: Future<Output = bool>>(
     what: &str,
     limit: Duration,
@@ -56,10 +55,10 @@ pub async fn until_async<F: Future<Output = bool>>(
 
 /// Waits until `probe` finds something, on tokio's clock, and returns it.
 ///
-/// A probe that never returns has found nothing.
+/// A probe that never returns counts as finding nothing.
 ///
 /// # Panics
-/// When there is none within `limit`; the message names `what`.
+/// When `probe` finds nothing within `limit`; the message names `what`.
 pub async fn until_some_async<T, F: Future<Output = Option<T>>>(
     what: &str,
     limit: Duration,

@@ -15,11 +15,11 @@ use crate::{tools, wait};
 /// The longest time that a server may take to serve: Java is slow to start on a machine that is also building.
 const STARTUP: Duration = Duration::from_secs(60);
 
-/// A single running server, on a loopback port; killed, and its folder removed, when it is dropped.
+/// A single running server, on a loopback port. Dropping this value kills the server and removes its folder.
 #[derive(Debug)]
 pub struct ZookeeperServer {
     port: Port,
-    // The process is dropped before the folder that it writes to.
+    // Declared before the folder, so that the process is dropped before the folder that it writes to.
     _child: ChildGuard,
     _folder: TempDir,
 }
@@ -29,10 +29,10 @@ impl ZookeeperServer {
     pub const TICK: Duration = Duration::from_secs(2);
 
     /// Starts a server with default settings except for its tick, and waits until it serves. It grants sessions of 2 to
-    /// 20 ticks, and ends expired ones once a tick.
+    /// 20 ticks, and ends expired sessions at each tick.
     ///
     /// # Panics
-    /// When there are no jars, or it does not start; the message gives the reason.
+    /// When the jars are missing, or the server does not start; the message gives the reason.
     #[track_caller]
     pub fn start(tick: Duration) -> Self {
         let jars = tools::zookeeper_jars().unwrap_or_else(|error| panic!("{error}"));
@@ -70,7 +70,7 @@ impl ZookeeperServer {
     }
 }
 
-/// Returns true if it answers `srvr`, the only four-letter command that is allowed by default.
+/// Returns true if the server answers `srvr`, the only four-letter command that it allows by default.
 fn is_healthy(port: u16) -> bool {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
     let mut answer = String::new();

@@ -56,7 +56,8 @@ async fn a_watcher_prints_every_operation() {
     let (server, bucket) = server_with_bucket().await;
     let watch = go::watch(&server.url(), "elections", "jobs");
     watch.await_event("current", GENEROUS);
-    // Waits for each operation: a message that is already replaced may never reach a watcher.
+    // Waits for the watcher's line after each operation, because a message that has already been replaced may never
+    // reach a watcher.
     bucket.put("jobs", "a".into()).await.unwrap();
     assert_saw(&watch, 1, "put", "a");
     bucket.delete("jobs").await.unwrap();

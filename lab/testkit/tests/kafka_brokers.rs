@@ -9,7 +9,7 @@ use incumbent_testkit::wait;
 #[test]
 fn a_broker_of_every_version_keeps_its_log_over_a_kill_and_a_stop() {
     for version in KafkaVersion::ALL {
-        // A killed broker may join again when its former session is over.
+        // A killed broker may join again only when its former session is over, so the session is short.
         let options = Options::new().version(version).setting("broker.session.timeout.ms", "9000");
         let mut broker = Kafka::start_with(options);
         let admin = broker.admin();

@@ -1,5 +1,5 @@
-//! The candidates that follow goNELI's rules, by themselves: one node, and four that are started one after another and
-//! stopped in that order, as in goNELI's own integration tests; then killed, stopped and held up.
+//! Candidates that follow goNELI's rules, without incumbent. As in goNELI's own integration tests: one node, and four
+//! nodes that are started one after another and stopped in the same order. Further tests kill, stop and block them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::time::Duration;

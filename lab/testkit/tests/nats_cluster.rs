@@ -10,7 +10,7 @@ use incumbent_testkit::wait;
 /// The longest time that three servers on a busy machine may take to elect a leader.
 const ELECTION: Duration = Duration::from_secs(90);
 
-/// A bucket that accepts writes: a node refuses them until it has heard of the stream's new leader.
+/// Makes a bucket that accepts writes. A node refuses writes until it has heard of the stream's new leader.
 async fn replicated_bucket(cluster: &NatsCluster) {
     let client = async_nats::connect(cluster.urls()).await.unwrap();
     let config = jetstream::kv::Config { bucket: "elections".into(), num_replicas: 3, ..Default::default() };

@@ -40,7 +40,7 @@ fn a_child_outlives_the_thread_that_started_it() {
         (rustix::thread::gettid(), ChildGuard::spawn(command).unwrap())
     };
     let (thread, mut child) = thread::spawn(start).join().unwrap();
-    // The kernel signals the children of a thread before the thread disappears from here.
+    // The kernel signals a thread's children before the thread disappears from `/proc`.
     let task = format!("/proc/self/task/{}", thread.as_raw_nonzero());
     wait::until("the end of the thread", GENEROUS, || !Path::new(&task).exists());
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait::{self, GENEROUS};
 
-/// The wait for data that must not arrive.
+/// The time for which a test waits to see that data does not arrive.
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// A listener that hands each accepted connection to the test.
@@ -170,7 +170,7 @@ fn a_delayed_stream_keeps_its_order_when_the_delay_shrinks() {
     let (_server, proxy, mut client, mut server) = pair();
     proxy.delay_to_server(Duration::from_millis(200));
     send(&mut client, "first");
-    // The proxy may or may not have read the first by now.
+    // By now the proxy may have read the first message, or not.
     proxy.delay_to_server(Duration::ZERO);
     send(&mut client, "second");
     assert_receives(&mut server, "firstsecond");

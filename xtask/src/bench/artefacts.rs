@@ -25,11 +25,11 @@ struct Build {
     /// Cargo's options for its features, as they are released.
     features: &'static [&'static str],
     profile: &'static str,
-    /// The target folder in which it is built twice: first to compile the crates of others, then to measure the time.
-    /// `None` for the bindings' libraries, which take as long as the command line.
+    /// The target folder in which the crate is built twice: first to compile third-party crates, then to measure the
+    /// time. `None` for the bindings' libraries, which take as long as the command line.
     timed_in: Option<fn() -> PathBuf>,
     target: fn() -> Result<Option<String>>,
-    /// Builds, and returns the files: first the file that represents the build.
+    /// Builds the crate and returns the files. The first file represents the build.
     make: fn() -> Result<Vec<(Artefact, PathBuf)>>,
 }
 
@@ -51,7 +51,7 @@ const BUILDS: [Build; 6] = [
         features: &[],
         profile: "release",
         timed_in: None,
-        // It is always built for a named target, even for this machine's own.
+        // The addon is always built for a named target, even for this machine's own.
         target: || python::host().map(Some),
         make: || {
             node::there_is_node()?;
@@ -93,8 +93,8 @@ const BUILDS: [Build; 6] = [
     },
 ];
 
-/// A target folder where nothing else is built. What is removed there to time a build need not be compiled again by
-/// other benchmarks.
+/// The target folder in which only timed builds run. Before such a build its compiled crates are removed, and other
+/// benchmarks need not compile them again.
 fn apart() -> PathBuf {
     shell::target().join("timed")
 }
@@ -114,7 +114,7 @@ fn world(component: Artefact) -> Result<Vec<(Artefact, PathBuf)>> {
     Ok(vec![(component, package::released_component(component)?)])
 }
 
-/// Measures each build, or those of the named crates. If one build lacks something, the rest are still measured.
+/// Measures each build, or those of the named crates. If a build lacks a tool, the others are still measured.
 pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
     if let Some(unknown) = named.iter().find(|name| BUILDS.iter().all(|build| build.of != name.as_str())) {
         bail!("nothing is released from {unknown:?}");
@@ -152,7 +152,7 @@ impl Build {
             };
             let (download, disk) = sizes(artefact, &file)?;
             figures.extend([download, disk]);
-            // Shown only once, for all files of the build.
+            // The time is shown a single time, for all files of the build.
             if place > 0 {
                 continue;
             }
@@ -166,7 +166,7 @@ impl Build {
         Ok(figures)
     }
 
-    /// Removes what cargo has compiled for some crates in a target folder.
+    /// Removes what cargo has compiled for these crates in a target folder.
     fn forget(&self, crates: &BTreeSet<String>, folder: &Path) -> Result<()> {
         let mut clean = shell::cargo();
         clean.args(["clean", "--quiet", "--profile", self.profile]).arg("--target-dir").arg(folder);
@@ -213,14 +213,14 @@ impl Parts {
     }
 }
 
-/// The bytes that a user downloads for a file, and those that it takes when it is installed. The file itself has a
+/// Returns the bytes that a user downloads for a file, and the bytes of the installed file. The file itself has a
 /// budget.
 fn sizes(artefact: Artefact, file: &Path) -> Result<(Figure, Figure)> {
     let own = budgets::bytes(file)? as f64;
     let plain =
         |what: &str, bytes| Figure::plain(format!("{}: {what}", artefact.name()), bytes / 1e3, "kB", 1);
     let own = |what: &str| {
-        // The budgets are for this platform.
+        // The budgets apply only to this platform.
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return plain(what, own);
         }

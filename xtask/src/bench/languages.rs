@@ -1,5 +1,5 @@
 //! `is_leader()` and the delivery of an event in each language, compared with Rust in the same run. Each language has
-//! one small program, which prints its figures; if a language cannot be measured, its rows are absent.
+//! one small program, which prints its figures; if a language cannot be measured, the page has no rows for it.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use crate::swift;
 use crate::test::node;
 use crate::tools::Tool;
 
-/// The language that all other languages are compared with.
+/// The language with which all others are compared.
 pub(super) const FIRST: &str = "Rust";
 
 /// Builds a language's package as it is released, and returns the command of its program.
@@ -51,8 +51,8 @@ const LANGUAGES: [(&str, Prepare); 7] = [
     }),
 ];
 
-/// Measures each language, or the first and those that are named. If a language other than the first lacks something,
-/// the rest are still measured.
+/// Measures all languages, or the first and those that are named. If a language other than the first lacks a tool, the
+/// others are still measured.
 pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
     let has = |row: &str, name: &str| row.split(',').next() == Some(name);
     if let Some(unknown) = named.iter().find(|name| !LANGUAGES.iter().any(|(row, _)| has(row, name))) {

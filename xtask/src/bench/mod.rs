@@ -1,5 +1,5 @@
-//! `cargo xtask bench NAME`: runs a benchmark of the workspace, shows and stores its figures. `all` runs each in turn
-//! and writes the page about them; `page` only writes the page.
+//! `cargo xtask bench NAME`: runs a benchmark of the workspace, and shows and stores its figures. `all` runs every
+//! benchmark and writes the page about them; `page` only writes the page.
 //!
 //! A benchmark is a bench target without the standard harness, or `python/bench`. It prints progress on standard
 //! error, and on standard output one JSON array of [`Figure`]s. If its figures have goals it runs five times, and a
@@ -166,7 +166,7 @@ impl Bench {
         }
     }
 
-    /// Builds what it needs, and measures `runs` times.
+    /// Builds what the benchmark needs, and measures `runs` times.
     fn figures(self, arguments: &[String], runs: usize) -> Result<Vec<Figure>> {
         match self {
             Self::Languages => return languages::measure(arguments),
@@ -189,8 +189,8 @@ impl Bench {
         Ok(merged(measured))
     }
 
-    /// How often the benchmark runs. Five runs give an interval that contains the median with a probability of 94 %.
-    /// One run is enough if no figure has a goal that a run could miss by chance.
+    /// The number of runs of the benchmark. Five runs give an interval that contains the median with a probability of
+    /// 94 %. A single run is enough if chance cannot make a run miss a goal.
     fn runs(self) -> usize {
         match self {
             Self::Cost | Self::Processes | Self::Languages | Self::Sizes => 1,
@@ -198,8 +198,8 @@ impl Bench {
         }
     }
 
-    /// The arguments of a run of its program: those that the user gave, or all. Slow measurements without a goal are
-    /// made only in the first run.
+    /// Returns the arguments of the benchmark's program in one run: those that the user gave, or all. Slow measurements
+    /// without a goal are made only in the first run.
     fn arguments_of(self, run: usize, named: &[String]) -> Vec<String> {
         let of_all: &[&str] = match self {
             Self::Overload => &["overload"],
@@ -210,14 +210,14 @@ impl Bench {
         of_all.iter().map(|word| (*word).to_owned()).chain(named.iter().cloned()).collect()
     }
 
-    /// The command that measures, after building what it needs.
+    /// Builds what the benchmark needs, and returns the command that measures.
     fn command(self) -> Result<Command> {
         match self {
             Self::Peers => Ok(cargo("incumbent", "peers", WITH_ALL)),
             Self::Cost => Ok(cargo("incumbent-nats", "cost", WITH_ALL)),
             Self::Processes => Ok(cargo("incumbent-sim", "processes", WITH_ALL)),
             Self::Handover => Ok(cargo("incumbent-nats", "handover", WITH_ALL)),
-            // There is one program for both sides.
+            // Both benchmarks use the same program.
             Self::Scale | Self::Overload => Ok(cargo("incumbent-nats", "scale", WITH_ALL)),
             Self::Etcd => Ok(cargo("incumbent-etcd", "etcd", WITH_ALL)),
             Self::Kafka => Ok(cargo("incumbent-kafka", "kafka", WITH_ALL)),
@@ -232,7 +232,7 @@ impl Bench {
                 let environment = interpreter.fresh("bench")?;
                 environment.install(&["--no-deps", python::text(&wheel)?])?;
                 let mut command = environment.python();
-                // The benchmark's modules are compiled once, like those of any package.
+                // Lets Python store the compiled modules of the benchmark, as it does for any package.
                 command.env_remove("PYTHONDONTWRITEBYTECODE").arg("python/bench/bench.py");
                 Ok(command)
             }
@@ -253,7 +253,7 @@ impl Bench {
                 Tool::NatsServer(NatsVersion::Newest),
                 Tool::GoPrograms,
                 Tool::Etcd(EtcdVersion::Newest),
-                // `etcdctl` is of the older version.
+                // `etcdctl` comes from the older version.
                 Tool::Etcd(EtcdVersion::V3_4),
                 Tool::GoEtcdPrograms,
                 Tool::Kafka(KafkaVersion::Newest),
@@ -266,14 +266,14 @@ impl Bench {
             ],
             Self::Cost => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
             Self::Handover | Self::Scale | Self::Overload => &[Tool::NatsServer(NatsVersion::Newest)],
-            // `etcdctl` is of the older version.
+            // `etcdctl` comes from the older version.
             Self::Etcd => {
                 &[Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms]
             }
             Self::Kafka => &[Tool::Kafka(KafkaVersion::Newest), Tool::GoKafkaPrograms],
             Self::Component => &[Tool::Wasm],
             Self::Start => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
-            // The languages find their own tools, because one may be missing.
+            // The benchmark of languages finds the tools itself, because some may be missing.
             Self::Processes | Self::Python | Self::Node | Self::Languages | Self::Sizes => &[],
         }
     }
@@ -293,7 +293,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         What::All => {
             let mut is_well = true;
             for bench in Bench::value_variants() {
-                // If one lacks something, the rest still run.
+                // If a benchmark lacks a tool, the others still run.
                 match measure(*bench, args) {
                     Ok(figures) => is_well &= !misses(&figures),
                     Err(error) => {
@@ -324,7 +324,7 @@ fn with_verdicts(figures: &[Figure]) -> Result<Vec<Value>> {
     figures.iter().map(one).collect()
 }
 
-/// The figures, and after each median of kept times the higher percentiles.
+/// Adds the higher percentiles after each median whose times are kept.
 fn with_tails(figures: &[Figure]) -> Vec<Figure> {
     let with_tail = |figure: &Figure| {
         let sample: Sample = figure.raw.iter().flatten().copied().collect();
@@ -379,7 +379,7 @@ fn measure(bench: Bench, args: &Args) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The arguments of a benchmark's program that the user gave.
+/// The arguments that the user gave for a benchmark's program.
 fn arguments(bench: Bench, args: &Args) -> Result<Vec<String>> {
     let elections = match (bench, args.elections) {
         (_, None) => Vec::new(),
@@ -409,7 +409,7 @@ fn available(tool: Tool) -> Result<()> {
     }
 }
 
-/// Cargo's options for the features of a package: those that it is released with, or all.
+/// Cargo's options for a package with the features with which it is released.
 const AS_RELEASED: &[&str] = &[];
 const WITH_ALL: &[&str] = &["--all-features"];
 

@@ -17,7 +17,7 @@ const PLOTS: &str = "docs/performance";
 /// The benchmarks that have a section of their own.
 const WITH_SECTION: [&str; 8] =
     ["peers", "scale", "overload", "cost", "processes", "languages", "start", "sizes"];
-/// The share of processor time from which the page warns of other programs.
+/// The share of processor time, used by other programs, from which the page warns.
 const DISTURBED: f64 = 0.05;
 
 /// Writes the page and its plots.
@@ -40,7 +40,7 @@ pub(super) fn write(stored: &[Stored]) -> Result<()> {
 /// Makes a table of figures.
 type Table = fn(&[Figure]) -> String;
 
-/// The page's text. Adds its plots, by the names of their files.
+/// Returns the page's text. Adds its plots to `plots`, by the names of their files.
 fn page(stored: &[Stored], plots: &mut BTreeMap<String, String>) -> Result<String> {
     let named = |name: &str| stored.iter().find(|stored| stored.bench == name);
     let mut page = String::from(
@@ -94,7 +94,7 @@ fn page(stored: &[Stored], plots: &mut BTreeMap<String, String>) -> Result<Strin
     Ok(page)
 }
 
-/// Every goal with its verdict, and separately the figures that follow from the rules.
+/// Lists every goal with its verdict. Figures whose limit follows from the rules are listed separately.
 fn goals(stored: &[Stored]) -> String {
     let with_goal = |invariant: bool| {
         let all = stored.iter().flat_map(|stored| stored.figures.iter().map(move |figure| (stored, figure)));
@@ -135,7 +135,7 @@ fn goals(stored: &[Stored]) -> String {
     text
 }
 
-/// The figures named `THING: WHAT`, for languages or files: a row for each thing.
+/// A table of the figures named `THING: WHAT`, with a row for each language or file.
 fn of_each(figures: &[Figure]) -> String {
     let named: Vec<(&str, &str, &Figure)> = figures
         .iter()
@@ -150,7 +150,7 @@ fn of_each(figures: &[Figure]) -> String {
             kinds.push(*what);
         }
     }
-    // Each figure followed by its ratio.
+    // Each figure is followed by its ratio.
     kinds.sort_by_key(|what| named.iter().position(|(_, other, _)| what.starts_with(*other)));
     let rows: Vec<Vec<String>> = things
         .iter()
@@ -240,7 +240,8 @@ fn provenance(stored: &[Stored]) -> String {
     text
 }
 
-/// A table in Markdown: the first columns hold `words`, and are aligned to the left; numbers are aligned to the right.
+/// Returns a table in Markdown. The first `words` columns are text, aligned to the left; the others are numbers,
+/// aligned to the right.
 pub(super) fn table(words: usize, head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
@@ -280,7 +281,7 @@ fn goal(figure: &Figure) -> String {
     figure.goal.map_or(String::new(), |goal| format!("≤ {}", with_unit(goal.most, &figure.unit)))
 }
 
-/// The verdict on a figure with a goal; it names the reason if one run cannot decide.
+/// Returns the verdict on a figure with a goal, or the reason why a single run gives none.
 fn verdict(figure: &Figure) -> String {
     match figure.verdict() {
         Some(Verdict::Met) => "met".into(),
@@ -296,7 +297,7 @@ pub(super) fn span(ms: f64) -> String {
     if ms.abs() >= 1000.0 { format!("{} s", number(ms / 1000.0)) } else { format!("{} ms", number(ms)) }
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 pub(super) fn number(value: f64) -> String {
     let sign = if value < 0.0 { "−" } else { "" };
     let size = value.abs();
@@ -364,7 +365,8 @@ most of the resident memory is the program's file, which they share; each row be
 itself. A hand-over is from the SIGTERM to the leader's supervisor to the first line of the successor's command, a \
 shell.\n\n";
 
-/// The bounds of the figures. The numbers come from other software's sources and settings, not from measurements.
+/// The text about the bounds of the figures. Its numbers come from other software's sources and settings, not from
+/// measurements.
 const LIMITS: &str = "\n\
 ## What the limit is, and why\n\n\
 - **A hand-over** cannot be faster than its messages: the leader's release is written, the store delivers it to the \

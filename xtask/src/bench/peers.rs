@@ -9,11 +9,11 @@ use incumbent_testkit::figure::{Figure, Sample};
 use super::page::{escaped, interval, number, span, table, value};
 use super::plot::{self, Row};
 
-/// The prefix of the names of our sides.
+/// The prefix of the names of incumbent's sides.
 const OURS: &str = "incumbent";
 
-/// A distribution of the benchmark: its kind, the side, the figure of its median, and the times; none if the side
-/// cannot do it.
+/// A distribution of the benchmark: its kind, its side, the figure of its median, and its times. There are no times if
+/// the side cannot do what is measured.
 struct Distribution<'a> {
     kind: &'a str,
     side: &'a str,
@@ -36,7 +36,7 @@ fn distributions(figures: &[Figure]) -> Vec<Distribution<'_>> {
 /// A part of the section.
 struct Part {
     title: &'static str,
-    /// The kind of its times, and that of the same times minus the lease, if those are shown.
+    /// The kind of the part's times, and the kind of the same times minus the lease, if those are shown.
     kind: &'static str,
     less: Option<&'static str>,
     /// For a temporary fault: the kind of the times in which two lead, and the name of the number of successors.
@@ -105,7 +105,7 @@ const PARTS: [Part; 7] = [
     },
 ];
 
-/// The section. Adds its plots, by the names of their files.
+/// Returns the section. Adds its plots to `plots`, by the names of their files.
 pub(super) fn section(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
     let all = distributions(figures);
     let of = |kind: &str| all.iter().filter(|one| one.kind == kind).collect::<Vec<_>>();
@@ -117,7 +117,7 @@ pub(super) fn section(figures: &[Figure], plots: &mut BTreeMap<String, String>) 
             continue;
         }
         let less = less.map(of);
-        // A scale that starts at milliseconds would leave no space for the leases.
+        // Distributions in milliseconds are not drawn: a scale that starts there would leave no space for the leases.
         let is_drawn = |one: &&&Distribution<'_>| {
             less.as_ref().is_none_or(|less| less.iter().any(|less| less.side == one.side))
         };
@@ -148,7 +148,8 @@ pub(super) fn section(figures: &[Figure], plots: &mut BTreeMap<String, String>) 
     Ok(text)
 }
 
-/// A table of distributions, each with its ratio to the first, or with its times less the lease if `less` has those.
+/// Returns a table of distributions. Each row has its ratio to the first row, or its times minus the lease if `less` is
+/// not empty.
 fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String {
     let first = sides.iter().find_map(|one| one.figure.value).unwrap_or(f64::NAN);
     let rows: Vec<Vec<String>> = sides
@@ -182,8 +183,8 @@ fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String
     }
 }
 
-/// A table of the successions in a fault: the times until a successor leads, the same less the lease, the times in
-/// which two led, and the number of successors.
+/// Returns a table about a fault: the times until a successor leads, the same times minus the lease, the times in which
+/// two led, and the number of successors.
 fn faults(
     sides: &[&Distribution<'_>],
     less: &[&Distribution<'_>],

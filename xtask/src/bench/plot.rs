@@ -13,7 +13,7 @@ use super::page::number;
 const WIDTH: u32 = 860;
 const OURS: RGBColor = RGBColor(0x1f, 0x5f, 0xbf);
 const THEIRS: RGBColor = RGBColor(0xb8, 0x62, 0x1b);
-/// As many as a drawing has lines: a colour that occurs twice names neither.
+/// The colours: as many as a drawing has lines, because a colour that occurs twice identifies neither line.
 const LINES: [RGBColor; 6] = [
     OURS,
     THEIRS,
@@ -26,7 +26,7 @@ const PALE: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 /// The font size of all text.
 const TEXT: u32 = 14;
 
-/// One line of a distribution: its name, true for ours, and its times in milliseconds.
+/// A row of a distribution: its name, true if the side is incumbent's, and its times in milliseconds.
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) ours: bool,
@@ -133,7 +133,7 @@ pub(super) fn growth(across: &str, up: &str, lines: &[Line]) -> Result<String> {
     Ok(svg)
 }
 
-/// The ends of an axis, with some space around these values.
+/// Returns the ends of an axis for these values, with some space around them.
 fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) =
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
@@ -170,7 +170,8 @@ impl ValueFormatter<f64> for Logarithmic {
     }
 }
 
-/// 1, 2 and 5 times the powers of ten between two values; the powers alone if those are many.
+/// Returns the numbers between two values that are 1, 2 or 5 times a power of ten. If there are many, returns only the
+/// powers of ten.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let steps: &[f64] = if high / low > 2000.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);

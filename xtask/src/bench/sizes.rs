@@ -9,7 +9,7 @@ use incumbent_testkit::figure::Figure;
 use super::page::{escaped, number, table, value};
 use super::plot::{self, Line};
 
-/// The figures that are named `N OF: WHAT`, by `WHAT`, each with its numbers.
+/// The figures that are named `N OF: WHAT`, grouped by `WHAT`, each with its number `N`.
 struct Sizes<'a>(Vec<(&'a str, Vec<(u32, &'a Figure)>)>);
 
 impl<'a> Sizes<'a> {
@@ -47,7 +47,8 @@ impl<'a> Sizes<'a> {
         table(1, &head.iter().map(String::as_str).collect::<Vec<_>>(), &rows)
     }
 
-    /// The lines of the chosen names. `point` makes a point of a number and its figure's value; values of 0 have none.
+    /// Returns the lines of the names for which `is_drawn` returns true. `point` makes a point from a number and its
+    /// figure's value. A value of 0 gets no point.
     fn lines(&self, is_drawn: impl Fn(&str) -> bool, point: impl Fn(f64, f64) -> f64) -> Vec<Line> {
         let lines = self.0.iter().filter(|(what, _)| is_drawn(what)).map(|(what, figures)| {
             let points = figures.iter().filter_map(|(number, figure)| {
@@ -60,7 +61,7 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// The section about `scale`. Adds its plots, by the names of their files.
+/// Returns the section about `scale`. Adds its plots to `plots`, by the names of their files.
 pub(super) fn many_elections(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
     const MEMORY: [&str; 2] = ["memory of a leading candidate", "memory of a waiting candidate"];
     const PROCESSOR: [&str; 4] = [
@@ -92,11 +93,11 @@ pub(super) fn many_elections(figures: &[Figure], plots: &mut BTreeMap<String, St
     Ok(text + &sizes.table())
 }
 
-/// The section about `cost`. Adds its plot, by the name of its file.
+/// Returns the section about `cost`. Adds its plot to `plots`, by the name of its file.
 pub(super) fn many_candidates(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
     const FILE: &str = "cost.svg";
     let mut sizes = Sizes::of("candidates", figures);
-    // The sides of one figure are adjacent, because its name comes first, then a comma and the side.
+    // Keeps the sides of a figure adjacent. A name has the figure first, then a comma and the side.
     let place = |what: &str| {
         let name = |figure: &Figure| Some(figure.figure.split_once(": ")?.1.split_once(", ")?.0.to_owned());
         let own = what.split_once(", ").map(|(own, _)| own.to_owned());

@@ -22,15 +22,15 @@ pub(super) struct Stored {
     pub(super) bench: String,
     /// The day, in UTC.
     pub(super) date: String,
-    /// The commit; a `+` follows if files differed from it.
+    /// The commit, followed by `+` if the working tree had changes.
     pub(super) commit: String,
     pub(super) machine: Machine,
     /// The versions of the servers and tools.
     pub(super) versions: Vec<String>,
-    /// The time that it took, with its build.
+    /// The time that the benchmark and its build took, in seconds.
     pub(super) seconds: f64,
-    /// The share of the machine's processor time that other programs used meanwhile; none if the system does not report
-    /// it.
+    /// The share of the machine's processor time that other programs used during the benchmark; `None` if the system
+    /// does not report it.
     pub(super) others: Option<f64>,
     pub(super) figures: Vec<Figure>,
 }
@@ -60,7 +60,7 @@ impl Machine {
 pub(super) fn commit() -> Result<String> {
     let git = |words: &[&str]| shell::output(shell::command("git").args(words));
     let hash = git(&["rev-parse", "--short=12", "HEAD"])?;
-    // The page itself changes with the measurements.
+    // Changes of the page do not count, because every measurement changes it.
     let changed = git(&["status", "--porcelain", "--", ":!docs/performance", ":!docs/performance.md"])?;
     Ok(format!("{}{}", hash.trim(), if changed.is_empty() { "" } else { "+" }))
 }
@@ -70,7 +70,8 @@ pub(super) fn today() -> Result<String> {
     Ok(shell::output(shell::command("date").args(["-u", "+%F"]))?.trim().to_owned())
 }
 
-/// A measurement in progress: its start, and the processor time that the machine and our programs had used before it.
+/// A measurement in progress: its start, and the processor time that the machine and this task's programs had used
+/// before.
 pub(super) struct Meter {
     began: Instant,
     busy: Option<Duration>,
@@ -101,8 +102,8 @@ fn busy() -> Option<Duration> {
     busy_in(&stat)
 }
 
-/// The processor time that the machine has used, in the text of `/proc/stat`: all but `idle` and `iowait` of its first
-/// line, and `guest` counts as `user` there.
+/// Reads the machine's used processor time from the text of `/proc/stat`: the sum of the first line without `idle` and
+/// `iowait`, and without `guest`, which `user` includes.
 fn busy_in(stat: &str) -> Option<Duration> {
     let fields: Vec<u64> =
         stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().flat_map(str::parse).collect();
@@ -126,7 +127,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Reads the result of a benchmark; none if it was not measured.
+    /// Reads the result of a benchmark; `None` if the benchmark has not been measured.
     pub(super) fn read(bench: &str) -> Result<Option<Self>> {
         let file = file(bench);
         if !file.exists() {

@@ -50,14 +50,15 @@ pub(super) fn files(codes: &Codes) -> Vec<(&'static str, Vec<Part>)> {
     let (state, warning) = (that(&codes.state, |_| true), that(&codes.warning, |_| true));
     let kinds = that(&codes.error, |row| !row.bindings);
     let bindings = that(&codes.error, |row| row.bindings);
-    // The errors whose class has nothing special.
+    // The errors whose class has no field for a reason.
     let plain = that(&codes.error, |row| !row.reason);
     let faults = that(&codes.error, |row| row.fault.is_some());
     let warnings = [&faults[..], &warning].concat();
 
     let part = |name, template: &str, rows: &[&Row]| Part::Between(name, filled(template, rows, 0));
     let inner = |name, template: &str, rows: &[&Row]| Part::Between(name, filled(template, rows, 4));
-    // The fields of a warning are written by hand, so a warning is found by its name and the beginning of its fields.
+    // The fields of a warning are written by hand, so its line is found by the warning's name and the beginning of its
+    // fields.
     let documents = |name: fn(&Row) -> String, fields: &str, indent| {
         let item = |row: &Row| name(row) + if row.plain { "," } else { fields };
         let part = |row: &&Row| Part::Documents(item(row), row.doc(SLASHES, indent));
@@ -157,7 +158,7 @@ fn that(rows: &[Row], is: fn(&&Row) -> bool) -> Vec<&Row> {
     rows.iter().filter(is).collect()
 }
 
-/// The lines of a template in a part that is indented by `around`.
+/// Returns the lines of a template for a part that is indented by `around`.
 ///
 /// Lines that begin with `*` are repeated together for each row; among them, a line with `*?temporary ` or `*?drains `
 /// appears only for rows that have that property.

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(stale.is_empty() || !args.check)
 }
 
-/// The files that differ from the schema's output, with the text that they should have.
+/// Returns the files that differ from what the schema gives, each with the text that it should have.
 fn stale() -> Result<Vec<(String, String)>> {
     let schema = Schema::read(root())?;
     let (settings, refusals) = (settings::files(&schema), refusals::files(&schema)?);
@@ -68,7 +68,7 @@ fn stale() -> Result<Vec<(String, String)>> {
     Ok(stale)
 }
 
-/// The words of the glossary, for the documentation of the core.
+/// The rows of the glossary's table of words, for the documentation of the core.
 fn words() -> Result<Vec<String>> {
     let file = root().join("docs/reference/glossary.md");
     let glossary = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -78,13 +78,13 @@ fn words() -> Result<Vec<String>> {
 
 /// A generated part of a file.
 enum Part {
-    /// The lines of the part of that name.
+    /// The lines of the part with that name.
     Between(&'static str, Vec<String>),
     /// The first paragraph of the documentation of the item whose line begins with this text.
     Documents(String, Vec<String>),
 }
 
-/// The text with another first paragraph in the documentation of an item.
+/// Returns the text with `doc` as the first paragraph of the documentation of an item.
 fn documented(text: &str, item: &str, doc: &[String]) -> Result<String> {
     let lines: Vec<_> = text.lines().collect();
     let is_item = |line: &&str| line.trim_start().starts_with(item);
@@ -112,7 +112,7 @@ fn documented(text: &str, item: &str, doc: &[String]) -> Result<String> {
     Ok(documented.join("\n") + "\n")
 }
 
-/// The text with new lines in one of its generated parts, indented like the line that begins the part.
+/// Returns the text with new lines in one of its generated parts. They are indented like the line that begins the part.
 fn replaced(text: &str, part: &str, lines: &[String]) -> Result<String> {
     let (begin, end) = (format!("generated: {part}"), format!("end of {part}"));
     let ends_with = |line: &str, mark: &str| {

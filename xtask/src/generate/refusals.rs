@@ -8,7 +8,7 @@ use super::Part;
 use super::schema::{By, Refusal, Schema, Store, camel};
 use super::settings::{JAVADOC, SLASHES, WIDTH, doc};
 
-/// The files whose refusals other crates use as well.
+/// The files whose refusals other crates also use.
 const SHARED: [&str; 2] = ["stores/seam/src/refusals.rs", "stores/kafka/src/refusals.rs"];
 
 /// Every file with generated parts.
@@ -89,7 +89,7 @@ fn pieces(template: &str) -> Result<Vec<Piece<'_>>> {
     Ok(pieces)
 }
 
-/// The Rust type of a place.
+/// The Rust type of the values for a placeholder.
 fn rust_type(kind: &str) -> Result<&'static str> {
     Ok(match kind {
         "length" => "Duration",
@@ -150,7 +150,7 @@ fn function(refusal: &Refusal, visibility: &str) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// The text of a refusal by one language, with its places as `place` writes them.
+/// Returns the text of a refusal by one language. `place` writes each placeholder.
 fn own_text(refusal: &Refusal, language: By, place: impl Fn(&str) -> String) -> Result<String> {
     let template = refusal.text.as_deref().context("a refusal by one language is a text")?;
     let pieces = pieces(template)?.into_iter().map(|piece| {
@@ -230,7 +230,7 @@ fn own_function(refusal: &Refusal, language: By) -> Result<Vec<String>> {
     })
 }
 
-/// Words and values as an expression of type `String`; `None` if there are names of settings.
+/// Returns a Rust expression of type `String` for these words and values, or `None` if they include names of settings.
 fn rust_string(pieces: &[Piece<'_>]) -> Option<String> {
     let mut format = String::new();
     let mut is_plain = true;
@@ -252,7 +252,7 @@ fn rust_string(pieces: &[Piece<'_>]) -> Option<String> {
     })
 }
 
-/// A template as an expression of type `Text`.
+/// Returns a Rust expression of type `Text` for a template.
 fn rust_text(template: &str) -> Result<String> {
     let pieces = pieces(template)?;
     let mut text = String::new();
@@ -361,7 +361,7 @@ mod tests {
         );
     }
 
-    /// Returns true if the words of a template are in the line, in their order.
+    /// Returns true if the line contains the words of the template, in their order.
     fn has(line: &str, template: &str) -> bool {
         let mut rest = line;
         pieces(template).unwrap().iter().all(|piece| {

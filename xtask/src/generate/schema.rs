@@ -1,4 +1,4 @@
-//! The schema as it is written.
+//! The schema as the files write it.
 
 use std::fs;
 use std::path::Path;
@@ -41,13 +41,13 @@ pub(super) struct Setting {
     pub(super) repeats: bool,
     /// The name in Rust, if it is another one.
     pub(super) rust: Option<String>,
-    /// The only stores that have it; empty if all have it.
+    /// The only stores that have this setting; empty if all have it.
     #[serde(default)]
     pub(super) stores: Vec<Store>,
     /// The stores whose URLs can have it, if all stores have it.
     #[serde(default)]
     pub(super) urls: Vec<Store>,
-    /// True if the command line takes it in a different way, or not at all.
+    /// True if the command line takes this setting in a different way, or not at all.
     #[serde(default)]
     pub(super) is_no_option: bool,
     #[serde(default)]
@@ -59,7 +59,7 @@ pub(super) struct Setting {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Refusal {
     pub(super) code: String,
-    /// The crate that refuses; the stores if none is given.
+    /// The crate that refuses; by default the stores.
     pub(super) by: By,
     pub(super) when: String,
     pub(super) setting: String,
@@ -67,7 +67,7 @@ pub(super) struct Refusal {
     pub(super) limit: String,
     pub(super) remedy: String,
     pub(super) text: Option<String>,
-    /// The one store whose schema has it.
+    /// The store whose schema has this refusal, if only one has it.
     #[serde(skip)]
     pub(super) only_of: Option<Store>,
 }
@@ -178,7 +178,7 @@ impl Setting {
         camel(&self.name)
     }
 
-    /// The stores that have it, with a colon; nothing if all have it.
+    /// Returns the stores that have the setting, followed by a colon, or nothing if all have it.
     pub(super) fn of_stores(&self) -> String {
         let names: Vec<_> = self.stores.iter().map(|store| store.name()).collect();
         match names.split_last() {
@@ -201,7 +201,7 @@ impl Setting {
     /// Its meaning after the stores that have it.
     pub(super) fn meaning_after(&self, stores: &str) -> String {
         let mut meaning = self.meaning.clone();
-        // An acronym keeps its case after the name of a store.
+        // An acronym after the name of a store keeps its capital letters.
         let is_word = meaning.chars().nth(1).is_some_and(|second| second.is_lowercase() || second == ' ');
         if !stores.is_empty() && is_word {
             meaning = meaning[..1].to_lowercase() + &meaning[1..];
@@ -237,7 +237,7 @@ pub(super) fn camel(name: &str) -> String {
 /// The text in lines of at most `width` characters, broken at spaces.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    // A number and its unit stay together.
+    // Non-breaking spaces keep a number and its unit on one line.
     let text = text.replace(" s ", "\u{a0}s ").replace(" s.", "\u{a0}s.").replace(" s,", "\u{a0}s,");
     let text = text.replace(" s;", "\u{a0}s;").replace(" ms", "\u{a0}ms").replace(" %", "\u{a0}%");
     for word in text.split(' ') {

@@ -9,7 +9,7 @@ pub(super) const WIDTH: usize = 120;
 /// Every file with generated parts.
 pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
     let Schema { candidate, store, parameter, init, .. } = schema;
-    // A name that means something else in a preparation is not shared.
+    // A setting whose name means something else when a store is prepared is not shared.
     let (own, shared): (Vec<&Setting>, Vec<&Setting>) =
         parameter.iter().partition(|setting| init.iter().any(|other| other.name == setting.name));
     let (candidate, init): (Vec<_>, Vec<_>) = (candidate.iter().collect(), init.iter().collect());
@@ -88,7 +88,8 @@ pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
     ]
 }
 
-/// Documentation: the first line begins with `open`, every line with `each`, and the last ends with `close`.
+/// Formats documentation: the first line begins with `open`, every line with `each`, and the last line ends with
+/// `close`.
 pub(super) fn doc(text: &str, [open, each, close]: [&str; 3], width: usize) -> Vec<String> {
     let one = format!("{open}{text}{close}");
     if one.chars().count() <= width {

@@ -1,4 +1,4 @@
-//! Places that share six lines and more.
+//! Places that share six or more lines.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(super) fn pairs(sources: &[(String, String)]) -> Vec<String> {
     let mut found = Vec::new();
     for same in places.values() {
         for (at, one) in same.iter().enumerate() {
-            // If the preceding lines are equal too, the pair was already counted there.
+            // If the preceding lines are equal too, the pair has already been counted at an earlier line.
             let others = same[at + 1..].iter().filter(|other| !follows(*one, **other));
             found.extend(others.map(|other| format!("{} = {}", name(*one), name(*other))));
         }

@@ -1,11 +1,12 @@
-//! Circles: sets of modules that all import from one another, so that none is understood without the rest.
+//! Circles: sets of modules that all import from one another, so that none can be understood without the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A module, by its path from the crate's root; the root's path is empty.
 type Module = Vec<String>;
 
-/// The circles of a crate of these sources, by their paths below its `src`. Each circle is the names of its modules.
+/// Returns the circles of the crate with these sources, which are given by their paths below `src`. A circle is the
+/// list of its modules' names.
 pub(super) fn circles(sources: &[(String, String)]) -> Vec<Vec<String>> {
     circles_of(&sources.iter().map(|(path, source)| (module(path), code(source))).collect())
 }
@@ -44,7 +45,8 @@ fn within(line: &str) -> String {
     line.replace("super::super::", "\0").replace("super::", "self::").replace('\0', "super::")
 }
 
-/// The paths that a source names: those of `use`, written out, and those that begin with `crate` or `super`.
+/// Returns the paths that a source names: those after `use`, with braces expanded, and those that begin with `crate` or
+/// `super`.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -73,7 +75,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Writes out `a::{b, c::d}` as `a::b` and `a::c::d`.
+/// Expands `a::{b, c::d}` to `a::b` and `a::c::d`.
 fn write_out(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     let (mut depth, mut begin) = (0, 0);
     let mut pieces = Vec::new();
@@ -99,7 +101,8 @@ fn write_out(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The module of the item that a path names, seen from another module; none if it is in another crate.
+/// Returns the module of the item that a path names from within the module `from`, or `None` if the item is in the same
+/// module or in another crate.
 fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>) -> Option<&'a Module> {
     let is_folder = |at: &[String]| all.keys().any(|module| module.starts_with(at));
     let mut at = from.clone();
@@ -130,7 +133,7 @@ fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>)
     all.get_key_value(&at).map(|(module, _)| module).filter(|module| *module != from)
 }
 
-/// The sets of modules that all reach each other.
+/// Returns the sets of modules that can all reach each other.
 fn of_graph<'a>(edges: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> BTreeSet<BTreeSet<&'a Module>> {
     let reach = |from: &'a Module| {
         let mut reached = BTreeSet::new();

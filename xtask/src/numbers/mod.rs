@@ -1,4 +1,5 @@
-//! `cargo xtask numbers`: the size and the shape of the house, counted in one way, so that a change is compared with what was before.
+//! `cargo xtask numbers`: the size and the shape of the sources, always counted in the same way, so that a change can
+//! be compared with the state before it.
 //!
 //! ```text
 //!   mod ── what is counted, and the table
@@ -45,7 +46,8 @@ const PRODUCT: [&str; 19] = [
 /// The stores whose files are in their own folders, or should be.
 const STORES: [&str; 5] = ["memory", "sqlite", "nats", "etcd", "kafka"];
 
-/// The rules' folders. A function with the same name in all three is either one idea written three times, or a hook.
+/// The folders of the three rules. A function whose name occurs in all three is either the same idea written three
+/// times, or a hook.
 const RULES: [&str; 3] = ["core/src/campaign", "core/src/queue", "core/src/induction"];
 
 /// Folders of build results or installed packages.
@@ -187,7 +189,7 @@ fn count() -> Result<Vec<Number>> {
     Ok(numbers)
 }
 
-/// The folders with a file that is named after a store, or below a folder named after one. Folders below such a folder
+/// Counts the folders that contain a file named after the store or are named after it. Folders below a counted folder
 /// count as part of it.
 fn folders_of(store: &str, files: &[(String, String)]) -> usize {
     let named = |segment: &str| segment.split(|c: char| !c.is_alphanumeric()).any(|word| word == store);

@@ -1,7 +1,7 @@
-//! The fields of structs. In the core a struct has few: if it had more than 15, some of them would have rules of their
-//! own and should be a separate type. No struct is exempt: a user's settings have fewer, too.
+//! The fields of structs. A struct of the core may have at most 15: of more fields, some would have rules of their own
+//! and should be a separate type. No struct is exempt, because even a user's settings have fewer.
 
-/// The structs with named fields in a source, and the number of those of each.
+/// Returns the structs with named fields in a source, each with the number of its fields.
 pub(super) fn structs(source: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     let mut lines = source.lines();
@@ -28,7 +28,7 @@ fn named(line: &str) -> Option<&str> {
     declared.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
-/// Whether a line with this indent declares a field.
+/// Returns true if the line declares a field with this indentation.
 fn is_field(line: &str, indent: usize) -> bool {
     let code = line.trim_start();
     let name = without_visibility(code).split(':').next().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! Bundlers, as docs/guide/bundling.md describes them: each of its projects is built and run with the packed npm
-//! package.
+//! Builds and runs each project of docs/guide/bundling.md, which is about bundlers, with the packed npm package.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -22,10 +21,10 @@ const WANTED: [&str; 6] = [
     "react-dom@19.3.1",
 ];
 
-/// The time in which a server must answer as a leader.
+/// The time within which a server must answer as a leader.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Builds and runs the projects of the page with these packages, by their names and archives.
+/// Builds and runs the projects of the page with these packages, given by name and archive.
 pub(super) fn try_out(packages: &[(String, PathBuf)]) -> Result<()> {
     let project = tempfile::tempdir().context("no temporary folder")?;
     let project = project.path();
@@ -51,8 +50,8 @@ pub(super) fn try_out(packages: &[(String, PathBuf)]) -> Result<()> {
     let mut install = shell::command("npm");
     install.current_dir(project).args(["install", "--silent", "--no-audit", "--no-fund", "--prefer-offline"]);
     shell::output(install.args(WANTED))?;
-    // The packages are laid out as npm would; npm itself looks for the optional packages of all platforms, which are
-    // not published yet.
+    // The packages are unpacked as npm would do it. npm itself would look for the optional packages of all platforms,
+    // which are not published yet.
     for (name, archive) in packages {
         let folder = project.join("node_modules").join(name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -72,7 +71,7 @@ pub(super) fn try_out(packages: &[(String, PathBuf)]) -> Result<()> {
     serves(project)
 }
 
-/// Runs the bundle, and removes it.
+/// Runs the bundle, and then removes the bundle.
 fn leads(project: &Path) -> Result<()> {
     let said = shell::output(shell::command("node").arg("out/app.mjs").current_dir(project))?;
     say!("{}", said.trim());
@@ -80,7 +79,7 @@ fn leads(project: &Path) -> Result<()> {
     fs::remove_dir_all(project.join("out")).context("cannot remove the bundle")
 }
 
-/// Runs the server that Next has built, and asks it until it leads.
+/// Runs the server that Next has built, and sends it requests until it leads.
 fn serves(project: &Path) -> Result<()> {
     let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
     let mut server = shell::command("node");
@@ -109,18 +108,18 @@ fn asked(port: u16) -> Result<String> {
     Ok(answer)
 }
 
-/// A server that is killed when it is dropped.
+/// A server. Dropping this value kills it.
 struct Server(Child);
 
 impl Server {
-    /// Starts it, and waits until it reports that it listens.
+    /// Starts a server, and waits until it reports that it listens.
     fn start(mut command: Command) -> Result<Self> {
         let mut server = Self(command.stdout(Stdio::piped()).spawn().context("cannot start Next's server")?);
         let output = server.0.stdout.take().context("the server has no output")?;
         let mut lines = BufReader::new(output).lines();
         while let Some(line) = lines.next().transpose()? {
             if line.contains("Ready") {
-                // The server's later output is not read; it fits into the pipe.
+                // The server's later output is not read, but is short enough for the pipe.
                 return Ok(server);
             }
         }

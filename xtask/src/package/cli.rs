@@ -14,7 +14,7 @@ use crate::notices::{self, Compiled};
 use crate::python;
 use crate::shell::{self, say};
 
-/// The shells that have completions, and the names under which they look for them.
+/// The shells that have completions, each with the file name under which it looks for them.
 const COMPLETIONS: [(&str, &str); 4] = [
     ("bash", "incumbent.bash"),
     ("elvish", "incumbent.elv"),
@@ -52,13 +52,13 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
 /// The crate of the command line.
 const CRATE: &str = "incumbent-cli";
 
-/// Builds the binary with musl's C library in it.
+/// Builds the binary with musl's C library linked in.
 fn statically(linux: Linux, build: &Build) -> Result<PathBuf> {
     shell::progress(format!("the command line for {}", linux.triple()));
     let mut cargo = shell::cargo();
     linux.building(cargo.args(["rustc", "--quiet", "--locked", "--package", CRATE, "--bin", "incumbent"]));
     cargo.args(FEATURES).args(["--target", linux.triple(), "--profile", build.profile()]);
-    // Only for the last step, because all dependencies share their build with the libraries for musl.
+    // The option is only for the last step, because all dependencies share their build with the libraries for musl.
     shell::run(cargo.args(["--", "-C", "target-feature=+crt-static"]))?;
     Ok(linux.built(build, "incumbent"))
 }
@@ -87,26 +87,27 @@ fn archive(built: &Path, target: &str, how: How, compiled: &Compiled, packages: 
     attempt(&binary, how)?;
 
     let archive = packages.join(format!("{name}.tar.gz"));
-    // Without the names and numbers of this machine's users.
+    // Leaves out the names and numbers of this machine's users.
     let owner = ["--owner=0", "--group=0", "--numeric-owner", "--sort=name"];
     let mut tar = shell::command("tar");
     tar.args(if cfg!(target_os = "linux") { &owner[..] } else { &[] });
     shell::run(tar.arg("-czf").arg(&archive).arg("-C").arg(packages).arg(&name))
 }
 
-/// How a binary is run here.
+/// The way in which a binary is run here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     /// Like any program.
     Here,
-    /// Linked statically, with a root folder that contains nothing else, as in the container image.
+    /// Linked statically, and run in a root folder that contains nothing else, as in the container image.
     Alone,
-    /// Linked statically, for another processor, which QEMU emulates. It can start no programs of that processor.
+    /// Linked statically for another processor, and run by QEMU. Such a binary cannot start other programs of that
+    /// processor.
     Emulated,
 }
 
 impl How {
-    /// A command of the binary, with this whole system.
+    /// Returns a command that runs the binary in this system.
     fn command(self, binary: &Path) -> Command {
         if self != Self::Emulated {
             return shell::command(binary);
@@ -117,13 +118,13 @@ impl How {
     }
 }
 
-/// Debian's emulator of ARM, which runs static programs by itself.
+/// Debian's ARM emulator, which runs a static program without further files.
 const EMULATOR: &str = "qemu-aarch64-static";
 
 /// The commands that an archive's binary must carry out, in a folder of its own.
 ///
-/// `run` starts the program again, but an emulated program can start none of its own processor: there the candidates
-/// are tasks.
+/// `run` starts the program again, which an emulated program cannot do. For an emulated binary the candidates are
+/// therefore tasks in one process.
 fn commands(binary: &str, store: &str, how: How) -> Vec<(Vec<String>, &'static str)> {
     let version = env!("CARGO_PKG_VERSION");
     let word = |word: &str| word.replace("BINARY", binary).replace("STORE", store);
@@ -169,7 +170,7 @@ fn attempt(binary: &Path, how: How) -> Result<()> {
         if alone {
             command.arg(&program);
         }
-        // Settings of the caller's own elections must not affect it.
+        // Removes the settings of the caller's own elections, which must not affect this one.
         let settings = std::env::vars_os().map(|(name, _)| name);
         settings.filter(|name| name.to_string_lossy().starts_with("INCUMBENT_")).for_each(|name| {
             command.env_remove(name);
@@ -185,13 +186,13 @@ fn attempt(binary: &Path, how: How) -> Result<()> {
     Ok(())
 }
 
-/// Adds what a container has besides its image: the list of its processes, `/dev/null`, and memory for temporary files.
+/// Adds what a container has in addition to its image: `/proc`, `/dev/null`, and memory for temporary files.
 const CONTAINER: &str = r#"
 mkdir -p "$0/proc" "$0/dev/shm" && touch "$0/dev/null"
 mount --bind /dev/null "$0/dev/null" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"
 "#;
 
-/// A command whose root is a folder, with nothing in it but what a container has.
+/// Returns a command that runs with this folder as its root, and with the additions of [`CONTAINER`].
 pub(super) fn in_root(folder: &Path) -> Command {
     let mut command = shell::command("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -204,10 +205,10 @@ pub(super) fn in_root(folder: &Path) -> Command {
     command
 }
 
-/// Fails if the binary names a program that loads libraries for it.
+/// Fails if the binary needs a dynamic loader.
 fn linked_statically(binary: &Path) -> Result<()> {
     let contents = fs::read(binary).with_context(|| format!("cannot read {}", binary.display()))?;
-    // The path of such a program, in an ELF file's segment for it.
+    // An ELF file that is linked dynamically contains the path of its loader.
     let loaders = [&b"/lib64/ld-linux"[..], b"/lib/ld-linux", b"/lib/ld-musl"];
     if loaders.iter().any(|loader| contents.windows(loader.len()).any(|window| window == *loader)) {
         bail!("{} is linked dynamically", binary.display());

@@ -51,7 +51,7 @@ fn described_for_strangers(package: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if other crates can depend on a package.
+/// Returns true if other crates can depend on the package.
 fn is_library(package: &Value) -> bool {
     let targets = package["targets"].as_array().into_iter().flatten();
     targets.filter_map(|target| target["kind"].as_array()).flatten().any(|kind| kind == "lib")
@@ -62,14 +62,13 @@ fn packages() -> Result<Vec<Value>> {
     let json = shell::output(shell::cargo().args(["metadata", "--format-version", "1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_str(&json).context("cannot read cargo's metadata")?;
     let packages = metadata["packages"].as_array().context("cargo's metadata has no packages")?;
-    // `publish = false` is an empty list of registries.
+    // For `publish = false`, the metadata has an empty list of registries.
     let published: Vec<_> = packages.iter().filter(|package| package["publish"].is_null()).cloned().collect();
     ensure!(!published.is_empty(), "no crate is published");
     Ok(published)
 }
 
-/// The names and descriptions of the published crates that are libraries, in order: first the crate that most programs
-/// need.
+/// The names and descriptions of the published crates that are libraries, with the crate that most programs need first.
 pub(crate) fn described() -> Result<Vec<(String, String)>> {
     let mut described = Vec::new();
     for package in packages()? {

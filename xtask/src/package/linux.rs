@@ -1,5 +1,5 @@
-//! The kinds of Linux that packages are built for. Zig compiles C and links for each of them, so any Linux builds for
-//! all, and for a C library older than its own.
+//! The kinds of Linux for which packages are built. Zig compiles C and links for each kind, so any Linux can build for
+//! all of them, and for a C library older than its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::notices::Compiled;
 use crate::shell;
 use crate::tools::packaging;
 
-/// The oldest C library that packages run on: from the oldest system that Rust's standard library supports.
+/// The oldest C library on which packages run: that of the oldest system that Rust's standard library supports.
 const GLIBC: &str = "2.17";
 
 /// The configuration of rustc with which `incumbent-kafka` compiles OpenSSL, zlib and zstd, and links them in.
@@ -28,13 +28,13 @@ pub(crate) enum Linux {
     /// x86-64 with GNU's C library
     #[value(name = "linux-x64-gnu")]
     X64Gnu,
-    /// ARM of 64 bits with GNU's C library
+    /// 64-bit ARM with GNU's C library
     #[value(name = "linux-arm64-gnu")]
     Arm64Gnu,
     /// x86-64 with musl, like Alpine
     #[value(name = "linux-x64-musl")]
     X64Musl,
-    /// ARM of 64 bits with musl
+    /// 64-bit ARM with musl
     #[value(name = "linux-arm64-musl")]
     Arm64Musl,
 }
@@ -62,7 +62,7 @@ impl Linux {
         }
     }
 
-    /// The name of its package on npm.
+    /// The name of this Linux's package on npm.
     pub(super) fn npm(self) -> &'static str {
         match self {
             Self::X64Gnu => "linux-x64-gnu",
@@ -83,7 +83,7 @@ impl Linux {
         if self.is_arm() { "aarch64" } else { "x86_64" }
     }
 
-    /// The library folder's name in a jar, as JNA searches it.
+    /// The name of the library's folder in a jar, by which JNA looks for it.
     pub(super) fn jna(self) -> &'static str {
         if self.is_arm() { "linux-aarch64" } else { "linux-x86-64" }
     }
@@ -116,15 +116,15 @@ impl Linux {
         Compiled { of, options: options.collect(), flags: self.flags() }
     }
 
-    /// The path of what cargo has built.
+    /// The path of a file that cargo has built.
     pub(super) fn built(self, build: &Build, name: &str) -> PathBuf {
         shell::target().join(self.triple()).join(build.profile()).join(name)
     }
 }
 
-/// Prints what a library needs from the system that loads it: names of libraries, versions of symbols, and functions of an
-/// unwinder. Functions of an unwinder that it has itself follow the word `has`; where their names have been removed,
-/// texts of LLVM's unwinder show them.
+/// Prints what a library needs from the system that loads it: names of libraries, versions of symbols, and functions of
+/// an unwinder. Functions of an unwinder that the library itself contains are printed after the word `has`. If their
+/// names have been removed, the texts of LLVM's unwinder reveal them.
 const NEEDS: &str = r#"
 import io, sys
 from elftools.elf.elffile import ELFFile
@@ -150,8 +150,8 @@ if b"libunwind: " in elf.stream.getvalue():
     print("has LLVM's _Unwind_ functions")
 "#;
 
-/// Fails if a library needs another machine, any library but those of C and the system's unwinder where it uses that,
-/// or a newer C library than is promised.
+/// Fails if a library is for another processor, if it needs a newer C library than is promised, or if it needs any
+/// other library. With [`Unwinder::System`] it may also need the system's unwinder.
 pub(super) fn check(library: &Path, linux: Linux, unwinder: Unwinder) -> Result<()> {
     let said = shell::output(packaging::program("python").arg("-c").arg(NEEDS).arg(library))?;
     let shown = library.file_name().unwrap_or_default().to_string_lossy();
@@ -166,7 +166,8 @@ pub(super) fn check(library: &Path, linux: Linux, unwinder: Unwinder) -> Result<
     uses(unwinder, &unwinding).with_context(|| format!("{shown} would crash its program"))
 }
 
-/// Fails if a library that should use the system's unwinder has a part of another, or does not use the system's.
+/// Fails if a library that should use the system's unwinder contains a part of another unwinder, or does not use the
+/// system's.
 fn uses(unwinder: Unwinder, unwinding: &[&str]) -> Result<()> {
     if unwinder == Unwinder::System {
         let own = unwinding.iter().find(|line| line.starts_with("has "));
@@ -177,7 +178,7 @@ fn uses(unwinder: Unwinder, unwinding: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if every system of this kind has this library, or this version of a symbol.
+/// Returns true if every system of this kind has the library, or the version of a symbol, that `need` names.
 fn is_allowed(need: &str, musl: bool, unwinder: Unwinder) -> bool {
     if musl {
         return need == "libc.so";

@@ -11,7 +11,7 @@ use crate::shell::{self, say};
 use crate::tools::packaging;
 use crate::tools::systems::System;
 
-/// Loads the library that it is given, with all symbols that it needs.
+/// A program that loads the library named by its argument, with all symbols that the library needs.
 const LOADER: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -31,13 +31,13 @@ pub(super) fn load(linux: Linux, library: &Path) -> Result<()> {
         false => return Ok(()),
     };
     let library_name = library.file_name().unwrap_or_default().to_string_lossy();
-    // Uses its own folder, because other packages load theirs at the same time.
+    // Each library has its own folder, because other packages load theirs at the same time.
     let inside = format!("load-{library_name}");
     let folder = system.fresh(&inside)?;
     fs::write(folder.join("load.c"), LOADER).context("cannot write a program")?;
     let mut compile = shell::command(packaging::compiler_for(linux.triple()));
     compile.current_dir(&folder).args(["-o", "load", "load.c"]);
-    // Zig links statically for musl by default.
+    // Links dynamically: for musl, zig links statically by default.
     compile.args(if linux.is_musl() { ["-dynamic"] } else { ["-ldl"] });
     shell::output(&mut compile)?;
     copy_into(library, &folder)?;

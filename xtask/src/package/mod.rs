@@ -54,7 +54,7 @@ pub(crate) struct Build {
     pub(crate) kafka: bool,
     /// With less optimisation.
     pub(crate) trial: bool,
-    /// The kinds of Linux; none is all.
+    /// The kinds of Linux to build for; all if the list is empty.
     pub(crate) only: Vec<Linux>,
 }
 
@@ -69,7 +69,7 @@ impl Build {
         if self.trial { Made::Trial } else { Made::Released }
     }
 
-    /// The kinds of Linux that packages are built for.
+    /// The kinds of Linux for which packages are built.
     pub(crate) fn linux(&self) -> impl Iterator<Item = Linux> {
         Linux::ALL.into_iter().filter(|linux| self.only.is_empty() || self.only.contains(linux))
     }
@@ -100,8 +100,8 @@ pub(crate) enum Package {
     Swift,
 }
 
-/// The tools that build packages for every kind of Linux, and the systems in which they are tried; none on other
-/// systems.
+/// The tools that build packages for every kind of Linux, and the systems in which the packages are tried. Systems
+/// other than Linux need none.
 const LINUX: &[Tool] = match cfg!(target_os = "linux") {
     true => &[Tool::Packaging, Tool::System(System::Bullseye), Tool::System(System::Arm)],
     false => &[],
@@ -130,7 +130,7 @@ impl Package {
         }
     }
 
-    /// Builds it, and tries it. Returns its path.
+    /// Builds the package, and tries it. Returns its path.
     pub(crate) fn build(self, build: &Build) -> Result<PathBuf> {
         match self {
             Self::Cli => cli::package(build),
@@ -170,7 +170,7 @@ pub(crate) fn folder(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A folder of `target/packages` without the files of an earlier build.
+/// Returns an empty folder of that name in `target/packages`, without the files of an earlier build.
 fn fresh(name: &str) -> Result<PathBuf> {
     shell::fresh(&shell::target().join("packages").join(name))
 }
@@ -192,21 +192,21 @@ fn sums(folder: &Path) -> Result<()> {
     fs::write(folder.join("SHA256SUMS"), lines).context("cannot write the sums")
 }
 
-/// Builds the playground, on its component. Returns its folder.
+/// Builds the playground with its component. Returns the playground's folder.
 fn playground() -> Result<PathBuf> {
     component("engine", None)?;
     playground::build()?;
     Ok(playground::site())
 }
 
-/// The worlds, and the components that are released with them.
+/// The worlds, each with the component that is released with it.
 const WORLDS: [(&str, Artefact); 2] = [("engine", Artefact::Engine), ("campaigner", Artefact::Campaigner)];
 
-/// The example of an application, and its name when composed with a campaigner.
+/// The crate of the example application, which is composed with the campaigner.
 const EXAMPLE: &str = "incumbent-example-worker";
 
-/// Builds the components, and the example's, into `target/components`; with the given program that makes components
-/// from modules, if it is already built.
+/// Builds the components, and the example's, into `target/components`. `componentise` is the program that makes
+/// components from modules, if it is already built.
 pub(crate) fn components(componentise: Option<&Path>) -> Result<()> {
     for (world, _) in WORLDS {
         component(world, componentise)?;
@@ -219,7 +219,7 @@ pub(crate) fn components(componentise: Option<&Path>) -> Result<()> {
     shell::run(componentiser(componentise).arg("plug").args([&bare, &plug, &composed]))
 }
 
-/// The components that are released, and their files.
+/// The components that are released, each with its file.
 pub(crate) fn released_components() -> Result<Vec<(Artefact, PathBuf)>> {
     let folder = components_folder()?;
     Ok(WORLDS.map(|(world, component)| (component, folder.join(file(world)))).into())
@@ -233,7 +233,7 @@ pub(crate) fn released_component(wanted: Artefact) -> Result<PathBuf> {
     Ok(components_folder()?.join(file(world)))
 }
 
-/// The file's name of a world's component.
+/// The file name of a world's component.
 fn file(world: &str) -> String {
     format!("incumbent-{world}.wasm")
 }
@@ -254,7 +254,8 @@ fn components_folder() -> Result<PathBuf> {
 
 /// Builds a core module.
 fn module(package: &str, features: &[&str]) -> Result<PathBuf> {
-    // Builds a library only for this target, because other linkers do not accept the names of its exports.
+    // Builds the crate as a dynamic library only for this target, because other linkers do not accept the names of its
+    // exports.
     let mut build = shell::cargo();
     build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", package]);
     build.args(["--profile", "component", "--target", WASM]);

@@ -9,7 +9,7 @@ use super::unwinder::Unwinder;
 use crate::budgets::{self, Artefact};
 use crate::{kotlin, shell};
 
-/// Builds the library for each kind of Linux into `target/kotlin/platforms`; the jar takes it from there.
+/// Builds the library for each kind of Linux into `target/kotlin/platforms`, from which the jar takes it.
 pub(super) fn kotlin(build: &Build) -> Result<()> {
     if !cfg!(target_os = "linux") {
         return Ok(());

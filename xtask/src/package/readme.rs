@@ -8,10 +8,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::shell::say;
 
-/// The store of the programs, for which these trials have no server.
+/// The store of the README's programs. These trials have no server, so they use another store.
 const STORE: &str = "nats://localhost:4222/ELECTIONS";
 
-/// The program with that number in a language of the README, changed to another store.
+/// Returns the program with that number among those in this language, changed to use another store.
 pub(super) fn program(readme: &str, language: &str, number: usize, store: &str) -> Result<String> {
     let fence = format!("```{language}\n");
     let program = readme.split(&fence).skip(1).nth(number).and_then(|rest| rest.split_once("\n```"));
@@ -20,7 +20,7 @@ pub(super) fn program(readme: &str, language: &str, number: usize, store: &str) 
     Ok(program.replace(STORE, store))
 }
 
-/// Runs a worker until it leads, and stops it as a supervisor does.
+/// Runs a worker until it leads, and then stops it as a supervisor would.
 pub(super) fn leads(command: &mut Command) -> Result<()> {
     let mut worker = command.stdout(Stdio::piped()).spawn().context("cannot run the README's program")?;
     let output = worker.stdout.take().context("the program has no output")?;

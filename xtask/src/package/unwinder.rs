@@ -27,8 +27,8 @@ use crate::tools::packaging;
 /// The file name of the system's unwinder.
 pub(super) const SYSTEM: &str = "libgcc_s.so.1";
 
-/// The functions of the system's unwinder, without `_Unwind_`, by the version that has them on every processor: from
-/// `libgcc/libgcc-std.ver.in` of GCC.
+/// The functions of the system's unwinder, without the prefix `_Unwind_`, under the version in which every processor
+/// has them. They are listed in `libgcc/libgcc-std.ver.in` of GCC.
 const FUNCTIONS: [(&str, &[&str]); 3] = [
     (
         "GCC_3.0",
@@ -66,7 +66,7 @@ const ANSWERS: [&str; 8] = [
 /// The unwinder that a library uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unwinder {
-    /// LLVM's, which zig links into it.
+    /// LLVM's unwinder, which zig links into the library.
     Own,
     /// The system's.
     System,
@@ -78,9 +78,9 @@ impl Unwinder {
         if linux.is_musl() { Self::Own } else { Self::System }
     }
 
-    /// The options of rustc that link a library to it.
+    /// The options with which rustc links a library to this unwinder.
     pub(super) fn options(self, linux: Linux) -> Result<Vec<String>> {
-        // Zig puts its own in for `-lgcc_s`, but takes a file as it is.
+        // For `-lgcc_s` zig links its own unwinder, but it uses a file as it is.
         Ok(match self {
             Self::Own => Vec::new(),
             Self::System => vec!["-C".into(), format!("link-arg={}", outline(linux)?.display())],
@@ -96,8 +96,8 @@ impl Unwinder {
     }
 }
 
-/// Makes a library with the name and the functions of the system's unwinder, and nothing behind them: the linker reads
-/// no more of it, and the machine that builds may have no library for the other processor.
+/// Makes a library with the name of the system's unwinder, and with empty functions of the same names. The linker needs
+/// no more than that, and the building machine may not have the real library for another processor.
 fn outline(linux: Linux) -> Result<PathBuf> {
     let folder = shell::fresh(&shell::target().join("unwinder").join(linux.triple()))?;
     let (mut code, mut versions, mut before) = (String::new(), String::new(), "");

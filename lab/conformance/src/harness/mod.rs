@@ -1,8 +1,8 @@
 //! The program `incumbent-harness`: a runner's access to a store and to the network.
 //!
-//! It makes a store for a scenario, gives each connection a URL of its own, and makes the faults that a
-//! scenario asks for in the store and the network. It speaks lines of JSON on its standard input and output,
-//! so that a runner in any language has the same access; `README.md` lists the requests.
+//! The harness makes a store for a scenario, gives each connection a URL of its own, and makes the scenario's faults in
+//! the store and the network. Requests and replies are lines of JSON on its standard input and output, so that a runner
+//! in any language has the same access; `README.md` lists the requests.
 
 mod protocol;
 mod serve;

@@ -31,8 +31,8 @@ impl StoreKind {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Memory, Self::Sqlite, Self::Nats, Self::Etcd, Self::Kafka];
 
-    /// The lease to use for a scenario that requests this one. A candidate's shortest lease is three times the shortest
-    /// that an etcd server grants by default.
+    /// Returns the lease for a scenario that asks for `asked`. On etcd it may be longer: a candidate's shortest lease
+    /// is three times the shortest that a server grants by default.
     pub fn lease(self, asked: Duration) -> Duration {
         match self {
             Self::Etcd => asked.max(Duration::from_secs(6)),
@@ -40,9 +40,9 @@ impl StoreKind {
         }
     }
 
-    /// The faults that a harness can make in it. It cannot reach the memory of another process. Nothing that an
-    /// operator writes to Kafka moves a group's partition. A broker is never stopped: other harnesses may use it, and
-    /// it takes longer to start than most leases last.
+    /// Returns the faults that a harness can make in a store of this kind. A harness cannot reach the memory of another
+    /// process. Nothing that an operator writes to Kafka moves a group's partition. A harness never stops a broker,
+    /// because other harnesses may use it and because a broker takes longer to start than most leases last.
     pub fn offers(self) -> BTreeSet<Need> {
         match self {
             Self::Memory => BTreeSet::new(),
@@ -103,26 +103,26 @@ pub enum Request {
         /// The value to write.
         value: String,
     },
-    /// Deletes the store and recreates it under the same name.
+    /// Deletes the store and creates it again under the same name.
     ResetStore {},
     /// Stops all traffic on this connection from now on; neither side is notified.
     Cut {
         /// Its name.
         connection: String,
     },
-    /// Ends a cut; held data arrives.
+    /// Ends a cut. The data held by the cut then arrives.
     Heal {
         /// Its name.
         connection: String,
     },
-    /// Ends a connection permanently: its user is dead.
+    /// Ends a connection permanently, as if the process that uses it were dead.
     Kill {
         /// Its name.
         connection: String,
     },
     /// Kills the store's server.
     StopServer {},
-    /// Starts the server again, with its stored data; returns when it serves.
+    /// Starts the server again with its stored data. The reply comes when the server serves.
     StartServer {},
     /// The scenario is over.
     CleanUp {},
@@ -146,7 +146,7 @@ pub struct Reply {
 pub struct Prepared {
     /// The faults that the harness can make in the store.
     pub offers: BTreeSet<Need>,
-    /// The store's URL, for the runner itself; only a fault of the server affects this connection.
+    /// The store's URL for the runner's own connection, which only a fault of the server affects.
     pub url: String,
     /// A URL for each connection.
     pub connections: BTreeMap<String, String>,

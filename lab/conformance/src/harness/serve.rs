@@ -1,4 +1,4 @@
-//! The harness's loop: a request, a reply.
+//! The harness's loop: it reads a request, and writes a reply.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub fn serve(requests: impl BufRead, mut replies: impl Write) -> io::Result<()> 
         if line.trim().is_empty() {
             continue;
         }
-        // The test kit panics if it cannot continue; the runner gets that as an error reply.
+        // The test kit panics if it cannot continue. The runner gets the panic as an error reply.
         let done = catch_unwind(AssertUnwindSafe(|| harness.answer(&line)));
         let reply = done.unwrap_or_else(|panic| Err(format!("the harness failed: {}", message(&*panic))));
         say(&mut replies, &Reply::from(reply))?;
@@ -54,7 +54,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 
 struct Harness {
     runtime: Runtime,
-    // The proxies of a store are dropped before the server behind them.
+    // Declared before the servers, so that a store's proxies are dropped before the server behind them.
     store: Option<ScenarioStore>,
     /// The kind of the store.
     kind: StoreKind,
@@ -115,8 +115,8 @@ impl Harness {
         Ok(None)
     }
 
-    /// Ensures that the server of that kind of store runs, if it has one, even if the previous scenario left it
-    /// stopped.
+    /// Starts the server of that kind of store, if it has one and the server is not running yet. Restarts a server that
+    /// the previous scenario left stopped.
     fn serve_store(&mut self, kind: StoreKind) {
         if std::mem::take(&mut self.is_stopped)
             && let Some(server) = self.servers.get_mut(&self.kind)

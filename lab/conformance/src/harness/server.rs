@@ -19,13 +19,13 @@ pub(super) enum Server {
     Etcd(Box<EtcdServer>),
     Kafka {
         address: String,
-        /// A broker that this harness started, which ends with it.
+        /// The broker that this harness started, if any. It ends with the harness.
         _own: Option<Box<Kafka>>,
     },
 }
 
 impl Server {
-    /// Starts the server of that kind of store; `None` for a store without one.
+    /// Starts the server of that kind of store. Returns `None` for a store that needs no server.
     pub(super) fn start(kind: StoreKind) -> Option<Self> {
         match kind {
             StoreKind::Memory | StoreKind::Sqlite => None,
@@ -50,7 +50,7 @@ impl Server {
         }
     }
 
-    /// A proxy in front of it.
+    /// Makes a proxy in front of the server.
     pub(super) fn proxy(&self) -> Proxy {
         match self {
             Self::Nats(_) | Self::Etcd(_) => Proxy::to(&self.address()),
@@ -68,7 +68,7 @@ impl Server {
         }
     }
 
-    /// Starts it again with its data, and waits until it serves.
+    /// Starts the server again with its data, and waits until it serves.
     pub(super) fn restart(&mut self) {
         match self {
             Self::Nats(server) => server.restart(),

@@ -50,7 +50,7 @@ struct Line {
 }
 
 impl ScenarioStore {
-    /// Makes a store; `number` makes its name unique, and `server` is set if the store needs one.
+    /// Makes a store. `number` makes its name unique; `server` must be present if the store needs a server.
     pub(super) async fn prepare(
         kind: StoreKind,
         lease: Duration,
@@ -85,7 +85,8 @@ impl ScenarioStore {
                 Store::Etcd { prefix, lines: lines(server, connections) }
             }
             (StoreKind::Kafka, Some(server)) => {
-                // Candidates create their topics; other harnesses may use the same broker.
+                // Candidates create their topics themselves. The prefix names this process, because other harnesses may
+                // use the same broker.
                 let prefix = format!("scenario-{number}-of-{}", std::process::id());
                 Store::Kafka { prefix, lines: lines(server, connections) }
             }
@@ -140,7 +141,7 @@ impl ScenarioStore {
         Ok(())
     }
 
-    /// Deletes the store and recreates it; this time it is not declared unused.
+    /// Deletes the store and creates it again, this time without declaring it as unused.
     pub(super) async fn reset(&self, server: Option<&mut Server>) -> Result<(), String> {
         match (&self.store, server) {
             (Store::Nats { bucket, .. }, Some(server)) => {
@@ -172,7 +173,7 @@ impl ScenarioStore {
         Ok(())
     }
 
-    /// Drops all traffic in flight, and lets no new traffic in.
+    /// Discards all data in transit, and lets no more through.
     pub(super) fn kill(&mut self, connection: &str) -> Result<(), String> {
         let line = self.line(connection)?;
         line.is_dead = true;
@@ -181,7 +182,7 @@ impl ScenarioStore {
         Ok(())
     }
 
-    /// Fails if it has no server.
+    /// Fails if the store has no server.
     pub(super) fn has_server(&self) -> Result<(), String> {
         match self.store {
             Store::Nats { .. } | Store::Etcd { .. } => Ok(()),
@@ -238,7 +239,7 @@ fn lines(server: &Server, connections: &BTreeSet<String>) -> BTreeMap<String, Li
     connections.iter().map(line).collect()
 }
 
-/// The key of an election's first place, if it has one.
+/// Returns the key of the election's first place, or `None` if the election has no places.
 fn first_place(server: &EtcdServer, prefix: &str, election: &str) -> Result<Option<String>, String> {
     let range = format!("{prefix}/{election}/");
     let order = ["--sort-by", "CREATE", "--order", "ASCEND", "--limit", "1", "--keys-only"];

@@ -1,4 +1,4 @@
-//! Expectations: each waits until its condition holds, or certainly does not.
+//! Expectations. Each one waits until its condition holds, or can no longer hold.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ impl Play {
         }
     }
 
-    /// Waits until `probe` returns a result; if it never does, `seen` describes the state.
+    /// Waits until `probe` returns a result. If it returns none in time, `seen` describes the state for the report.
     async fn wait<T>(
         &self,
         expected: impl Into<String>,
@@ -94,7 +94,8 @@ impl Play {
         }
     }
 
-    /// The first of the candidates to win. A candidate that first gets another event about a term does not count.
+    /// Waits until one of the candidates wins, and returns it. If a candidate's next event about a term is not a win,
+    /// the expectation fails.
     async fn won(
         &self,
         who: &[usize],
@@ -168,7 +169,7 @@ impl Play {
         self.wait(&what, probe, || self.stand([participant])).await
     }
 
-    /// Waits for the oldest call of a candidate that was not yet seen to return.
+    /// Waits until the candidate's oldest open call returns.
     pub(super) async fn returned(&mut self, at: usize, error: Option<&str>) -> Result<(), Missed> {
         let id = self.participants[at].id.clone();
         let Some((verb, call)) = self.participants[at].leaving.pop_front() else {
@@ -214,7 +215,7 @@ impl Play {
         .await
     }
 
-    /// Checks repeatedly, and at least once, whether a condition is violated.
+    /// Checks repeatedly for this many leases, and at least once, that `wrong` finds no violation.
     async fn throughout(&self, leases: f64, wrong: impl Fn() -> Option<Missed>) -> Result<(), Missed> {
         let until: Instant = self.time.now() + self.time.leases(leases);
         loop {
@@ -278,7 +279,7 @@ impl Play {
         self.wait(&what, probe, seen).await
     }
 
-    /// The states of some candidates, for a report.
+    /// Describes the states of these candidates, for a report.
     fn stand<'a>(&self, participants: impl IntoIterator<Item = &'a Participant>) -> String {
         let one = |participant: &'a Participant| {
             let of = participant.candidate.as_ref();

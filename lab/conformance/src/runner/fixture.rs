@@ -1,4 +1,5 @@
-//! The runner's access to the store and to the network: through the harness, or its own if the harness has none.
+//! The runner's access to the store and to the network: through the harness, or directly where the harness has no
+//! access.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(super) struct Fixture {
     /// The store that the harness made.
     prepared: Prepared,
     lease: Duration,
-    /// True if the runner cuts connections itself.
+    /// True if the runner itself cuts connections, instead of the harness.
     cuts: bool,
     own_store: Store,
     connections: BTreeMap<String, Connection>,
@@ -71,7 +72,7 @@ impl Fixture {
         &self.own_store
     }
 
-    /// The store behind a connection, opened the first time.
+    /// Returns the store behind a connection. The first call opens it.
     pub(super) async fn open(&mut self, connection: &str) -> Result<Arc<dyn OpenStore>, String> {
         if let Some(open) = self.connections.get(connection) {
             return Ok(Arc::clone(&open.store));
@@ -133,7 +134,7 @@ impl Fixture {
         }
     }
 
-    /// Keeps everything on this connection from reaching the store from now on. [`forget`](Self::forget) follows.
+    /// From now on, lets nothing on this connection reach the store. The caller then calls [`forget`](Self::forget).
     pub(super) async fn kill(&mut self, connection: &str) -> Result<(), String> {
         match self.faults(connection) {
             Some(faults) => {
@@ -161,7 +162,7 @@ impl Fixture {
     pub(super) async fn end(mut self, timeout: Duration) -> Result<(), String> {
         let mut result = Ok(());
         let connections = std::mem::take(&mut self.connections);
-        // No task may wait for a connection that is never healed.
+        // Heals every connection first, so that no task waits for a connection that stays cut.
         connections.values().filter_map(|connection| connection.faults.as_ref()).for_each(Faults::heal);
         for (name, connection) in connections {
             let closing = tokio::time::timeout(timeout, connection.store.close()).await;
@@ -178,7 +179,7 @@ impl Fixture {
         self.harness.ask(request).await.map(drop)
     }
 
-    /// The store in this process, if the scenario has one: the harness has no access to it.
+    /// Returns the store in this process, if the scenario uses one. The harness has no access to such a store.
     fn own_memory(&self) -> Result<Option<Memory>, String> {
         match self.prepared.url.parse().map_err(text)? {
             StoreSettings::Memory(settings) => {

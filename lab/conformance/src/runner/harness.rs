@@ -1,4 +1,4 @@
-//! The harness as a runner sees it: a child process that answers requests.
+//! The harness from the runner's side: a child process that answers requests.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::harness::{BROKER, Hello, PROTOCOL, Prepared, Reply, Request};
 
-/// Longer than any request takes: a server may have to start on a busy machine.
+/// The time limit of a request. It is longer than any request takes, even if a server has to start on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A running harness.
@@ -21,7 +21,7 @@ pub(super) struct Harness {
 }
 
 impl Harness {
-    /// Starts the program; `broker` is the Kafka broker to use instead of one of its own.
+    /// Starts the program. `broker` is the Kafka broker that the harness uses instead of starting its own.
     pub(super) async fn start(program: &Path, broker: Option<&str>) -> Result<Self, String> {
         let mut command = Command::new(program);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -53,7 +53,7 @@ impl Harness {
         }
     }
 
-    /// Ends it, and waits until it and all processes that it started are gone.
+    /// Ends the harness, and waits until it and all processes that it started are gone.
     pub(super) async fn end(mut self) -> Result<(), String> {
         drop(self.requests);
         match tokio::time::timeout(TIMEOUT, self.child.wait()).await {

@@ -1,4 +1,5 @@
-//! The candidates under test, behind a trait: one runner for all of them gives every verb one meaning.
+//! The candidates under test, behind a trait. All kinds of candidates share one runner, so every verb has the same
+//! meaning for all.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,18 +17,18 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The result of a call that has begun.
 pub type Call = Pending<'static, Result<(), Refused>>;
 
-/// Candidates of one kind, in this process.
+/// A kind of candidates in this process.
 pub trait Implementation: Send + Sync {
     /// Opens the store of this URL; its records live for `lease`.
     fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn OpenStore>, String>>;
 
-    /// Wraps an open store, on this clock.
+    /// Returns a store that uses `adapter` and takes its time from `clock`.
     ///
     /// # Errors
-    /// The reason why it cannot.
+    /// The reason why these candidates cannot use such a store.
     fn wrap(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn OpenStore>, String>;
 
-    /// The reason why these candidates cannot carry out a step, whatever the store; `None` if they can.
+    /// Returns the reason why these candidates cannot carry out a step on any store, or `None` if they can.
     fn cannot(&self, step: &Step) -> Option<&'static str> {
         let _ = step;
         None
@@ -36,8 +37,8 @@ pub trait Implementation: Send + Sync {
 
 /// An open store, on which candidates campaign.
 pub trait OpenStore: Send + Sync {
-    /// Begins a campaign. A candidate that `works` has work in each of its terms, until the call of
-    /// [`drained`](CandidateHandle::drained).
+    /// Begins a campaign. If `works` is true, the candidate has work in each of its terms until
+    /// [`drained`](CandidateHandle::drained) is called.
     fn campaign<'a>(
         &'a self,
         election: &'a str,
@@ -51,13 +52,13 @@ pub trait OpenStore: Send + Sync {
 
 /// A candidate. Dropping it ends it without a release.
 pub trait CandidateHandle: Send + Sync {
-    /// The next event; `None` when its campaign is over.
+    /// Returns the next event, or `None` if the candidate's campaign is over.
     fn next(&self) -> Pending<'_, Option<Reported>>;
 
-    /// Returns true if it leads, by its own answer.
+    /// Returns true if the candidate leads, by its own answer.
     fn is_leader(&self) -> bool;
 
-    /// The lease of its term; `None` without a term, or after the event of its end.
+    /// Returns the lease of the candidate's term, or `None` if it has no term or its `Lost` event has been reported.
     fn lease(&self) -> Option<Lease>;
 
     /// The state of its campaign.
@@ -78,10 +79,10 @@ pub trait CandidateHandle: Send + Sync {
     /// Sets whether it is well.
     fn set_healthy(&self, is_well: bool);
 
-    /// The work of its term is done.
+    /// Reports to the candidate that the work of its term is done.
     fn drained(&self);
 
-    /// The work of its term failed.
+    /// Reports to the candidate that the work of its term failed.
     fn fail(&self);
 }
 
@@ -89,7 +90,7 @@ pub trait CandidateHandle: Send + Sync {
 pub struct Reported {
     /// The event.
     pub event: Event,
-    /// True if the term of a `Lost` event is current nevertheless.
+    /// True if the term of a `Lost` event is still current when the event is reported, which is an error.
     pub is_current: bool,
 }
 
@@ -108,13 +109,13 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The end of the candidate's lease; long ago if it has none.
+/// Returns the deadline of the candidate's lease, or an instant long ago if it has none.
 pub(super) fn deadline(handle: &dyn CandidateHandle) -> Instant {
     handle.lease().map_or(Instant::ZERO, |lease| lease.deadline)
 }
 
 impl Scenario {
-    /// The reason why candidates of this kind cannot play it; `None` if they can.
+    /// Returns the reason why candidates of this kind cannot play the scenario, or `None` if they can.
     pub fn cannot(&self, implementation: &dyn Implementation) -> Option<&'static str> {
         self.steps.iter().find_map(|step| implementation.cannot(step))
     }

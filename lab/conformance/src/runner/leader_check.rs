@@ -9,9 +9,9 @@ use incumbent_rig::probe::Probe;
 
 use super::implementation::CandidateHandle;
 
-/// The interval between two questions to a candidate.
+/// The interval at which each candidate is asked.
 const EVERY: Duration = Duration::from_millis(1);
-/// If two answers of one candidate are further apart, they may be from two terms.
+/// If more time passes between two answers of a candidate, they may come from two terms.
 const CLOSE: Duration = Duration::from_millis(50);
 
 /// The candidates that may lead, and the result so far.
@@ -34,7 +34,7 @@ struct Asked {
 
 enum Who {
     Alive(Arc<dyn CandidateHandle>),
-    /// A candidate that died while it led may have led until then.
+    /// A candidate that died. It may have led until this instant.
     Dead(Instant),
 }
 
@@ -48,7 +48,7 @@ impl Asked {
 }
 
 impl LeaderCheck {
-    /// Begins to ask.
+    /// Starts a thread that asks the candidates.
     ///
     /// # Errors
     /// No thread can be started.
@@ -63,17 +63,17 @@ impl LeaderCheck {
         Ok(Self { shared, _probe: probe })
     }
 
-    /// From now on asks this candidate instead of the one that it replaces.
+    /// Asks this candidate from now on, in place of an earlier one with the same id.
     pub(super) fn ask(&self, election: &str, id: &str, handle: &Arc<dyn CandidateHandle>) {
         self.replace(election, id, Who::Alive(Arc::clone(handle)));
     }
 
-    /// Records that a candidate is dead: it counts as leader until its deadline.
+    /// Records that a candidate is dead. It counts as a leader until `deadline`.
     pub(super) fn died(&self, election: &str, id: &str, deadline: Instant) {
         self.replace(election, id, Who::Dead(deadline));
     }
 
-    /// The observation of two candidates that led at once.
+    /// Returns a description of two candidates that led at once, if that has been observed.
     pub(super) fn two_leaders(&self) -> Option<String> {
         lock(&self.shared.two_leaders).clone()
     }
@@ -93,7 +93,8 @@ impl LeaderCheck {
     }
 }
 
-/// Finds two that certainly led at once: the first said yes before and after the second did.
+/// Finds two candidates that certainly led at once: the first answered yes both before and after the second answered
+/// yes.
 fn two_lead(asked: &[Asked], clock: &Clock) -> Option<String> {
     for (at, one) in asked.iter().enumerate() {
         let before = clock.now();
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
     use crate::runner::{Implementation, Library};
 
-    /// A candidate that leads until these seconds of a clock that shows 5 s.
+    /// Returns a candidate that leads until `until` seconds, on a clock that shows 5 s.
     fn asked(election: &str, id: &str, until: u64) -> Asked {
         let until = Instant::ZERO + Duration::from_secs(until);
         Asked { election: election.into(), id: id.into(), who: Who::Dead(until) }
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(two_lead(&neighbours, &clock), None);
     }
 
-    /// A candidate that leads, in its own store.
+    /// Returns a candidate that leads, in a store of its own.
     async fn leader(id: &str) -> Arc<dyn CandidateHandle> {
         let store = Library.open("memory:", Duration::from_secs(15)).await.unwrap();
         let settings = Settings { splay: Some(Duration::ZERO), ..Settings::new(id) };

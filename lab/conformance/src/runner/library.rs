@@ -55,7 +55,7 @@ struct Handle {
     candidate: Candidate,
     events: tokio::sync::Mutex<Events>,
     works: bool,
-    /// The term that it works in; the drain of the term waits until this is dropped.
+    /// The term in which the candidate has work. The term's drain waits until this value is dropped.
     held: Mutex<Option<Term>>,
 }
 

@@ -1,8 +1,8 @@
 //! Plays scenarios with candidates in this process: those of the crate `incumbent`, or of another [`Implementation`].
 //!
-//! It drives candidates through the public API and nothing else; the [harness](crate::harness) makes the faults
-//! in the store and the network. If the harness has no access (the runner's own memory, a file without a network), the
-//! runner uses the faulty store of `incumbent::testing`.
+//! The runner drives candidates only through the public API. The [harness](crate::harness) makes the faults in the
+//! store and the network. For a store that the harness cannot disturb (the runner's own memory, or a file without a
+//! network), the runner makes the faults with the faulty store of `incumbent::testing`.
 
 mod expect;
 mod fixture;

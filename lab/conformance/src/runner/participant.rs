@@ -1,4 +1,4 @@
-//! The candidates and observers of a scenario, and all that they have reported.
+//! The candidates and observers of a scenario, and the events that they have reported.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub(super) struct Participant {
     pub(super) of: scenario::Candidate,
     pub(super) candidate: Option<Arc<dyn CandidateHandle>>,
     pub(super) log: Arc<EventLog>,
-    /// Calls that have not been seen to return, oldest first, each with its verb.
+    /// Calls for which no step has awaited the return, oldest first, each with its verb.
     pub(super) leaving: VecDeque<(&'static str, JoinHandle<Result<(), Refused>>)>,
     reader: Option<JoinHandle<()>>,
 }
@@ -39,7 +39,7 @@ impl Participant {
         self.of.name.as_deref().unwrap_or(&self.id)
     }
 
-    /// Begins a campaign, and reads its events.
+    /// Begins to read the events of a candidate that has begun a campaign.
     pub(super) fn begin(&mut self, candidate: Arc<dyn CandidateHandle>, clock: Clock) {
         let (reported, log) = (Arc::clone(&candidate), Arc::clone(&self.log));
         self.log.entries().current = None;
@@ -51,18 +51,18 @@ impl Participant {
         }));
     }
 
-    /// Reads the events that have come: on a busy machine the reader is behind. Later ones are no longer read.
+    /// Reads the events that have arrived, because the reader may be late on a busy machine. Then stops reading.
     pub(super) async fn catch_up(&mut self, clock: &Clock) {
         let (Some(reader), Some(candidate)) = (self.reader.take(), &self.candidate) else { return };
         reader.abort();
-        // The reader ends while it waits for an event, so no event is lost.
+        // The reader can be stopped only while it waits for an event, so no event is lost.
         let _ = reader.await;
         while let Ok(Some(next)) = timeout(Duration::ZERO, candidate.next()).await {
             self.log.take(next, clock.now());
         }
     }
 
-    /// Drops the candidate; its events are no longer read.
+    /// Drops the candidate, and stops reading its events.
     pub(super) fn die(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.abort();
@@ -71,7 +71,7 @@ impl Participant {
         self.candidate = None;
         let mut entries = self.log.entries();
         entries.at_work = false;
-        // Events that arrived just before its death count as consumed.
+        // Events that arrived just before the candidate's death count as consumed.
         entries.read = entries.terms.len();
     }
 
@@ -95,11 +95,11 @@ pub(super) struct Entries {
     /// The number of events that a step has consumed.
     pub(super) read: usize,
     pub(super) warnings: Vec<&'static str>,
-    /// Time and text, for the report of a failure.
+    /// The time and the text of each event, for the report of a failure.
     pub(super) history: Vec<(Instant, String)>,
-    /// The first rule that was broken.
+    /// The first rule that the candidate broke.
     pub(super) broken: Option<String>,
-    /// True if it received a term and works in it.
+    /// True if the candidate has received a term and works in it.
     pub(super) at_work: bool,
     current: Option<Current>,
 }
@@ -185,7 +185,7 @@ impl EventLog {
 }
 
 impl Entries {
-    /// The events of its terms that no step has consumed.
+    /// The events of the candidate's terms that no step has consumed.
     pub(super) fn unread(&self) -> &[TermEvent] {
         self.terms.get(self.read..).unwrap_or_default()
     }
@@ -226,8 +226,8 @@ impl Watcher {
     }
 }
 
-/// Returns true if a candidate of that name leads and publishes at least that metadata; without a name, if there is a
-/// vacancy.
+/// Returns true if a candidate of that name leads and publishes at least that metadata. Without a name, returns true if
+/// the election is vacant.
 pub(super) fn fits<'a>(
     leader: Option<&Leader>,
     name: Option<&str>,

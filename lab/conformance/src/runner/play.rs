@@ -1,4 +1,4 @@
-//! Carries the steps of a scenario out, one after another.
+//! Carries out the steps of a scenario, one after another.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct Setup {
     pub implementation: Arc<dyn Implementation>,
     /// The program `incumbent-harness`.
     pub harness: PathBuf,
-    /// The address of a Kafka broker for the harness, which starts one of its own otherwise.
+    /// The address of a Kafka broker for the harness. If there is none, the harness starts a broker of its own.
     pub broker: Option<String>,
     /// The time limit of an expectation.
     pub timeout: Duration,
@@ -34,8 +34,7 @@ pub struct Setup {
 /// Plays a scenario on a store.
 ///
 /// # Errors
-/// The first step whose expectation was not met, or a rule that was broken, with all events of all
-/// candidates.
+/// The first step whose expectation is not met, or the rule that is broken, with all events of all candidates.
 pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result<(), Failure> {
     let fail = |step: Option<usize>, verb: String, missed: Missed, history| Failure {
         scenario: scenario.name.clone(),
@@ -56,7 +55,7 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
     let mut result = Ok(());
     for (at, step) in scenario.steps.iter().enumerate() {
         if let Err(missed) = play.step(step).await {
-            // Events of the same moment belong in the report.
+            // Waits for events of the same moment, which belong in the report.
             tokio::time::sleep(Duration::from_millis(50)).await;
             result = Err(fail(Some(at + 1), step.to_string(), missed, play.history()));
             break;
@@ -200,7 +199,7 @@ impl Play {
         }
     }
 
-    /// Cuts the candidate off from the store; then drops it.
+    /// Cuts the candidate off from the store, and then drops the candidate.
     async fn kill(&mut self, id: &str) -> Result<(), Missed> {
         let connection = self.connection(id)?;
         self.fixture.kill(&connection).await.map_err(on_harness)?;
@@ -213,7 +212,7 @@ impl Play {
         Ok(())
     }
 
-    /// The conditions after the last step: every call returns, and no event is left that no step asked for.
+    /// Checks the conditions after the last step: every call returns, and no event remains that no step expects.
     async fn finish(&mut self) -> Result<(), Missed> {
         for at in 0..self.participants.len() {
             while !self.participants[at].leaving.is_empty() {
@@ -274,7 +273,7 @@ fn on_harness(error: String) -> Missed {
     Missed::new("the step to be carried out", error)
 }
 
-/// The settings of every candidate, and those that the scenario sets for this one.
+/// Returns the settings of every candidate, with those that the scenario sets for this one.
 fn settings(participant: &Participant, lease: Duration) -> Settings {
     let of = &participant.of.options;
     let ms = Duration::from_millis;

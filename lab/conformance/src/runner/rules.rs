@@ -6,7 +6,7 @@ use super::leader_check::LeaderCheck;
 use super::participant::{Participant, TermEvent};
 use super::suite::Missed;
 
-/// The first rule that is broken.
+/// Returns the first rule that is broken.
 pub(super) fn broken(participants: &[Participant], leader_check: &LeaderCheck) -> Option<Missed> {
     if let Some(two) = leader_check.two_leaders() {
         return Some(Missed::new("at most one leader at any time", two));
@@ -19,7 +19,8 @@ pub(super) fn broken(participants: &[Participant], leader_check: &LeaderCheck) -
         .map(|seen| Missed::new("a larger token for every later term of an election", seen))
 }
 
-/// The events that no step has consumed. A drain needs no step if its loss has one.
+/// Returns the first event that no step has consumed. A drain needs no step of its own if a step expects the loss that
+/// follows.
 pub(super) fn unasked(participants: &[Participant]) -> Option<Missed> {
     participants.iter().find_map(|participant| {
         let entries = participant.log.entries();
@@ -50,7 +51,7 @@ fn wins(participants: &[Participant]) -> Vec<Win> {
     participants.iter().flat_map(of).collect()
 }
 
-/// Two terms of one election, where the later one has no larger token.
+/// Finds two terms of one election of which the later has no larger token.
 fn disorder(wins: &[Win]) -> Option<String> {
     let mut sorted: Vec<&Win> = wins.iter().collect();
     sorted.sort_by_key(|win| win.at);

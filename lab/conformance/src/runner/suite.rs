@@ -18,16 +18,16 @@ use super::play::{Setup, play};
 use crate::harness::StoreKind;
 use crate::scenario::{Scenario, files};
 
-/// The time limit of an expectation, for a busy machine.
+/// The time limit of an expectation, long enough for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The scenarios that are played at a time on one broker; they mostly wait.
+/// The number of scenarios that are played at the same time on one broker. They mostly wait.
 const AT_A_TIME: usize = 8;
 
-/// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of
-/// the program `incumbent-harness`.
+/// Runs the tests of a binary that has no test harness of its own (`harness = false`): all scenarios on these stores,
+/// played by these candidates with the help of the program `incumbent-harness`.
 ///
-/// On Kafka one test plays them all on one broker, several at a time: a broker takes longer to start than most
-/// scenarios take. Each can be played alone with `--ignored`.
+/// On Kafka a single test plays all scenarios on one broker, several at a time, because a broker takes longer to start
+/// than most scenarios take. Each scenario can be played alone with `--ignored`.
 pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, harness: PathBuf) -> ExitCode {
     let args = Arguments::from_args();
     let files = match files() {
@@ -47,8 +47,8 @@ pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, harness
     libtest_mimic::run(&args, all).exit_code()
 }
 
-/// A scenario that the store cannot show, or that these candidates cannot play, is ignored, and the name of the test
-/// gives the reason.
+/// Makes the test of a scenario. If the store cannot show the scenario, or these candidates cannot play it, the test is
+/// ignored and its name gives the reason.
 fn trial(kind: StoreKind, file: &Path, setup: &Setup) -> Trial {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let scenario = match Scenario::read(file) {
@@ -71,7 +71,7 @@ fn cannot_be_played(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Opti
     cannot.or_else(|| scenario.lacks(&offers(kind))).or_else(not_here)
 }
 
-/// Plays all scenarios that can be played; fails with each that failed.
+/// Plays all scenarios that can be played. The error lists every scenario that failed.
 fn on_one_broker(files: &[PathBuf], mut setup: Setup) -> Result<(), Failed> {
     let broker = Kafka::start(KafkaVersion::Newest);
     setup.broker = Some(broker.address());
@@ -108,11 +108,11 @@ pub struct Failure {
     pub scenario: String,
     /// The store.
     pub store: StoreKind,
-    /// The step, counted from 1; `None`: before the first or after the last.
+    /// The number of the step, counted from 1; `None` before the first step or after the last.
     pub step: Option<usize>,
     /// The number of steps.
     pub steps: usize,
-    /// The step as in the file, or the action instead of a step.
+    /// The step as it is in the file, or what the runner was doing if there is no step.
     pub verb: String,
     /// The expected result.
     pub expected: String,

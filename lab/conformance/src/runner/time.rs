@@ -1,4 +1,4 @@
-//! Marks, and instants a number of leases after them.
+//! Marks, and instants that are a number of leases after a mark.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl Time {
         format!("{:>6} ms", at.since(self.begun).as_millis())
     }
 
-    /// Checks the time of an event.
+    /// Checks that the time of an event is within these bounds.
     pub(super) fn check(
         &self,
         what: &str,
@@ -49,7 +49,7 @@ impl Time {
     ) -> Result<(), Missed> {
         for (moment, is_lower) in not_before.map(|m| (m, true)).into_iter().chain(before.map(|m| (m, false)))
         {
-            // A parsed scenario names no mark that it did not set.
+            // A step of a parsed scenario names only marks that earlier steps set.
             let mark = self.marks.get(&moment.mark).copied().unwrap_or(Instant::ZERO);
             let bound = mark + self.leases(moment.leases);
             if (at >= bound) != is_lower {

@@ -40,10 +40,10 @@ impl Scenario {
     }
 }
 
-/// The names that exist before a step.
+/// The names that are known before a step.
 #[derive(Default)]
 struct Known<'a> {
-    /// The names in the scenario, and the further names of winners so far.
+    /// The candidates of the scenario, and the other names that steps have given to winners so far.
     candidates: BTreeSet<&'a str>,
     campaigning: BTreeSet<&'a str>,
     dead: BTreeSet<&'a str>,

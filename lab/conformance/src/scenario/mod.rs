@@ -16,7 +16,7 @@ use crate::harness::StoreKind;
 pub use need::Need;
 pub use step::Step;
 
-/// The election of a candidate that names none.
+/// The default election, for a candidate that names none.
 pub const JOBS: &str = "jobs";
 
 /// One scenario.
@@ -26,7 +26,7 @@ pub struct Scenario {
     /// The schema, for editors.
     #[serde(rename = "$schema")]
     pub schema: String,
-    /// The scenario's name, equal to its file's.
+    /// The scenario's name, which is also the name of its file.
     pub name: String,
     /// The behaviour that it requires, in a sentence.
     pub purpose: String,
@@ -35,12 +35,12 @@ pub struct Scenario {
     /// The faults that it needs.
     #[serde(default)]
     pub needs: BTreeSet<Need>,
-    /// The stores that it does not apply to, each with the reason.
+    /// The stores to which the scenario does not apply, each with the reason.
     #[serde(default)]
     pub not_on: BTreeMap<StoreKind, String>,
     /// The lease of the store and of every candidate, in milliseconds.
     pub lease_ms: u64,
-    /// The candidates, by the name that the steps use.
+    /// The candidates, by the names that the steps use.
     pub candidates: BTreeMap<String, Candidate>,
     /// The steps, one after another.
     pub steps: Vec<Step>,
@@ -56,15 +56,15 @@ pub struct Candidate {
     pub election: Option<String>,
     /// The candidate's connection to the store; by default a connection of its own.
     pub connection: Option<String>,
-    /// True if it works in its terms until a step says that the work is done.
+    /// True if the candidate works in its terms until a step reports that the work is done.
     #[serde(default)]
     pub works: bool,
-    /// Settings that differ from those of every candidate.
+    /// The settings in which this candidate differs from the others.
     #[serde(default)]
     pub options: Options,
 }
 
-/// The settings of a candidate that differ from every candidate's.
+/// The settings in which a candidate differs from the others.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "they are those of `CampaignOptions`, with the unit in the name")]
@@ -92,7 +92,7 @@ pub enum Preset {
     GoCompatible,
 }
 
-/// The wait of a new holder before its win event.
+/// The time that a new holder waits before its win is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "they are those of `incumbent::WinDelay`")]
@@ -108,14 +108,15 @@ pub enum WinDelay {
 pub struct Moment {
     /// The name of the mark.
     pub mark: String,
-    /// The number of leases after it.
+    /// The number of leases after the mark.
     pub leases: f64,
 }
 
 impl Scenario {
     /// Reads and checks a scenario.
     ///
-    /// # Errors The error, in terms of the file.
+    /// # Errors
+    /// The error, in terms of the file.
     pub fn parse(json: &str) -> Result<Self, String> {
         let scenario: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
         scenario.check()?;
@@ -136,7 +137,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The scenario's lease on this kind of store, which may not grant such a short one.
+    /// The lease on this kind of store: the scenario's own, or a longer one if the store cannot grant that.
     pub fn lease(&self, kind: StoreKind) -> Duration {
         kind.lease(Duration::from_millis(self.lease_ms))
     }

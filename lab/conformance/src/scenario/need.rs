@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::{Scenario, Step};
 
-/// A kind of access to the store or to the network; not every harness has it.
+/// A kind of access to the store or to the network, which not every harness has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// An operator writes to the store, regardless of the leader.
     Operator,
-    /// The store is deleted and made again.
+    /// The store is deleted and created again.
     Reset,
     /// A candidate is cut off from the store.
     Network,
     /// A candidate dies.
     Kill,
-    /// The store's server is stopped and started.
+    /// The store's server is stopped and started again.
     Server,
 }
 
@@ -57,7 +57,7 @@ impl Step {
 }
 
 impl Scenario {
-    /// The reason why it cannot be played with only `offered`; `None` if it can.
+    /// Returns the reason why the scenario cannot be played with only `offered`, or `None` if it can.
     pub fn lacks(&self, offered: &BTreeSet<Need>) -> Option<String> {
         let lacking: Vec<_> = self.needs.difference(offered).map(|need| need.name()).collect();
         (!lacking.is_empty()).then(|| format!("needs {}", lacking.join(", ")))

@@ -1,9 +1,9 @@
-// Package elect is a candidate that follows the published rules of the Go library
-// nats-kv-leader-elect, on the official NATS client. Incumbent has to share an election with it, but it is
-// not an example to follow: it never releases, and it takes every failure for a loss.
+// Package elect is a candidate that follows the published rules of the Go library nats-kv-leader-elect, on the official
+// NATS client. Incumbent has to share elections with such candidates. The rules are no example to follow: a candidate
+// never releases, and takes every failure for a loss.
 //
-//   - To win is to Create the key; its value is the candidate's bare name.
-//   - To keep it is to Update it with the last revision, every 0.75 TTL; candidates try as often.
+//   - A candidate wins by a Create of the key; the value is the candidate's bare name.
+//   - The leader keeps the key by an Update with the last revision, every 0.75 TTL; candidates try to win as often.
 //   - Any Update that fails is a loss. Nothing is ever deleted.
 //   - Won is reported 0.75 TTL + 50 ms after the Create, so that a previous leader has noticed.
 //   - Before its first attempt a candidate waits a random part of 0.75 TTL.
@@ -25,7 +25,7 @@ type Kind string
 const (
 	// Candidate: an attempt to win has failed.
 	Candidate Kind = "candidate"
-	// Leading: the key is ours at this revision, by a Create or an Update.
+	// Leading: this candidate holds the key at this revision, by a Create or an Update.
 	Leading Kind = "leading"
 	// Won: leadership is reported. For the library's user, leading begins here.
 	Won Kind = "won"
@@ -34,9 +34,9 @@ const (
 )
 
 const (
-	// The time beyond an interval for which the library waits before it reports a win.
+	// The time that the library waits in addition to an interval before it reports a win.
 	grace = 50 * time.Millisecond
-	// The time limit of a call of the client at the library's shortest TTL.
+	// The time limit of a client call, for the library's shortest TTL.
 	callTimeout = 5 * time.Second
 	shortestTTL = 30 * time.Second
 )
@@ -46,12 +46,12 @@ type Config struct {
 	Bucket jetstream.KeyValue
 	Key    string
 	Name   string
-	// TTL is the bucket's. It may be below the library's 30 s only in tests.
+	// TTL is the bucket's TTL. Only tests may go below the library's 30 s.
 	TTL time.Duration
 	// NoSplay starts the first attempt at once.
 	NoSplay bool
-	// Told receives every event, in order, on the candidate's goroutine. The revision is 0 if the key is not
-	// ours.
+	// Told receives every event, in order, on the candidate's goroutine. The revision is 0 if this candidate does not
+	// hold the key.
 	Told func(kind Kind, revision uint64)
 }
 
@@ -60,7 +60,7 @@ func Interval(ttl time.Duration) time.Duration {
 	return ttl * 3 / 4
 }
 
-// WinDelay is the time from a Create to its Won.
+// WinDelay is the time from a Create to the report of the win.
 func WinDelay(ttl time.Duration) time.Duration {
 	return Interval(ttl) + grace
 }
@@ -114,7 +114,7 @@ func (c *campaign) run(ctx context.Context) {
 }
 
 func (c *campaign) try(ctx context.Context) {
-	// The library's own 5 s, scaled down if a test's TTL is shorter than any that it allows.
+	// The limit is the library's 5 s, scaled down if a test's TTL is shorter than the library allows.
 	timeout := min(callTimeout, time.Duration(float64(callTimeout)*float64(c.TTL)/float64(shortestTTL)))
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

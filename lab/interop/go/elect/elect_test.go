@@ -15,10 +15,10 @@ import (
 	"github.com/incumbent-rs/incumbent/lab/interop/go/internal/natstest"
 )
 
-// Far below the library's 30 s, and long enough for a busy machine.
+// The TTL in tests: far below the library's 30 s, but long enough for a busy machine.
 const ttl = 2 * time.Second
 
-// Long enough for a crash to be noticed (a TTL), the next attempt (0.75) and the win delay (0.75).
+// Long enough for a crash to be noticed (1 TTL), the next attempt (0.75 TTL) and the win delay (0.75 TTL).
 const failOver = 4*ttl + natstest.Timeout
 
 type told struct {
@@ -47,7 +47,7 @@ func (h *history) all() []told {
 	return slices.Clone(h.events)
 }
 
-// first finds the first event of a kind, of one candidate or ("") of any.
+// first finds the first event of a kind from the named candidate, or from any candidate if name is empty.
 func (h *history) first(name string, kind elect.Kind) *told {
 	for _, event := range h.all() {
 		if event.kind == kind && (name == "" || event.name == name) {
@@ -199,7 +199,7 @@ func TestALeaderOverwrittenBeforeItIsToldIsNeverTold(t *testing.T) {
 	})
 }
 
-// release writes what incumbent writes on a release: a tombstone of the kind PURGE, without a rollup, with
+// release writes the same record as incumbent on a release: a tombstone of the kind PURGE, without a rollup, and with
 // headers that the client does not know.
 func release(t *testing.T, server *natstest.Server, expect uint64) uint64 {
 	t.Helper()
@@ -215,7 +215,7 @@ func release(t *testing.T, server *natstest.Server, expect uint64) uint64 {
 	return ack.Sequence
 }
 
-// live writes what incumbent writes while it leads.
+// live writes the same record as incumbent while it leads.
 func live(t *testing.T, server *natstest.Server, expect uint64) uint64 {
 	t.Helper()
 	record := nats.NewMsg("$KV.seats.seat")

@@ -1,5 +1,5 @@
-// Package boottime reads the clock on which all programs of a machine agree, suspension included.
-// The Rust side reads the same clock, so events of both fit on one time line.
+// Package boottime reads a clock that all programs of a machine share and that also counts the time of suspension. The
+// Rust side reads the same clock, so events of both fit on one time line.
 package boottime
 
 import (

@@ -1,11 +1,11 @@
-// Package candidate lets a lock of some library compete like the candidates in the other folders, and prints
-// what happens as one JSON object a line:
+// Package candidate makes a library's lock take part in a comparison like the candidates in the other folders, and
+// prints what happens as one JSON object a line:
 //
 //	{"t":812345678901234,"wall":1767225600000000000,"name":"go-1","event":"elected"}
 //
 // t is the machine's suspend-aware clock in nanoseconds, wall the Unix time in nanoseconds. It reads commands from its
-// standard input, a line each: "resign", "campaign" and "close", which gives the lock up and ends the
-// program, like the end of its input.
+// standard input, a line each: "resign", "campaign" and "close", which releases the lock and ends the program, as does
+// the end of its input.
 //
 // With a probe it also asks the lock at that interval whether it is held, and prints "led" with the time of the last
 // question to which the answer was yes.
@@ -54,7 +54,7 @@ func Run(name string, lock Lock, probe time.Duration) error {
 		printing.Lock()
 		defer printing.Unlock()
 		if err := out.Encode(event{at, time.Now().UnixNano(), name, what}); err != nil {
-			// The reader of the output is gone.
+			// The reader of the output has closed it.
 			os.Exit(1)
 		}
 	}
@@ -121,8 +121,9 @@ func Run(name string, lock Lock, probe time.Duration) error {
 	}
 }
 
-// untilLost asks whether the lock is held, until it is not, and returns the time of the last yes. The clock is read before
-// the question: the answer holds at that time or later, however long the program is stopped in between.
+// untilLost asks repeatedly until the lock is not held, and returns the time of the last yes. The clock is read before
+// each question, so the answer is at least as recent as the reported time, however long the program was stopped between
+// reading and asking.
 func untilLost(ctx context.Context, lock Lock, interval time.Duration) int64 {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -63,17 +63,17 @@ impl GoClient {
         self.program.child()
     }
 
-    /// Everything that it has printed so far.
+    /// Everything that the program has printed so far.
     pub fn lines(&self) -> Vec<Value> {
         self.program.lines()
     }
 
-    /// Returns true if it leads, by its own report.
+    /// Returns true if the candidate leads, by its own report.
     pub fn leads(&self) -> bool {
         self.lines().iter().rfind(|line| is_turn(line)).is_some_and(|line| line["event"] == "elected")
     }
 
-    /// Waits until it leads, and returns the create revision of its key.
+    /// Waits until the candidate leads, and returns the create revision of its key.
     #[track_caller]
     pub fn elected(&self) -> u64 {
         let what = format!("the election of {}", self.name);
@@ -82,7 +82,7 @@ impl GoClient {
         line["revision"].as_u64().unwrap_or_default()
     }
 
-    /// Waits for the n-th line of this event, counted from 1.
+    /// Waits for the n-th line with this event, counted from 1.
     #[track_caller]
     pub fn nth(&self, event: &str, n: usize) -> Value {
         let what = format!("{event} number {n} of {}: {:?}", self.name, self.lines());
@@ -90,17 +90,17 @@ impl GoClient {
         wait::until_some(&what, wait::GENEROUS * 2, find)
     }
 
-    /// Waits until it has observed this leader.
+    /// Waits until the observer has reported this leader.
     #[track_caller]
     pub fn observed(&self, leader: &str) -> Value {
         let is_it = |line: &Value| line["event"] == "observed" && line["leader"] == leader;
         self.program.await_line(&format!("{leader} to be observed"), wait::GENEROUS * 2, is_it)
     }
 
-    /// The answer of `Leader` at this moment: the name, or the client's error.
+    /// Returns the client's present answer to `Leader`: the leader's name.
     ///
     /// # Errors
-    /// The client's error message, `election: no leader` if the election is vacant.
+    /// The client's error message: `election: no leader` if the election is vacant.
     #[track_caller]
     pub fn leader(&mut self) -> Result<String, String> {
         let answers = || self.lines().into_iter().filter(|line| line["event"] == "leader").count();
@@ -122,7 +122,7 @@ impl GoClient {
         }
     }
 
-    /// Makes it revoke its lease and end.
+    /// Makes the candidate revoke its lease and end.
     #[track_caller]
     pub fn close(&mut self) {
         self.order("close");
@@ -130,9 +130,9 @@ impl GoClient {
         assert!(status.success(), "{} ended with {status}: {:?}", self.name, self.lines());
     }
 
-    /// The times in which it led by its own report, in nanoseconds of the machine's clock, each with the create
-    /// revision of its key. A term that is not over counts as over at `gone`: when the candidate was killed or stopped,
-    /// or now.
+    /// Returns the terms that the candidate reported: begin and end in nanoseconds of the machine's clock, and the
+    /// create revision of its key. A term without a reported end ends at `gone`: the time at which the candidate was
+    /// killed or stopped, or now.
     pub fn terms(&self, gone: u64) -> Vec<(u64, u64, u64)> {
         let mut terms = Vec::new();
         let mut open = None;
@@ -146,7 +146,7 @@ impl GoClient {
             }
         }
         terms.extend(open.map(|(from, revision)| (from, gone, revision)));
-        // The last win may not have been printed yet when it was killed.
+        // A win that had not been printed when the candidate was killed may have come after `gone`.
         terms.retain(|(from, _, _)| *from < gone);
         terms
     }
@@ -182,7 +182,7 @@ impl Etcdctl {
         Self::start(endpoints, &["elect", election, name])
     }
 
-    /// Starts an observer of the election: it prints the leader's key and name each time.
+    /// Starts an observer of the election, which prints the key and the name of each leader.
     ///
     /// # Panics
     /// Like [`elect`](Self::elect).
@@ -199,19 +199,19 @@ impl Etcdctl {
         Self { program: JsonProgram::on_stdout(command) }
     }
 
-    /// The process of etcdctl. `SIGINT` makes it resign and end; any other signal leaves its key until its lease is
-    /// over.
+    /// The process of etcdctl. On `SIGINT` it resigns and ends; after any other signal its key remains until the lease
+    /// expires.
     pub fn child(&mut self) -> &mut ChildGuard {
         self.program.child()
     }
 
-    /// The lines that it has printed: a leader's key, then its name.
+    /// The lines that etcdctl has printed: a leader's key, then the leader's name.
     pub fn lines(&self) -> Vec<String> {
         let text = |line: Value| line.as_str().map_or_else(|| line.to_string(), str::to_owned);
         self.program.lines().into_iter().map(text).collect()
     }
 
-    /// Waits until it has printed this name: if it is a candidate, it leads.
+    /// Waits until etcdctl has printed this name. A candidate that prints its name leads.
     #[track_caller]
     pub fn prints(&self, name: &str) {
         let what = format!("etcdctl to print {name:?}");

@@ -1,9 +1,9 @@
 //! The network between the members of a cluster.
 //!
-//! Members know each other by one address each, so a proxy in front of a member could not tell the dialling members
-//! apart. But etcd takes a Unix socket as such an address, and its path relative to the folder that the dialling member
-//! runs in: the one address `unix://e2:1` leads each member to a socket in its own folder, and from there through a
-//! proxy of its own.
+//! Each member has a single address for all its peers, so a proxy at that address could not tell which member dials.
+//! But etcd accepts a Unix socket as the address, with a path relative to the folder in which the dialling member runs.
+//! So at the address `unix://e2:1` each member finds a socket in its own folder, and behind the socket a proxy of its
+//! own.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -29,16 +29,16 @@ pub(super) fn url(name: &str) -> String {
     format!("unix://{}", socket(name))
 }
 
-/// Go adds a port if an address has none.
+/// The name of the socket's file. Go adds a port to an address that has none.
 fn socket(name: &str) -> String {
     format!("{name}:1")
 }
 
-/// The proxies between members, one for each that dials and each that is dialled.
+/// The proxies between members: one for each pair of a member that dials and a member that is dialled.
 #[derive(Debug)]
 pub(super) struct Peers {
     links: Vec<Link>,
-    /// Ends the thread when it is dropped.
+    /// Dropping this sender ends the thread.
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -80,7 +80,7 @@ impl Peers {
         cut.for_each(|link| link.proxy.cut());
     }
 
-    /// Ends every cut; what was held arrives.
+    /// Ends every cut; data held by a cut then arrives.
     pub(super) fn heal(&self) {
         self.links.iter().for_each(|link| link.proxy.heal());
     }

@@ -28,7 +28,7 @@ pub struct Record {
 /// A group, as its coordinator describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// `classic`, or `consumer` for one of KIP-848.
+    /// The protocol: `classic`, or `consumer` for a group of KIP-848.
     pub protocol: String,
     /// `Stable`, `Empty`, `PreparingRebalance`…
     pub state: String,
@@ -41,7 +41,7 @@ pub struct Group {
 /// A member of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The id that the coordinator knows it by.
+    /// The id by which the coordinator knows the member.
     pub id: String,
     /// The member's static id, if it has one.
     pub instance: Option<String>,
@@ -59,13 +59,13 @@ impl Group {
 }
 
 impl Admin {
-    /// The operator of the cluster of these brokers: addresses, separated by commas.
+    /// Returns an operator of the cluster of these brokers; `brokers` are their addresses, separated by commas.
     pub fn new(brokers: impl Into<String>) -> Self {
         Self { brokers: brokers.into() }
     }
 
-    /// Makes a topic of one partition, waits until every broker knows it, and returns its id. `replicas` is their
-    /// number, or a list of brokers, the leader first: `2,3,1`.
+    /// Makes a topic of one partition, waits until every broker knows the topic, and returns its id. `replicas` is the
+    /// number of replicas, or the list of their brokers, the leader first: `2,3,1`.
     ///
     /// # Panics
     /// When it is refused.
@@ -102,10 +102,11 @@ impl Admin {
         wait::until(&format!("the end of topic {topic}"), wait::GENEROUS, gone);
     }
 
-    /// A topic, if it exists: `id`, `partitions` with their `leader`, `replicas` and `in_sync`, and `settings`.
+    /// Returns the description of a topic: `id`, `settings`, and `partitions`, each with its `leader`, `replicas` and
+    /// `in_sync`.
     ///
     /// # Errors
-    /// The broker's error: `UNKNOWN_TOPIC_OR_PARTITION`.
+    /// The broker's error: `UNKNOWN_TOPIC_OR_PARTITION` if there is no such topic.
     ///
     /// # Panics
     /// When no broker answers.
@@ -168,10 +169,10 @@ impl Admin {
         self.ask(&["commit", group, topic, &offset.to_string()]).map(drop)
     }
 
-    /// A group, if its coordinator knows it.
+    /// Returns the coordinator's description of a group.
     ///
     /// # Errors
-    /// The broker's error: `GROUP_ID_NOT_FOUND`.
+    /// The broker's error: `GROUP_ID_NOT_FOUND` if the coordinator does not know the group.
     ///
     /// # Panics
     /// When no broker answers.
@@ -218,10 +219,11 @@ impl Admin {
         self.done(&["remove", group, member]);
     }
 
-    /// The number of the broker that coordinates a group. Asking creates the topic of the groups if it is missing.
+    /// The number of the broker that coordinates a group. The request creates Kafka's topic for group offsets if that
+    /// is missing.
     ///
     /// # Panics
-    /// When no broker becomes its coordinator.
+    /// When no broker becomes the group's coordinator.
     #[track_caller]
     pub fn coordinator(&self, group: &str) -> usize {
         let what = format!("a coordinator of group {group}");
@@ -261,7 +263,7 @@ impl Admin {
         self.ask(words).unwrap_or_else(|error| panic!("{words:.200?}: {error}"))
     }
 
-    /// The program's output, or the broker's error in it.
+    /// Runs the program, and returns its output, or the broker's error that the output contains.
     #[track_caller]
     fn ask(&self, words: &[&str]) -> Result<Value, String> {
         let program = tools::go_kafka_program("admin").unwrap_or_else(|error| panic!("{error}"));

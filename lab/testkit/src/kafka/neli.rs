@@ -22,9 +22,9 @@ pub struct GoNeli {
 
 impl GoNeli {
     /// Starts a candidate on the newest client that serves this version of the broker: 1.8.2, or goNELI's own 1.4.0,
-    /// which cannot fetch from Kafka 4. `brokers` are addresses, separated by commas; `timeout` is the time without a
-    /// received heartbeat after which it gives up, and its session takes three times as long; `settings` are further
-    /// client settings, each `NAME=VALUE`. The topic is the group's name followed by `.neli`.
+    /// which cannot fetch from Kafka 4. `brokers` are addresses, separated by commas; If the candidate receives no
+    /// heartbeat for `timeout`, it gives up leadership; its session timeout is three times as long. `settings` are
+    /// further client settings, each `NAME=VALUE`. The topic is the group's name followed by `.neli`.
     ///
     /// # Panics
     /// When the program is not built; the message names the remedy.
@@ -64,17 +64,18 @@ impl GoNeli {
         self.program.child()
     }
 
-    /// Everything that it has printed so far.
+    /// Everything that the program has printed so far.
     pub fn lines(&self) -> Vec<Value> {
         self.program.lines()
     }
 
-    /// Returns true if it counts as the leader, by its own report.
+    /// Returns true if the candidate counts as the leader, by its own report.
     pub fn leads(&self) -> bool {
         self.lines().iter().rfind(|line| is_turn(line)).is_some_and(|line| line["event"] == "acquired")
     }
 
-    /// Waits until it counts as the leader *and* has received a heartbeat since: an assignment alone proves nothing.
+    /// Waits until the candidate counts as the leader *and* has received a heartbeat since then, because an assignment
+    /// alone proves nothing.
     #[track_caller]
     pub fn received(&self) {
         let confirmed = || {
@@ -89,14 +90,14 @@ impl GoNeli {
         );
     }
 
-    /// Waits for the n-th line of this event, counted from 1.
+    /// Waits for the n-th line with this event, counted from 1.
     #[track_caller]
     pub fn nth(&self, event: &str, n: usize) -> Value {
         let find = || self.lines().into_iter().filter(|line| line["event"] == event).nth(n - 1);
         wait::until_some(&format!("{event} number {n} of {}", self.name), wait::GENEROUS * 3, find)
     }
 
-    /// Blocks its task, and with it its polls; waits until it is blocked.
+    /// Blocks the candidate's task, and so its polls; waits until the task is blocked.
     #[track_caller]
     pub fn block(&mut self) {
         let before = self.lines().iter().filter(|line| line["event"] == "busy").count();
@@ -117,7 +118,7 @@ impl GoNeli {
         }
     }
 
-    /// Closes it: it leaves the group, and ends.
+    /// Closes the candidate: it leaves the group, and its process ends.
     #[track_caller]
     pub fn close(&mut self) {
         self.order("close");
@@ -125,8 +126,8 @@ impl GoNeli {
         assert!(status.success(), "{} ended with {status}: {:?}", self.name, self.lines());
     }
 
-    /// The times in which it counted as the leader by its own report, in nanoseconds of the machine's clock. A term
-    /// that is not over counts as over at `gone`: when the candidate was killed or stopped, or now.
+    /// Returns the terms that the candidate reported: begin and end in nanoseconds of the machine's clock. A term
+    /// without a reported end ends at `gone`: the time at which the candidate was killed or stopped, or now.
     pub fn terms(&self, gone: u64) -> Vec<(u64, u64)> {
         let mut terms = Vec::new();
         let mut open = None;
@@ -139,7 +140,7 @@ impl GoNeli {
             }
         }
         terms.extend(open.map(|from| (from, gone)));
-        // The last term may have begun while it was being killed.
+        // A term that began while the candidate was being killed may begin after `gone`.
         terms.retain(|(from, until)| from < until);
         terms
     }
@@ -154,7 +155,7 @@ impl Drop for GoNeli {
     }
 }
 
-/// Returns true if a line begins or ends its leadership.
+/// Returns true if the line reports the begin or the end of a term.
 fn is_turn(line: &Value) -> bool {
     ["acquired", "revoked", "fenced", "closing", "failed"].iter().any(|event| line["event"] == *event)
 }

@@ -4,18 +4,18 @@ use super::local;
 use crate::certificates::Certificates;
 use crate::port::Port;
 
-/// The users by SASL PLAIN: `ada` with the password `s3cr3t`, and `eve`, who has only the permissions that a test gives
-/// her, with the password `g4rden`. For SCRAM they have to be added.
+/// The users of SASL PLAIN, each with a password. `eve` has only the permissions that a test gives her. For SCRAM a
+/// test has to add a user's [password](super::admin::Admin::password).
 pub const USERS: [(&str, &str); 3] = [("ada", "s3cr3t"), ("eve", "g4rden"), ("pat", "p4per")];
 
-/// A way into a broker that does not trust everyone.
+/// A listener that authenticates its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
     /// TLS; the client needs no certificate.
     Tls,
     /// TLS; the client needs a certificate.
     Mutual,
-    /// SASL over TLS: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and OAUTHBEARER with tokens that no one signed.
+    /// SASL over TLS: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and OAUTHBEARER with unsigned tokens.
     Sasl,
     /// SASL without TLS, by the same mechanisms.
     SaslInTheClear,

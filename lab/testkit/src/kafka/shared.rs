@@ -14,12 +14,13 @@ pub const SHARED: &str = "INCUMBENT_TESTS_KAFKA";
 #[derive(Debug)]
 pub struct Shared {
     address: String,
-    /// Set if no other process started one.
+    /// The broker that this process started, if no other process started one.
     _own: Option<Kafka>,
 }
 
 impl Shared {
-    /// The broker that [`SHARED`] names, or one of this process, which ends with its last user.
+    /// Returns the broker that [`SHARED`] names. If the variable is not set, starts one for this process, which ends
+    /// with its last user.
     ///
     /// # Panics
     /// Like [`Kafka::start`].

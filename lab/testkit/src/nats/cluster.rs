@@ -14,8 +14,9 @@ const STARTS: usize = 5;
 
 /// A cluster of nats-servers with JetStream; its nodes are `cluster[0]` and so on.
 ///
-/// Clients know only the addresses that they are given: the nodes do not advertise each other, so a client behind a
-/// proxy stays there. [An option](Options::advertised) changes that.
+/// Clients know only the addresses that they are given, because the nodes do not advertise each other to clients. So a
+/// client that connects through a proxy keeps using that proxy. [An option](Options::advertised) makes the nodes
+/// advertise each other.
 #[derive(Debug)]
 pub struct NatsCluster {
     nodes: Vec<NatsServer>,
@@ -62,7 +63,8 @@ impl NatsCluster {
     pub fn start_partitionable(size: usize, options: Options) -> Self {
         Self::try_often(|| {
             let routes: Vec<Port> = (0..size).map(|_| Port::free()).collect();
-            // Nodes advertise addresses to each other; these ports have no listener.
+            // Nodes tell each other an address to dial. The advertised ports have no listener, so every route
+            // uses a proxy.
             let mut nowhere: Vec<Port> = (0..size).map(|_| Port::free()).collect();
             let pairs = (0..size).flat_map(|from| (0..size).map(move |to| (from, to)));
             let link =
@@ -109,7 +111,7 @@ impl NatsCluster {
         self.links.iter().for_each(|link| link.proxy.heal());
     }
 
-    /// Waits until all nodes serve and agree on a meta leader, and the leader sees them up to date.
+    /// Waits until all nodes serve and agree on a meta leader, and the meta leader sees all other nodes up to date.
     ///
     /// # Panics
     /// When that does not happen.
@@ -156,8 +158,8 @@ impl NatsCluster {
 
     /// Waits for the leader of `stream` (the bucket `B` is the stream `KV_B`), and returns its node.
     ///
-    /// A node that was cut off from the others may still report itself as the leader for some seconds; in that case ask
-    /// for [the view of one node](Self::stream_leader_seen_by).
+    /// A node that was cut off from the others may still report itself as the leader for some seconds; to find the new
+    /// leader, ask [one of the other nodes](Self::stream_leader_seen_by).
     ///
     /// # Panics
     /// When no running node reports that it leads.
@@ -166,7 +168,7 @@ impl NatsCluster {
         self.leader(&format!("a leader of stream {stream}"), |port| monitor::stream_leader(port, stream))
     }
 
-    /// The leader of `stream` as far as `node` knows; none if it knows of none.
+    /// The leader of `stream` according to `node`, or `None` if `node` knows of no leader.
     pub fn stream_leader_seen_by(&self, node: usize, stream: &str) -> Option<usize> {
         let leader = monitor::stream_leader(self.nodes[node].monitor_port(), stream)?;
         self.nodes.iter().position(|node| node.name() == leader)

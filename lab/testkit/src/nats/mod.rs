@@ -20,7 +20,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The newest server, JetStream on, no authentication.
+    /// Options for the newest server, with JetStream and without authentication.
     pub fn new() -> Self {
         Self::default()
     }
@@ -32,21 +32,22 @@ impl Options {
         self
     }
 
-    /// Waits for the disk at each write (`sync_interval: always`); by default a server does so every two minutes.
+    /// Makes servers sync each write to the disk before they acknowledge it (`sync_interval: always`); by default a
+    /// server syncs every two minutes.
     #[must_use]
     pub fn synced(mut self) -> Self {
         self.is_synced = true;
         self
     }
 
-    /// The nodes of a cluster tell clients of each other.
+    /// Makes the nodes of a cluster tell clients of each other.
     #[must_use]
     pub fn advertised(mut self) -> Self {
         self.is_advertised = true;
         self
     }
 
-    /// Text for the end of the configuration file: accounts, permissions, TLS, …
+    /// Adds text to the end of the configuration file: accounts, permissions, TLS, …
     ///
     /// The file already sets `server_name`, `listen`, `http`, `jetstream` and, in a cluster,
     /// `cluster`. If there are accounts, each account with buckets needs `jetstream: enabled`.

@@ -4,34 +4,34 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// An answer of the monitoring endpoint; `None` while it does not answer with success.
+/// Returns an answer of the monitoring endpoint, or `None` if the endpoint does not answer with success.
 pub(super) fn get(port: u16, path: &str) -> Option<Value> {
-    // Without a proxy of the environment, which could not reach this machine's loopback.
+    // Ignores the environment's proxy, which could not reach this machine's loopback interface.
     let agent =
         ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(5))).build();
     let mut answer = agent.new_agent().get(format!("http://127.0.0.1:{port}{path}")).call().ok()?;
     serde_json::from_str(&answer.body_mut().read_to_string().ok()?).ok()
 }
 
-/// Returns true if the server serves clients, and JetStream with every stream it keeps.
+/// Returns true if the server serves clients, and JetStream serves every stream that the server keeps.
 pub(super) fn is_healthy(port: u16) -> bool {
     get(port, "/healthz").is_some_and(|health| health["status"] == "ok")
 }
 
-/// The name of the server that leads the cluster's JetStream, as this one sees it.
+/// The name of the server that leads the cluster's JetStream, according to the server at `port`.
 pub(super) fn meta_leader(port: u16) -> Option<String> {
     named(&get(port, "/jsz")?["meta_cluster"]["leader"])
 }
 
-/// The number of followers that the leader of the cluster's JetStream sees present and up to date; only the leader
-/// knows it.
+/// Returns the number of followers that are present and up to date, according to the leader of the cluster's JetStream.
+/// Only the leader knows this number.
 pub(super) fn meta_followers(port: u16) -> usize {
     let answer = get(port, "/jsz").unwrap_or_default();
     let replicas = answer["meta_cluster"]["replicas"].as_array().map_or(&[][..], Vec::as_slice);
     replicas.iter().filter(|peer| peer["current"] == true && peer["offline"] != true).count()
 }
 
-/// The name of the server that leads `stream`, as this one sees it, in the first account with that stream.
+/// The name of the server that leads `stream` in the first account with that stream, according to the server at `port`.
 pub(super) fn stream_leader(port: u16, stream: &str) -> Option<String> {
     let answer = get(port, "/jsz?accounts=1&streams=1")?;
     named(&detail(&answer, stream)?["cluster"]["leader"])
@@ -46,11 +46,11 @@ fn messages_in(answer: &Value, stream: &str) -> Option<u64> {
     detail(answer, stream)?["state"]["messages"].as_u64()
 }
 
-/// The messages and bytes that the server has not sent yet.
+/// The messages and bytes that the server has not sent to clients yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// The number of messages still to be sent to each consumer of the stream. An abandoned consumer stays for seconds,
-    /// and its number grows.
+    /// The number of messages still to be sent to each consumer of the stream. An abandoned consumer remains for some
+    /// seconds, in which its number grows.
     pub messages: Vec<u64>,
     /// The total number of bytes that wait in the server for clients to read.
     pub bytes: u64,

@@ -15,12 +15,12 @@ use crate::{tools, wait};
 
 /// The longest time that a server may take to serve, on a machine that also runs other tests.
 const STARTUP: Duration = Duration::from_secs(60);
-/// The most attempts with new ports, if another process took the first ones.
+/// The most attempts to start: if another process takes a port first, the next attempt uses new ports.
 const STARTS: usize = 5;
-/// The lines of a server's log that a failing test shows.
+/// The number of lines of a server's log that a failing test shows.
 const LOG_LINES: usize = 40;
 
-/// A running nats-server with JetStream; killed, and its folder removed, when it is dropped.
+/// A running nats-server with JetStream. Dropping this value kills the server and removes its folder.
 #[derive(Debug)]
 pub struct NatsServer {
     name: String,
@@ -30,7 +30,7 @@ pub struct NatsServer {
     cluster: String,
     config: String,
     is_synced: bool,
-    // The process is dropped before the folder that it writes to.
+    // Declared before the folder, so that the process is dropped before the folder that it writes to.
     child: Option<ChildGuard>,
     folder: TempDir,
 }
@@ -39,7 +39,7 @@ impl NatsServer {
     /// Starts a server, and waits until it serves.
     ///
     /// # Panics
-    /// When there is no such program, or it does not start; the message gives the reason.
+    /// When the program of that version is missing or does not start; the message gives the reason.
     #[track_caller]
     pub fn start(options: Options) -> Self {
         for _ in 0..STARTS {
@@ -51,7 +51,7 @@ impl NatsServer {
         panic!("no nats-server could be started: another program took its ports {STARTS} times");
     }
 
-    /// A server with ports and a folder of its own, not yet running.
+    /// Prepares a server with ports and a folder of its own, without starting it.
     #[track_caller]
     pub(super) fn prepare(name: &str, options: &Options, cluster: String) -> Self {
         let program = tools::nats_server(options.version).unwrap_or_else(|error| panic!("{error}"));
@@ -89,7 +89,8 @@ impl NatsServer {
         self.client.number()
     }
 
-    /// An answer of its monitoring endpoint (`/varz`, `/jsz?…`, `/connz`, …), if there is one.
+    /// Returns an answer of the server's monitoring endpoint (`/varz`, `/jsz?…`, `/connz`, …), or `None` if there is no
+    /// answer.
     pub fn monitoring(&self, path: &str) -> Option<serde_json::Value> {
         monitor::get(self.monitor.number(), path)
     }
@@ -99,7 +100,8 @@ impl NatsServer {
         monitor::messages(self.monitor.number(), &format!("KV_{bucket}"))
     }
 
-    /// The data that it has not sent yet to the watchers of a bucket, and to all its clients, if it answers.
+    /// Returns what the server has not sent yet to the watchers of a bucket, and the bytes that it has not sent yet to
+    /// any client; `None` if it does not answer.
     pub fn backlog(&self, bucket: &str) -> Option<Backlog> {
         monitor::backlog(self.monitor.number(), &format!("KV_{bucket}"))
     }
@@ -125,7 +127,7 @@ impl NatsServer {
         }
     }
 
-    /// Stops it (`SIGSTOP`): connections stay open, nothing is answered.
+    /// Stops the server (`SIGSTOP`): its connections stay open, and it answers nothing.
     #[track_caller]
     pub fn pause(&self) {
         process::pause(self.pid());
@@ -137,14 +139,14 @@ impl NatsServer {
         process::resume(self.pid());
     }
 
-    /// Kills it (`SIGKILL`); its ports stay reserved and its store stays as it is.
+    /// Kills the server (`SIGKILL`). Its ports stay reserved, and its store stays as it is.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill();
         }
     }
 
-    /// Asks it to end (`SIGTERM`), and waits until it has.
+    /// Asks the server to end (`SIGTERM`), and waits until it has ended.
     #[track_caller]
     pub fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -153,8 +155,8 @@ impl NatsServer {
         }
     }
 
-    /// Starts it again on the same ports and store, after killing it if it still runs; waits until
-    /// it serves.
+    /// Starts the server again on the same ports and store, and waits until it serves. A server that still runs is
+    /// killed first.
     ///
     /// # Panics
     /// When it does not start.
@@ -164,14 +166,14 @@ impl NatsServer {
         assert!(self.becomes_healthy(), "another program took a port of nats-server {}", self.name);
     }
 
-    /// Like [`restart`](Self::restart), without waiting until it serves.
+    /// Starts the server again like [`restart`](Self::restart), but does not wait until it serves.
     #[track_caller]
     pub fn respawn(&mut self) {
         self.kill();
         self.spawn();
     }
 
-    /// Replaces the text of [`Options::config`] while the server runs, and waits until it has taken effect.
+    /// Replaces the text of [`Options::config`] while the server runs, and waits until the new text has taken effect.
     ///
     /// # Panics
     /// When the server refuses the new configuration.
@@ -215,7 +217,7 @@ impl NatsServer {
         }
     }
 
-    /// Waits until it serves; false if it ended because a port is taken.
+    /// Waits until the server serves. Returns false if it ended because a port is taken.
     #[track_caller]
     pub(super) fn becomes_healthy(&mut self) -> bool {
         let mut ended = None;

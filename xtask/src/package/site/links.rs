@@ -16,21 +16,21 @@ pub(super) struct Checked {
     pub(super) broken: Vec<String>,
 }
 
-/// The part of a page that links are about.
+/// The names and the links of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Page {
     /// The names of its elements.
     anchors: BTreeSet<String>,
-    /// The targets of its links, pictures, styles and scripts.
+    /// The targets of the page's links, pictures, styles and scripts.
     targets: BTreeSet<String>,
-    /// The page that it redirects to.
+    /// The page to which this page redirects.
     instead: Option<String>,
 }
 
-/// The most redirects in a row: a circle has more.
+/// The most redirects that are followed in a row, because redirects can form a circle.
 const REDIRECTS: usize = 4;
 
-/// Follows the links of all pages in a folder, except those into folders of it that are not built.
+/// Checks the links of all pages in a folder, except links into its `unbuilt` folders.
 pub(super) fn check(site: &Path, unbuilt: &[&str]) -> Result<Checked> {
     let mut files = BTreeSet::new();
     list(site, &mut files)?;
@@ -42,7 +42,7 @@ pub(super) fn check(site: &Path, unbuilt: &[&str]) -> Result<Checked> {
     }
     let mut checked = Checked { pages: pages.len(), ..Checked::default() };
     for (file, page) in &pages {
-        // A server shows this page instead of any missing page, so its links begin at the root.
+        // A server shows the page 404.html in place of any missing page, so its links begin at the root.
         let is_missing_page = *file == site.join("404.html");
         for target in page.targets.iter().filter(|target| !is_missing_page || !target.starts_with('/')) {
             let Some(problem) = followed(target, file, &files, &pages, &unbuilt) else { continue };
@@ -56,7 +56,7 @@ pub(super) fn check(site: &Path, unbuilt: &[&str]) -> Result<Checked> {
     Ok(checked)
 }
 
-/// All files below a folder, and below folders that are linked into it.
+/// Lists all files below a folder, including those in linked folders.
 fn list(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
@@ -69,7 +69,7 @@ fn list(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// The result of following a link; none if it leads elsewhere.
+/// Returns the result of following a link, or `None` if the link leads elsewhere.
 fn followed(
     target: &str,
     from: &Path,
@@ -82,7 +82,7 @@ fn followed(
         return None;
     }
     if target.starts_with('/') {
-        // The site is served from a folder.
+        // The site is served from a folder, so a link must not begin at the root.
         return Some(Err("begins at the server's root"));
     }
     let (path, anchor) = match target.split_once('#') {
@@ -101,12 +101,12 @@ fn followed(
     let Some(anchor) = anchor else { return Some(Ok(())) };
     for _ in 0..REDIRECTS {
         let Some(instead) = pages.get(&file).and_then(|page| page.instead.as_ref()) else { break };
-        // The existence of that page is checked with the redirect itself.
+        // The target's existence is checked with the redirecting page's own link.
         file = resolved(&file, &decoded(instead));
     }
-    // Lines of source are named by a script.
+    // A script names the lines of rustdoc's source pages, so they are not elements of the page.
     let is_line = anchor.chars().all(|c| c.is_ascii_digit() || c == '-');
-    // The undecoded anchor comes first: rustdoc's names have escapes in them.
+    // The undecoded anchor is compared first, because names that rustdoc writes have escapes in them.
     let is_there = |page: &Page| page.anchors.contains(anchor) || page.anchors.contains(&decoded(anchor));
     let has_it = |page: &Page| anchor.is_empty() || is_line || is_there(page);
     Some(if pages.get(&file).is_none_or(has_it) { Ok(()) } else { Err("there is no such element") })
@@ -116,7 +116,7 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// The path of a target, relative to a page.
+/// Resolves a path that is relative to a page.
 fn resolved(from: &Path, path: &str) -> PathBuf {
     let mut file = from.parent().unwrap_or(from).to_owned();
     for part in Path::new(path).components() {

@@ -16,18 +16,18 @@ use crate::tools::MDBOOK;
 /// The folder of the crates' documentation in the site.
 const API: &str = "api";
 
-/// Links of other crates' documentation, which ours repeats if their traits are implemented for every type: of
-/// `tracing`.
+/// Broken links in the documentation of other crates. Our documentation repeats it if their traits are implemented for
+/// every type. Only `tracing` has such a link.
 const FOREIGN: [&str; 1] = [": dispatcher#setting-the-default-subscriber: "];
 
-/// The page to which rustdoc's own pages lead back.
+/// The page to which links back from rustdoc's own pages lead.
 const CRATES: &str = "<!doctype html><meta charset=\"utf-8\"><title>Crates</title>\
     <meta http-equiv=\"refresh\" content=\"0; url=../crates.html\"><a href=\"../crates.html\">Crates</a>\n";
 
 /// The folder of the playground in the site.
 const PLAYGROUND: &str = "playground";
 
-/// Builds the site, and follows its links. Returns its folder.
+/// Builds the site, and checks its links. Returns the site's folder.
 pub(crate) fn build() -> Result<PathBuf> {
     let site = super::fresh("site")?;
     let pages = book(&site)?;
@@ -37,8 +37,8 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(site)
 }
 
-/// Builds the book with the crates' documentation that `cargo doc` has left, and follows their links. Links into the
-/// playground are left out, as its build needs Node.
+/// Builds the book with the crates' documentation from an earlier `cargo doc`, and checks the links of both. Links into
+/// the playground are not checked, because its build needs Node.
 pub(crate) fn check() -> Result<()> {
     let site = super::fresh("site-links")?;
     let pages = book(&site)?;
@@ -46,7 +46,7 @@ pub(crate) fn check() -> Result<()> {
     follow(&site, pages, &[PLAYGROUND])
 }
 
-/// Builds the book. Returns the number of its pages that are the repository's.
+/// Builds the book. Returns the number of its pages that come from the repository.
 fn book(site: &Path) -> Result<usize> {
     shell::progress("the book");
     let book = super::fresh("book")?;
@@ -58,7 +58,7 @@ fn book(site: &Path) -> Result<usize> {
     Ok(pages)
 }
 
-/// Fails if a link of the site leads nowhere.
+/// Fails if the site has a broken link.
 fn follow(site: &Path, pages: usize, unbuilt: &[&str]) -> Result<()> {
     shell::progress("links of the site");
     let checked = links::check(site, unbuilt)?;
@@ -101,7 +101,7 @@ fn settings(site: &Path) -> String {
 fn documentation(to: &Path) -> Result<()> {
     shell::progress("the crates' documentation");
     let documented = shell::target().join("doc");
-    // Otherwise its index would list crates that were documented there before.
+    // Removes earlier documentation, because the index would list the crates that were documented before.
     if documented.exists() {
         fs::remove_dir_all(&documented).with_context(|| format!("cannot remove {}", documented.display()))?;
     }
@@ -115,7 +115,7 @@ fn documentation(to: &Path) -> Result<()> {
     fs::write(to.join("index.html"), CRATES).context("cannot write the index of crates")
 }
 
-/// Links the documentation of the published crates, from that of the whole workspace, into the site.
+/// Adds links to the site that lead to the documentation of the published crates, within that of the whole workspace.
 fn link(documented: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to.join("src")).with_context(|| format!("cannot make {}", to.display()))?;
     let mut parts = Vec::new();
@@ -123,7 +123,7 @@ fn link(documented: &Path, to: &Path) -> Result<()> {
         let module = name.replace('-', "_");
         parts.extend([format!("src/{module}"), module]);
     }
-    // Files and folders that all crates share have a point in their names.
+    // The names of files and folders that all crates share contain a dot.
     let entries =
         fs::read_dir(documented).with_context(|| format!("cannot read {}", documented.display()))?;
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());

@@ -21,7 +21,7 @@ const PROJECT: [(&str, &str); 3] =
 /// The page about the crates' documentation.
 const CRATES: &str = "crates.md";
 
-/// The playground goes above this heading of the README.
+/// The README's heading above which the site shows the playground.
 const BEFORE: &str = "## See it\n";
 const PLAYGROUND: &str = "## Try it\n\n\
     Five candidates campaign in this page. Kill, freeze or cut off the leader, and see who follows, when, and why.\n\
@@ -85,7 +85,7 @@ fn others(folder: &Path, root: &Path, found: &mut BTreeSet<String>) -> Result<()
     Ok(())
 }
 
-/// The parts of the book, from the headings of the documentation's index and the links in its tables.
+/// Reads the parts of the book from the headings of the documentation's index and from the links in its tables.
 fn parts(index: &str) -> Result<Vec<Part>> {
     let mut parts = Vec::<Part>::new();
     for line in index.lines() {
@@ -106,7 +106,7 @@ fn parts(index: &str) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// A title for a list; the index may have it within a sentence.
+/// Capitalises a title for a list, because in the index it may be within a sentence.
 fn capitalised(title: &str) -> String {
     let mut characters = title.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
@@ -148,7 +148,7 @@ fn crates_page() -> Result<String> {
     Ok(page)
 }
 
-/// The path of a page in the book: the page of a folder is its index.
+/// The path of a page in the book, in which the page of a folder is the folder's index.
 fn named(page: &str) -> String {
     match page.strip_suffix("README.md") {
         Some(folder) => format!("{folder}index.md"),
@@ -156,7 +156,7 @@ fn named(page: &str) -> String {
     }
 }
 
-/// A path in the repository, from one of its folders; none if it leads out.
+/// Resolves a path that is relative to a folder of the repository. Returns `None` if it leads outside.
 fn resolved(folder: &str, path: &str) -> Option<String> {
     let mut parts = Vec::new();
     for part in Path::new(folder).join(path).components() {
@@ -169,7 +169,7 @@ fn resolved(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The path to a file from a page, both in the repository.
+/// The path that leads from a page to a file, both in the repository.
 fn relative(page: &str, file: &str) -> String {
     let from: Vec<_> = Path::new(page).parent().unwrap_or(Path::new("")).components().collect();
     let to: Vec<_> = Path::new(file).components().collect();
@@ -179,7 +179,8 @@ fn relative(page: &str, file: &str) -> String {
     path.display().to_string()
 }
 
-/// A page with the links of the book: to its `files` if they have the target, and otherwise to the repository.
+/// Returns a page with its links changed for the book: they lead to the book's `files` if the target is among them, and
+/// otherwise to the repository.
 fn with_links(text: &str, page: &str, files: &BTreeSet<String>, root: &Path) -> String {
     let (mut inside, mut in_code) = (false, false);
     let lines = text.lines().map(|line| {
@@ -208,7 +209,7 @@ fn line_with_links(
         let Some((target, after)) = after.split_once(')') else { break };
         written += before;
         written += "](";
-        // If an odd number of backticks comes before it, it is in code.
+        // A link with an odd number of backticks before it is within code.
         let is_code = begins_in_code ^ (written.matches('`').count() % 2 == 1);
         written += &if is_code { target.to_owned() } else { in_book(target, page, files, root) };
         written.push(')');
@@ -217,7 +218,7 @@ fn line_with_links(
     written + rest
 }
 
-/// The target of a link, in the book.
+/// The target that a link has in the book.
 fn in_book(target: &str, page: &str, files: &BTreeSet<String>, root: &Path) -> String {
     let repository = env!("CARGO_PKG_REPOSITORY");
     let (path, heading) = match target.split_once('#') {
@@ -244,7 +245,7 @@ fn in_book(target: &str, page: &str, files: &BTreeSet<String>, root: &Path) -> S
     if files.contains(&page_of_folder) {
         return named(&relative(page, &page_of_folder)) + &heading;
     }
-    // A page that the book adds to the repository.
+    // The target is not in the repository: it is a page that only the book has.
     if !root.join(&file).exists() {
         return target.to_owned();
     }

@@ -7,8 +7,8 @@
 // commands from its standard input, a line each: "resign", "campaign", "proclaim NAME", "leader", and
 // "close", which revokes its lease and ends the program. The end of its input does the same.
 //
-// With -probe it also asks at that interval whether it leads, that is, whether its session is not lost, and
-// prints "led" with the time of the last question that was answered with yes.
+// With -probe it also asks at that interval whether it leads, that is, whether its session still exists, and prints
+// "led" with the time of the last question that was answered with yes.
 package main
 
 import (
@@ -56,7 +56,7 @@ func (p *printer) print(line event) {
 	p.encode(line)
 }
 
-// printAt prints a line about an earlier time.
+// printAt prints a line about an event at an earlier time.
 func (p *printer) printAt(at int64, line event) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -132,7 +132,7 @@ func take(client *clientv3.Client, prefix string, ttl int, probe time.Duration, 
 			campaigning = false
 			select {
 			case <-session.Done():
-				// Campaign does not check its session: a win without a session does not count.
+				// Campaign does not check its session, so a win after the session was lost does not count.
 				continue
 			default:
 			}
@@ -176,9 +176,9 @@ func take(client *clientv3.Client, prefix string, ttl int, probe time.Duration, 
 	}
 }
 
-// untilLost asks whether the session is lost, until it is, and returns the time of the last no. The clock is
-// read before the question: the answer holds at that time or later, however long the program is stopped in
-// between.
+// untilLost asks repeatedly until the session is lost, and returns the time of the last question after which it was
+// not. The clock is read before each question, so the answer is at least as recent as the reported time, however long
+// the program was stopped between reading and asking.
 func untilLost(ctx context.Context, session *concurrency.Session, interval time.Duration) int64 {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

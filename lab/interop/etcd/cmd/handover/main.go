@@ -1,6 +1,6 @@
-// Command handover measures how long two candidates on etcd's own Go client take to hand an election
-// over. For each number on a line of its standard input it hands over that many times, and prints the
-// time of each in nanoseconds, a line of JSON for all of them.
+// Command handover measures how long two candidates on etcd's own Go client take to hand an election over. Each line of
+// its standard input is a number: the program hands over that many times, and prints the times of these hand-overs in
+// nanoseconds as one line of JSON.
 //
 // A time begins with the call of Resign and ends with the return of the other's Campaign. Each candidate
 // has a connection of its own.
@@ -22,8 +22,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// settled is the time between the arrival of a new waiter and the resignation: the server starts a watch that
-// begins at the present revision within 100 ms.
+// settled is the time between the arrival of a new waiter and the resignation. It lets the waiter's watch start: a
+// server starts a watch from the present revision within 100 ms.
 var settled time.Duration
 
 type side struct {

@@ -6,9 +6,9 @@
 // t is the machine's suspend-aware clock in nanoseconds. On SIGTERM it stops, prints "lost" if it leads, and
 // leaves the key as it is: the library never deletes.
 //
-// With -candidates it is many candidates, each on a connection of its own. With -probe it also asks
-// at that interval whether "won" or "lost" was reported last, and prints "led" with the time of the
-// last question that was answered with yes.
+// With -candidates it runs many candidates, each on a connection of its own. With -probe it also asks at that interval
+// whether "won" or "lost" was reported last, and prints "led" with the time of the last question that was answered with
+// yes.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/incumbent-rs/incumbent/lab/interop/go/elect"
 )
 
-// led is printed by a probe; the other kinds are elect's.
+// led is the event that a probe prints; the other kinds come from package elect.
 const led elect.Kind = "led"
 
 type event struct {
@@ -50,7 +50,7 @@ func (p *printer) print(line event) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	if err := p.out.Encode(line); err != nil {
-		// The reader of the output is gone.
+		// The reader of the output has closed it.
 		os.Exit(1)
 	}
 }
@@ -147,8 +147,9 @@ func (s settings) run(ctx context.Context, name string, out *printer) error {
 	})
 }
 
-// ask asks whether a candidate leads, and reports the time of the last yes once a no follows it. The clock is read before
-// the question: the answer holds at that time or later, however long the program is stopped in between.
+// ask asks repeatedly whether a candidate leads. When a no follows a yes, it reports the time of the last yes. The
+// clock is read before each question, so the answer is at least as recent as the reported time, however long the
+// program was stopped between reading and asking.
 func ask(ctx context.Context, interval time.Duration, leads func() bool, report func(last int64)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

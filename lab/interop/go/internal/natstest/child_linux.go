@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the kernel kill the child when the thread that started it ends.
+// dieWithParent makes the kernel kill the child when the thread that started the child ends.
 func dieWithParent(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
@@ -20,7 +20,7 @@ type order struct {
 var nursery = sync.OnceValue(func() chan<- order {
 	orders := make(chan order)
 	go func() {
-		// A locked thread, which ends no sooner than the process; other threads come and go.
+		// Starts children from a locked thread, which lives as long as the process; other threads may end earlier.
 		runtime.LockOSThread()
 		for order := range orders {
 			order.started <- order.command.Start()

@@ -30,7 +30,7 @@ type Server struct {
 	Version string
 }
 
-// OnEach runs the test on a fresh server of every version, side by side.
+// OnEach runs the test on a fresh server of every version, in parallel.
 func OnEach(t *testing.T, test func(t *testing.T, server *Server)) {
 	t.Helper()
 	programs := programs()
@@ -72,7 +72,7 @@ func Until(t *testing.T, what string, limit time.Duration, condition func() bool
 	}
 }
 
-// programs are those in the environment, or those that `cargo xtask tools` installed.
+// programs returns the servers named in the environment, or those that `cargo xtask tools` installed.
 func programs() []string {
 	if named := filepath.SplitList(os.Getenv(Servers)); len(named) > 0 {
 		return named
@@ -131,7 +131,7 @@ func start(t *testing.T, program string) *Server {
 	return server
 }
 
-// url reads the server's address from the file that the server writes, once that is complete.
+// url reads the server's address from the file in which the server writes it, once the file is complete.
 func url(folder string) string {
 	files, _ := filepath.Glob(filepath.Join(folder, "*.ports"))
 	if len(files) == 0 {

@@ -37,7 +37,7 @@ const usage = `usage: admin BROKERS COMMAND
   allow USER topic|group NAME OPERATION...
   forbid USER topic|group NAME OPERATION... revokes these permissions`
 
-// limit bounds a command: a test's stopped brokers do not answer.
+// limit is the time limit of a command, because a test's stopped brokers never answer.
 const limit = 30 * time.Second
 
 type object map[string]any
@@ -65,9 +65,9 @@ func run(words []string) (object, error) {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(brokers...),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		// A producer's id could come from any broker, even from one that a test has cut off.
+		// Idempotent writes need a producer id from any broker, even from one that a test has cut off.
 		kgo.DisableIdempotentWrite(),
-		// So that it sees what the previous command changed.
+		// A short age lets a command see what the previous command changed.
 		kgo.MetadataMinAge(10*time.Millisecond),
 	)
 	if err != nil {
@@ -246,8 +246,7 @@ func commit(ctx context.Context, client *kgo.Client, group, topic, offset string
 	return object{"committed": at}, err
 }
 
-// group describes a group of either protocol in the same words. Brokers do not show the epoch of a classic
-// group.
+// group describes a group of either protocol with the same fields. Brokers do not report the epoch of a classic group.
 func group(ctx context.Context, client *kgo.Client, name string) (object, error) {
 	admin := kadm.NewClient(client)
 	members := []object{}
@@ -319,7 +318,7 @@ func remove(ctx context.Context, client *kgo.Client, name string, members []stri
 }
 
 func password(ctx context.Context, client *kgo.Client, user, password string) (object, error) {
-	// Brokers take one change of a user at a time.
+	// Brokers accept only one change of a user in a request.
 	for _, mechanism := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} {
 		change := kadm.UpsertSCRAM{User: user, Mechanism: mechanism, Iterations: 4096, Password: password}
 		altered, err := kadm.NewClient(client).AlterUserSCRAMs(ctx, nil, []kadm.UpsertSCRAM{change})

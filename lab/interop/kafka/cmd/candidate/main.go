@@ -3,8 +3,9 @@
 //
 //	{"t":812345678901234,"wall":1767225600000000000,"name":"go-1","event":"acquired"}
 //
-// t is the machine's suspend-aware clock in nanoseconds, wall the Unix time in nanoseconds. The end of its standard
-// input, a line "close" there, and SIGTERM close it. A line "busy" blocks its task, and so its polls, until the next line.
+// t is the machine's suspend-aware clock in nanoseconds, wall the Unix time in nanoseconds. The candidate closes on
+// SIGTERM, at the end of its standard input, and on the line "close" there. The line "busy" blocks its task, and so its
+// polls, until the next line.
 package main
 
 import (
@@ -72,7 +73,7 @@ func (c *candidate) print(line event) {
 	defer c.lock.Unlock()
 	line.Name, line.T, line.Wall = c.name, boottime.Now(), time.Now().UnixNano()
 	if err := c.out.Encode(line); err != nil {
-		// The reader of the output is gone.
+		// The reader of the output has closed it.
 		os.Exit(1)
 	}
 }
@@ -143,7 +144,7 @@ func (c *candidate) run(servers, group string, more settings) error {
 	_, version := kafka.LibraryVersion()
 	c.print(event{Event: "live", Value: "librdkafka " + version})
 	orders := orders()
-	// The next pulse is due a whole interval after the start, like goNELI's deadline.
+	// Each pulse is due a whole interval after the previous one began, like goNELI's deadline.
 	for next := time.NewTimer(minPollInterval); ; {
 		select {
 		case order := <-orders:
@@ -163,8 +164,8 @@ func (c *candidate) run(servers, group string, more settings) error {
 	}
 }
 
-// pulse polls until there is nothing to receive, updates its leadership, and sends a heartbeat if it is the
-// owner.
+// pulse polls until there is nothing more to receive, updates the candidate's leadership, and sends a heartbeat if the
+// candidate is the owner.
 func (c *candidate) pulse() {
 	received := false
 	for {

@@ -1,6 +1,6 @@
 // Command pgadvisory competes for an advisory lock of a session on PostgreSQL, by the client pgx: a candidate waits in
-// the call of pg_advisory_lock. The lock has no lease; it ends with the leader's connection, which the leader learns
-// only by using it. Package candidate describes its output and its commands.
+// the call of pg_advisory_lock. The lock has no lease: it ends with the leader's connection, and the leader notices
+// that only when it uses the connection. Package candidate describes its output and its commands.
 package main
 
 import (

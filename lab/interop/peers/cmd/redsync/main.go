@@ -1,6 +1,6 @@
-// Command redsync competes for a lock of the redlock kind on one Redis server, by the module redsync on the client
-// go-redis, and extends it in the background three times in an expiry. Package candidate describes its output and its
-// commands.
+// Command redsync competes for a redlock-style lock on one Redis server, with the module redsync on the client
+// go-redis, and extends the lock in the background, three times in the lock's expiry time. Package candidate describes
+// its output and its commands.
 package main
 
 import (
@@ -42,8 +42,8 @@ func main() {
 type lock struct {
 	mutex  *redsync.Mutex
 	expiry time.Duration
-	// until is the end of the lock's validity as the module last reported it; the module's own field may not be
-	// read while it extends.
+	// until is the end of the lock's validity, as the module last reported it. The module's own field may not be read
+	// while the module extends the lock.
 	until atomic.Pointer[time.Time]
 	// stop ends the extensions of the lock that is held, and ended follows their end.
 	stop  context.CancelFunc
@@ -52,7 +52,7 @@ type lock struct {
 }
 
 func (l *lock) Acquire(ctx context.Context) error {
-	// An error means that the lock is taken, after 32 attempts by default, or that the server is away.
+	// An error means that the lock is still taken after 32 attempts, the default, or that the server is not reachable.
 	for l.mutex.LockContext(ctx) != nil {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (l *lock) extend(ctx context.Context, ended, lost chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			// A failed attempt is repeated at the next tick, while the lock lasts.
+			// A failed attempt is repeated at the next tick, as long as the lock is valid.
 			ok, _ := l.mutex.ExtendContext(ctx)
 			if ok {
 				l.validUntil()
