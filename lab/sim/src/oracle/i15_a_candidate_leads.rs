@@ -127,9 +127,6 @@ impl<R: Rule> Oracle<R> for ACandidateLeads {
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
-        if let Observation::Begins { .. } | Observation::Output { .. } = observation {
-            return Ok(());
-        }
         // A vacancy begins at the deadline of the last leader, or earlier if the term ends earlier.
         if let Some(led) = self.until.iter().flatten().max() {
             self.vacant = self.vacant.max(view.now.min(*led));

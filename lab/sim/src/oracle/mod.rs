@@ -351,12 +351,9 @@ mod tests {
     #[test]
     fn an_oracle_that_sees_only_the_events_it_asks_for_knows_what_it_would_know_from_all() {
         COMPARES.set(true);
-        for store in Store::ALL {
-            let wanted = Wanted { seed: 7, stores: vec![store], faults: None, peers: None };
-            for choice in Schedule::new(&wanted).take(6) {
-                assert_eq!(run(&choice).violation, None, "{choice:?}");
-            }
-        }
+        let wanted = Wanted { seed: 7, stores: Store::ALL.to_vec(), faults: None, peers: None };
+        let violations = Schedule::new(&wanted).take(18).filter_map(|choice| run(&choice).violation);
+        assert_eq!(violations.collect::<Vec<_>>(), []);
         COMPARES.set(false);
     }
 }
