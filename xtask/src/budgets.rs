@@ -73,7 +73,7 @@ impl Artefact {
     /// The most bytes that the file may have. Lower the budget when the file has become smaller.
     pub(crate) fn budget(self, made: Made) -> u64 {
         let (released, trial) = match self {
-            Self::CommandLine => (30_000_000, 60_000_000),
+            Self::CommandLine => (20_000_000, 60_000_000),
             Self::Wheel => (11_000_000, 14_000_000),
             Self::Addon => (11_000_000, 14_000_000),
             Self::NodePackage => (60_000, 60_000),

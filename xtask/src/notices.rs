@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_package_for_linux_has_the_notices_and_the_versions_of_what_kafka_needs_in_c() {
         let folder = tempfile::tempdir().unwrap();
-        let compiled = crate::package::linux::Linux::X64Musl.compiled("incumbent-cli");
+        let compiled = crate::package::linux::Linux::X64Gnu.compiled("incumbent-cli");
         write(&compiled, folder.path()).unwrap();
         bill(&compiled, folder.path()).unwrap();
         let notices = fs::read_to_string(folder.path().join("THIRD-PARTY-NOTICES")).unwrap();

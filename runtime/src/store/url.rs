@@ -217,7 +217,9 @@ fn invalid(message: impl fmt::Display) -> Error {
 fn absent(store: &str, feature: &str) -> Error {
     let build = format!("build it with the feature {feature:?}");
     let remedy = match feature {
-        "kafka" => format!("the released packages for Linux have it; elsewhere {build}: {KAFKA_PAGE}"),
+        "kafka" => format!(
+            "the wheel, the npm package and the jar have it on Linux with glibc on x86-64; elsewhere {build}: {KAFKA_PAGE}"
+        ),
         _ => build,
     };
     let message = format!("this build has no {store} store, only {}; {remedy}", BUILT_IN.join(", "));
@@ -251,8 +253,8 @@ mod tests {
     fn a_build_without_kafka_names_the_packages_that_have_it_and_the_page_about_building_it() {
         let error = absent("Kafka", "kafka");
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        let expected = "; the released packages for Linux have it; elsewhere build it with the feature \"kafka\": \
-             https://github.com/incumbent-rs/incumbent/blob/main/docs/guide/kafka.md#packages-with-kafka";
+        let expected = "; the wheel, the npm package and the jar have it on Linux with glibc on x86-64; elsewhere \
+             build it with the feature \"kafka\": https://github.com/incumbent-rs/incumbent/blob/main/docs/guide/kafka.md#packages-with-kafka";
         assert!(error.message().ends_with(expected), "{error}");
     }
 

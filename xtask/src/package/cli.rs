@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::Build;
-use super::linux::{FEATURES, Linux};
+use super::linux::Linux;
 use crate::budgets::{self, Artefact};
 use crate::notices::{self, Compiled};
 use crate::python;
@@ -57,7 +57,7 @@ fn statically(linux: Linux, build: &Build) -> Result<PathBuf> {
     shell::progress(format!("the command line for {}", linux.triple()));
     let mut cargo = shell::cargo();
     linux.building(cargo.args(["rustc", "--quiet", "--locked", "--package", CRATE, "--bin", "incumbent"]));
-    cargo.args(FEATURES).args(["--target", linux.triple(), "--profile", build.profile()]);
+    cargo.args(linux.features()).args(["--target", linux.triple(), "--profile", build.profile()]);
     // The option is only for the last step, because all dependencies share their build with the libraries for musl.
     shell::run(cargo.args(["--", "-C", "target-feature=+crt-static"]))?;
     Ok(linux.built(build, "incumbent"))

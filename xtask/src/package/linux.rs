@@ -19,9 +19,6 @@ const GLIBC: &str = "2.17";
 /// The configuration of rustc with which `incumbent-kafka` compiles OpenSSL, zlib and zstd, and links them in.
 const BUNDLED: &str = "incumbent_bundled";
 
-/// Cargo's options for the features of every package for Linux.
-pub(super) const FEATURES: [&str; 2] = ["--features", "kafka"];
-
 /// A kind of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Linux {
@@ -96,24 +93,41 @@ impl Linux {
         matches!(self, Self::Arm64Gnu | Self::Arm64Musl)
     }
 
+    /// Whether its packages have Kafka: so far it has been built for this kind alone.
+    pub(super) fn has_kafka(self) -> bool {
+        self == Self::X64Gnu
+    }
+
+    /// Cargo's options for the features of its packages.
+    pub(super) fn features(self) -> &'static [&'static str] {
+        if self.has_kafka() { &["--features", "kafka"] } else { &[] }
+    }
+
     /// Prepares a command that builds for this Linux: with zig, with librdkafka's libraries built in, and without musl's
     /// C library in a library, which uses that of the program that loads it.
     pub(super) fn building(self, command: &mut Command) {
         packaging::toolchains(command);
-        packaging::plain_toolchain(command, self.triple());
-        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env("RUSTFLAGS", self.flags());
+        if self.has_kafka() {
+            packaging::plain_toolchain(command, self.triple());
+        }
+        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS");
+        let flags = self.flags();
+        if !flags.is_empty() {
+            command.env("RUSTFLAGS", flags);
+        }
     }
 
     /// The options of rustc for all crates of a package.
     fn flags(self) -> String {
-        let musl = if self.is_musl() { " -C target-feature=-crt-static" } else { "" };
-        format!("--cfg {BUNDLED}{musl}")
+        let kafka = self.has_kafka().then(|| format!("--cfg {BUNDLED}"));
+        let musl = self.is_musl().then(|| "-C target-feature=-crt-static".to_owned());
+        kafka.into_iter().chain(musl).collect::<Vec<_>>().join(" ")
     }
 
     /// A crate as it is compiled for this Linux.
     pub(crate) fn compiled(self, of: &'static str) -> Compiled {
-        let options = ["--target", self.triple()].into_iter().chain(FEATURES).map(str::to_owned);
-        Compiled { of, options: options.collect(), flags: self.flags() }
+        let options = [&["--target", self.triple()][..], self.features()].concat();
+        Compiled { flags: self.flags(), ..Compiled::new(of, &options) }
     }
 
     /// The path of a file that cargo has built.
@@ -231,6 +245,15 @@ mod tests {
                 "{linux:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_package_with_kafka_links_its_libraries_in_and_one_for_musl_no_c_library() {
+        let flags = Linux::ALL.map(Linux::flags);
+        let musl = "-C target-feature=-crt-static";
+        assert_eq!(flags, ["--cfg incumbent_bundled", "", musl, musl]);
+        let features = Linux::ALL.map(|linux| linux.features().join(" "));
+        assert_eq!(features, ["--features kafka", "", "", ""]);
     }
 
     #[test]

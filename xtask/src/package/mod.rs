@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// The packages to build
     #[arg(value_enum, required = true)]
     names: Vec<Package>,
-    /// Build Kafka into the Swift library, and on macOS into the Kotlin library, for machines with this one's OpenSSL
+    /// Build Kafka into the Kotlin or Swift library, for machines with this one's OpenSSL
     #[arg(long)]
     kafka: bool,
     /// Build in a third of the time, with less optimisation: for trials, not for publishing
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 /// The way in which packages are built.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Build {
-    /// With Kafka and this machine's OpenSSL, where packages have no Kafka otherwise.
+    /// With Kafka and this machine's OpenSSL in the Kotlin and the Swift library.
     pub(crate) kafka: bool,
     /// With less optimisation.
     pub(crate) trial: bool,

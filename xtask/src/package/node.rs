@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::linux::{self, FEATURES, Linux, copy_into};
+use super::linux::{self, Linux, copy_into};
 use super::unwinder::Unwinder;
 use super::{Build, bundlers, load, readme};
 use crate::budgets::{self, Artefact};
@@ -108,7 +108,7 @@ fn addons(build: &Build) -> Result<Vec<(String, String)>> {
             "--target",
             linux.triple(),
         ]);
-        npm.args(FEATURES).args(["--profile", build.profile(), "--", "--locked", "--quiet"]);
+        npm.args(linux.features()).args(["--profile", build.profile(), "--", "--locked", "--quiet"]);
         linux.building(&mut npm);
         shell::run(&mut npm)?;
         addons.push((linux.npm().into(), linux.triple().into()));

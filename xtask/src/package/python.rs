@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::linux::{self, FEATURES, Linux, copy_into};
+use super::linux::{self, Linux, copy_into};
 use super::unwinder::Unwinder;
 use super::{Build, readme};
 use crate::budgets::{self, Artefact};
@@ -87,7 +87,7 @@ fn wheel(linux: Linux, build: &Build, packages: &Path) -> Result<PathBuf> {
         "--profile",
         build.profile(),
     ]);
-    maturin.args(FEATURES);
+    maturin.args(linux.features());
     linux.building(maturin.arg("--out").arg(wheels.path()).env_remove("VIRTUAL_ENV"));
     // These options are only for the last step, because all dependencies share their build with the addon and the
     // library for the JVM.

@@ -16,7 +16,7 @@ use super::{Artefact, Package, copy_into};
 use crate::shell::{self, say};
 use crate::{kotlin, python};
 
-/// The schemes of the stores that every package has.
+/// The schemes of the stores; Kafka's is in the packages that have it.
 const ALL: [&str; 5] = ["memory", "sqlite", "nats", "etcd", "kafka"];
 
 const PYTHON: &str = r#"
@@ -101,7 +101,8 @@ pub(super) type Elected = (Vec<String>, Vec<(String, Duration)>);
 pub(super) fn everywhere(artefact: &Artefact, library: &Path, servers: &Servers) -> Result<Elected> {
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     let authority = servers.authority();
-    let stores = |unique, authority| servers.stores(unique, scratch.path(), authority);
+    let kafka = artefact.linux.has_kafka();
+    let stores = |unique, authority| servers.stores(unique, scratch.path(), authority, kafka);
     let elected = match artefact.package {
         Package::Python if artefact.linux.is_musl() => return Ok((Vec::new(), Vec::new())),
         Package::Python => {
@@ -132,10 +133,11 @@ pub(super) fn everywhere(artefact: &Artefact, library: &Path, servers: &Servers)
             java.arg(&file).args(stores.iter().flat_map(|one| [one.url.clone(), one.is_new.to_string()]));
             printed(java.current_dir(&scratch), &stores)?
         }
-        _ => alone(library, servers)?,
+        _ => alone(library, servers, kafka)?,
     };
     let (listed, terms) = &elected;
-    ensure!(listed.iter().eq(ALL), "{} has the stores {}", artefact.name(), listed.join(", "));
+    let expected = ALL.into_iter().filter(|store| *store != "kafka" || kafka);
+    ensure!(listed.iter().eq(expected), "{} has the stores {}", artefact.name(), listed.join(", "));
     for (store, took) in terms {
         say!("{}: {store} after {} ms", artefact.name(), took.as_millis());
     }
@@ -154,7 +156,7 @@ fn printed(command: &mut Command, stores: &[Store]) -> Result<Elected> {
 }
 
 /// Elects with the static binary in a folder that has nothing else but the certificates of authorities.
-fn alone(binary: &Path, servers: &Servers) -> Result<Elected> {
+fn alone(binary: &Path, servers: &Servers, kafka: bool) -> Result<Elected> {
     let root = tempfile::tempdir().context("no temporary folder")?;
     let program = copy_into(binary, root.path())?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).context("cannot make it executable")?;
@@ -170,7 +172,7 @@ fn alone(binary: &Path, servers: &Servers) -> Result<Elected> {
     let listed = version.lines().find_map(|line| line.strip_prefix("stores: ")).unwrap_or_default();
     let listed = listed.split(", ").map(str::to_owned).collect();
     let mut terms = Vec::new();
-    for Store { name, url, is_new } in servers.stores("cli", Path::new("/"), None) {
+    for Store { name, url, is_new } in servers.stores("cli", Path::new("/"), None, kafka) {
         if name == "memory" {
             // It is shared with no other process, so `run` refuses it.
             continue;

@@ -49,8 +49,15 @@ impl Servers {
 
     /// Every store, and every way into Kafka, for one package. `unique` distinguishes its elections from those of other
     /// packages; `folder` is for its file, as the package's process sees it. With `authority` the broker's certificate is
-    /// checked against that file, without it against what the process finds by itself.
-    pub(super) fn stores(&self, unique: &str, folder: &Path, authority: Option<&Path>) -> Vec<Store> {
+    /// checked against that file, without it against what the process finds by itself. Without `kafka` the package has no
+    /// Kafka.
+    pub(super) fn stores(
+        &self,
+        unique: &str,
+        folder: &Path,
+        authority: Option<&Path>,
+        kafka: bool,
+    ) -> Vec<Store> {
         let (name, password) = USERS[0];
         let user = format!("{name}:{password}");
         let at = |entrance| self.kafka.entrance(entrance);
@@ -60,7 +67,7 @@ impl Servers {
             format!("enable.sasl.oauthbearer.unsecure.jwt=true&sasl.oauthbearer.config=principal={name}");
         let new = |name, url| Store { name, url, is_new: true };
         let plain = |name, url| Store { name, url, is_new: false };
-        vec![
+        let all = vec![
             plain("memory", "memory:".into()),
             new("sqlite", format!("sqlite:{}", folder.join("elections.db").display())),
             new("nats", format!("{}/{unique}", self.nats.url())),
@@ -72,6 +79,7 @@ impl Servers {
             plain("kafka, SCRAM-SHA-256", format!("kafka://{user}@{clear}/{unique}-256?sasl=SCRAM-SHA-256")),
             plain("kafka, SCRAM-SHA-512", format!("kafka://{user}@{clear}/{unique}-512?sasl=SCRAM-SHA-512")),
             plain("kafka, OAUTHBEARER", format!("kafka://{clear}/{unique}-oauth?sasl=OAUTHBEARER&{token}")),
-        ]
+        ];
+        all.into_iter().filter(|store| kafka || !store.name.starts_with("kafka")).collect()
     }
 }
