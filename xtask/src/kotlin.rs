@@ -1,5 +1,7 @@
 //! The Kotlin library: its compiled part, the code that uniffi generates, and Maven.
 
+mod brackets;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -149,8 +151,16 @@ pub(crate) fn build(profile: Profile) -> Result<()> {
         Profile::Release { .. } => shell::target().join("release").join(BINDGEN),
     });
     bindgen.args(["generate", "--language", "kotlin", "--no-format"]);
-    bindgen.arg("--out-dir").arg(shell::fresh(&target().join("generated"))?).arg(&library);
-    shell::run(&mut bindgen)
+    let generated = shell::fresh(&target().join("generated"))?;
+    shell::run(bindgen.arg("--out-dir").arg(&generated).arg(&library))?;
+    let folder = generated.join("incumbent/raw");
+    let code = folder.join("incumbent.kt");
+    let text = fs::read_to_string(&code).with_context(|| format!("cannot read {}", code.display()))?;
+    let (natives, calls) = brackets::bracketed(&text)?;
+    for (path, text) in [(code, natives), (folder.join("calls.kt"), calls)] {
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Maven on the project, without the network.

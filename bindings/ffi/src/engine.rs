@@ -198,6 +198,7 @@ pub fn retire(limit: Duration) {
     // Unless another thread has already replaced it.
     let _ = ENGINE.compare_exchange(engine, std::ptr::null_mut(), Ordering::AcqRel, Ordering::Acquire);
     if let Some(engine) = Engine::in_this_process(engine) {
+        engine.wakes.join();
         engine.end_runtime();
     }
 }

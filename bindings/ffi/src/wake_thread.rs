@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use incumbent::LoopProbe;
@@ -28,6 +29,8 @@ pub fn loop_probe(wake: impl Fn() -> Wake + Send + Sync + 'static) -> LoopProbe 
 pub(crate) struct WakeThread {
     wakes: mpsc::Sender<Wake>,
     guard: Arc<CallGuard>,
+    /// Taken once it was [joined](WakeThread::join).
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The wake that is running, and whether further wakes were forbidden.
@@ -48,7 +51,7 @@ impl WakeThread {
         let (sender, receiver) = mpsc::channel::<Wake>();
         let guard = Arc::new(CallGuard::default());
         let calls = Arc::clone(&guard);
-        std::thread::Builder::new().name(name.into()).spawn(move || {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
             for wake in receiver {
                 if !calls.begin() {
                     // The thread was stopped, so nothing is called any more.
@@ -59,7 +62,7 @@ impl WakeThread {
                 calls.end();
             }
         })?;
-        Ok(Self { wakes: sender, guard })
+        Ok(Self { wakes: sender, guard, thread: Mutex::new(Some(thread)) })
     }
 
     /// Queues `wake` for the thread. Never waits.
@@ -94,6 +97,17 @@ impl WakeThread {
             }
             state = self.guard.returned.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Waits for the end of the thread, once it was [stopped](Self::stop): it may have to leave an interpreter or a virtual
+    /// machine. Returns at once if a wake still runs.
+    pub(crate) fn join(&self) {
+        if self.guard.lock().is_calling {
+            return;
+        }
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The thread catches the panics of its wakes.
+        let _ = thread.map(JoinHandle::join);
     }
 }
 
@@ -143,10 +157,9 @@ mod tests {
     fn the_thread_ends_once_it_was_stopped() {
         let wakes = WakeThread::start("wakes").unwrap();
         wakes.stop(Duration::from_secs(10));
+        wakes.join();
         // The thread's own reference is dropped as it ends.
-        while Arc::strong_count(&wakes.guard) > 1 {
-            std::thread::yield_now();
-        }
+        assert_eq!(Arc::strong_count(&wakes.guard), 1);
     }
 
     #[test]

@@ -9,6 +9,9 @@ package incumbent
 import com.sun.jna.CallbackThreadInitializer
 import com.sun.jna.Native
 import incumbent.raw.Disposable
+import incumbent.raw.Events
+import incumbent.raw.ExecutorProbe
+import incumbent.raw.Observations
 import incumbent.raw.PendingCandidate
 import incumbent.raw.PendingElections
 import incumbent.raw.PendingEnd
@@ -20,6 +23,7 @@ import incumbent.raw.PendingParticipants
 import incumbent.raw.PendingReason
 import incumbent.raw.PendingStore
 import incumbent.raw.PendingTerm
+import incumbent.raw.Questions
 import incumbent.raw.uniffiRustFutureContinuationCallbackImpl
 import kotlin.coroutines.cancellation.CancellationException
 
@@ -54,19 +58,43 @@ private inline fun <T> awaiting(pending: Disposable, ready: () -> Unit, take: ()
             take()
         }
     } catch (gone: CancellationException) {
-        cancel()
+        unlessOver { cancel() }
         throw gone
     } finally {
         pending.destroy()
     }
 
+/** Ends the wait for a generated object, if anything can wait for it. The wait fails or is told that nothing comes. */
+internal fun abandon(raw: Any) {
+    when (raw) {
+        is PendingStore -> raw.cancel()
+        is PendingInit -> raw.cancel()
+        is PendingFaultyStore -> raw.cancel()
+        is PendingCandidate -> raw.cancel()
+        is PendingObservations -> raw.cancel()
+        is PendingTerm -> raw.cancel()
+        is PendingEnd -> raw.cancel()
+        is PendingReason -> raw.cancel()
+        is PendingLeader -> raw.cancel()
+        is PendingElections -> raw.cancel()
+        is PendingParticipants -> raw.cancel()
+        is Events -> raw.stop()
+        is Observations -> raw.stop()
+        is Questions -> raw.stop()
+        is ExecutorProbe -> raw.stop()
+    }
+}
+
 /** The thread of the compiled part that wakes coroutines. */
 internal object Wakes {
     init {
-        // The thread stays attached; by default it would attach and detach for every wake. As a daemon thread it does
-        // not keep the virtual machine running.
-        val staying = CallbackThreadInitializer(true, false, "incumbent-wake")
-        Native.setCallbackThreadInitializer(uniffiRustFutureContinuationCallbackImpl, staying)
+        Calls.callOr(Unit) {
+            Calls.loadJna()
+            // The thread stays attached; by default it would attach and detach for every wake. As a daemon thread it does
+            // not keep the virtual machine running.
+            val staying = CallbackThreadInitializer(true, false, "incumbent-wake")
+            Native.setCallbackThreadInitializer(uniffiRustFutureContinuationCallbackImpl, staying)
+        }
     }
 
     /** Prepares it, before the first wait. */

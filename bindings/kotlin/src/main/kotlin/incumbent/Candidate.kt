@@ -12,10 +12,8 @@ import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineExceptionHandler
 import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.ExecutorCoroutineDispatcher
 import kotlinx.coroutines.NonCancellable
-import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.currentCoroutineContext
@@ -38,7 +36,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
     private val address = raw.address().toLong()
 
     /** Whether this candidate leads now, by the clock. Takes less than a microsecond, and allocates nothing. */
-    public val isLeader: Boolean get() = reading(raw) { Readings.incumbent_candidate_is_leader(address) } != 0
+    public val isLeader: Boolean get() = reading(raw, 0) { Readings.incumbent_candidate_is_leader(address) } != 0
 
     /** The key of the election. */
     public val election: String = raw.election()
@@ -47,13 +45,13 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
     public val name: String = raw.name()
 
     /** The state of the campaign. */
-    public val state: State get() = raw.state().toState()
+    public val state: State get() = unlessOver(State.CLOSED) { raw.state().toState() }
 
     /** The leader, as far as this candidate has seen; null if there is none. */
-    public val leader: Leader? get() = raw.leader()?.toLeader()
+    public val leader: Leader? get() = unlessOver(null) { raw.leader()?.toLeader() }
 
     /** The current term; null while this candidate does not lead. */
-    public val term: Term? get() = raw.term()?.let { Term(it) }
+    public val term: Term? get() = unlessOver(null) { raw.term()?.let { Term(it) } }
 
     /**
      * Waits for the current or the next term, or for the term after `after`, and holds it; null once the campaign is
@@ -145,7 +143,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
                 emit((translating { events.next() } ?: break).toEvent())
             }
         } finally {
-            events.stop()
+            unlessOver { events.stop() }
             events.destroy()
         }
     }
@@ -167,7 +165,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
     public suspend fun handOver(to: String): Unit = raw.handOver(to, isInside()).await()
 
     /** Sends what [close] does, for a caller that does not wait for it. */
-    internal fun closeAtOnce() = raw.close(true).close()
+    internal fun closeAtOnce() = unlessOver { raw.close(true).close() }
 
     /** For Java: waits until it is closed. In Kotlin a call is one of the extension of this name, which suspends. */
     @Suppress("INVISIBLE_MEMBER", "INVISIBLE_REFERENCE")
@@ -175,7 +173,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
     override fun close(): Unit = closeAsync().waited()
 
     /** Waits until the campaign is over, for any cause. */
-    public suspend fun closed(): Unit = raw.closed().await()
+    public suspend fun closed(): Unit = unlessOver { raw.closed().await() }
 
     /** Runs `block`, and closes the candidate after it in any case. */
     public suspend inline fun <T> use(block: (Candidate) -> T): T =
@@ -202,8 +200,6 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
     internal companion object {
         /** The campaigning candidates: each is kept until it is closed. */
         internal val campaigning: MutableSet<Candidate> = Collections.newSetFromMap(ConcurrentHashMap())
-
-        private val background = CoroutineScope(SupervisorJob() + Dispatchers.Default)
 
         /** Creates a candidate, and keeps it, asks its health and watches its dispatcher until its campaign is over. */
         internal fun campaigning(
@@ -276,7 +272,7 @@ public class Candidate internal constructor(internal val raw: RawCandidate) : Cl
 private val REFUSED = 100.milliseconds
 
 /** Gives up leadership and ends the campaign; otherwise like [Candidate.resign]. Closing twice is no error. */
-public suspend fun Candidate.close(): Unit = raw.close(isInside()).await()
+public suspend fun Candidate.close(): Unit = unlessOver { raw.close(isInside()).await() }
 
 /** Whether nothing will run there any more. */
 private fun CoroutineDispatcher.isShutDown() = (this as? ExecutorCoroutineDispatcher)?.executor.isShutDown()

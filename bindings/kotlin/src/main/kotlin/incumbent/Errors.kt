@@ -62,7 +62,8 @@ public enum class Code {
     public val isTemporary: Boolean get() = TEMPORARY[name] ?: false
 
     private companion object {
-        val TEMPORARY: Map<String, Boolean> by lazy { errorCodes() }
+        // After `shutDown` every error is for good.
+        val TEMPORARY: Map<String, Boolean> by lazy { unlessOver(emptyMap()) { errorCodes() } }
     }
 }
 
@@ -160,7 +161,8 @@ private class Cause(message: String, cause: Throwable?) : Exception(message, cau
 /** Translates a failure of the compiled part. */
 internal fun Failure.toException(): Exception =
     when (this) {
-        is Failure.Cancelled -> CancellationException("the call was cancelled")
+        // `shutDown` cancels what the program still waits for.
+        is Failure.Cancelled -> if (Exit.isOver) Calls.over() else CancellationException("the call was cancelled")
         is Failure.Failed -> {
             val cause = causes.asReversed().fold(null as Throwable?) { inner, text -> Cause(text, inner) }
             exceptionOf(Code.entries.find { it.name == code } ?: Code.INTERNAL, text, cause, reason?.toReason())

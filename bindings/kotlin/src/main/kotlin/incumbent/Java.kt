@@ -25,9 +25,6 @@ import java.util.concurrent.ExecutionException
 import java.util.concurrent.Executor
 import java.util.function.Consumer
 import kotlin.time.toJavaDuration
-import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.launch
@@ -39,12 +36,13 @@ public interface Closing : AutoCloseable {
     override fun close()
 }
 
-private val scope = CoroutineScope(SupervisorJob() + Dispatchers.Default)
-
 /** Begins `work`. Where the future is cancelled first, `discard` gets the result. */
 internal fun <T> start(discard: (T) -> Unit = {}, work: suspend () -> T): CompletableFuture<T> {
     val future = CompletableFuture<T>()
-    val working = scope.launch {
+    if (Calls.isOver) {
+        return CompletableFuture.failedFuture(Calls.over())
+    }
+    val working = background.launch {
         try {
             val result = work()
             if (!future.complete(result)) {
@@ -69,12 +67,22 @@ internal fun CompletableFuture<Void?>.waited() {
     }
 }
 
-// The request is sent now, on the caller's thread.
-private fun end(pending: PendingEnd): CompletableFuture<Void?> =
-    start {
+/** Waits for what `request` begins now, on the caller's thread. */
+private fun end(request: () -> PendingEnd): CompletableFuture<Void?> {
+    val pending = try {
+        request()
+    } catch (refused: ClosedException) {
+        return CompletableFuture.failedFuture(refused)
+    }
+    return start {
         pending.await()
         null
     }
+}
+
+/** As [end], for what is at its end after [shutDown]. */
+private fun close(request: () -> PendingEnd): CompletableFuture<Void?> =
+    if (Calls.isOver) CompletableFuture.completedFuture(null) else end(request)
 
 /** Opens the store at `url`; see [incumbent.connect]. */
 @JvmName("connect")
@@ -112,7 +120,7 @@ public fun Store.candidatesAsync(election: String): CompletableFuture<Optional<L
 
 /** Closes every candidate cleanly, and then the store; see [Store.close]. */
 @JvmName("close")
-public fun Store.closeAsync(): CompletableFuture<Void?> = end(raw.close(Inside.holdsThread(null)))
+public fun Store.closeAsync(): CompletableFuture<Void?> = close { raw.close(Inside.holdsThread(null)) }
 
 /** Calls `observer`, on threads of `executor`, one call at a time, with each leader of that election, until it is closed. */
 @JvmName("observe")
@@ -121,19 +129,19 @@ public fun Store.observeWith(election: String, executor: Executor, observer: Con
 
 /** Gives up leadership, and keeps campaigning; see [Candidate.resign]. */
 @JvmName("resign")
-public fun Candidate.resignAsync(): CompletableFuture<Void?> = end(raw.resign(isThreadInside()))
+public fun Candidate.resignAsync(): CompletableFuture<Void?> = end { raw.resign(isThreadInside()) }
 
 /** Hands leadership over to the candidate of that name; see [Candidate.handOver]. */
 @JvmName("handOver")
-public fun Candidate.handOverAsync(to: String): CompletableFuture<Void?> = end(raw.handOver(to, isThreadInside()))
+public fun Candidate.handOverAsync(to: String): CompletableFuture<Void?> = end { raw.handOver(to, isThreadInside()) }
 
 /** Gives up leadership and ends the campaign; see [Candidate.close]. */
 @JvmName("close")
-public fun Candidate.closeAsync(): CompletableFuture<Void?> = end(raw.close(isThreadInside()))
+public fun Candidate.closeAsync(): CompletableFuture<Void?> = close { raw.close(isThreadInside()) }
 
 /** Completes when the campaign is over, for any cause. */
 @JvmName("closed")
-public fun Candidate.closedAsync(): CompletableFuture<Void?> = end(raw.closed())
+public fun Candidate.closedAsync(): CompletableFuture<Void?> = close { raw.closed() }
 
 /** The current or the next term, held; empty once the campaign is over. Close the hold when the work is done. */
 @JvmName("nextTerm")
@@ -173,7 +181,7 @@ public fun Term.endedAsync(): CompletableFuture<Reason> = start { ended() }
 
 /** Completes when the leader begins to leave of its own accord, or the term is over; see [Term.draining]. */
 @JvmName("draining")
-public fun Term.drainingAsync(): CompletableFuture<Void?> = end(raw.draining())
+public fun Term.drainingAsync(): CompletableFuture<Void?> = end { raw.draining() }
 
 /** [Term.remaining] as Java's type. */
 @JvmName("remaining")
@@ -187,7 +195,7 @@ private fun Candidate.isThreadInside() = Inside.holdsThread(term?.token)
 
 /** Calls `each` with every item; its errors go to the handler of uncaught exceptions, and the next item is taken. */
 private fun <T> Flow<T>.callEach(executor: Executor, each: Consumer<T>): AutoCloseable {
-    val calling = scope.launch(executor.asCoroutineDispatcher()) {
+    val calling = background.launch(executor.asCoroutineDispatcher()) {
         collect { item ->
             try {
                 each.accept(item)

@@ -66,7 +66,7 @@ private fun keep(least: RawLogLevel?, chosen: LogSink) {
     if (translating { keepLogs(least) }) {
         thread(isDaemon = true, name = "incumbent-log") {
             while (true) {
-                val records = takeLogs()
+                val records = unlessOver(emptyList()) { takeLogs() }
                 if (records.isEmpty()) {
                     break
                 }

@@ -9,8 +9,8 @@ import java.lang.ref.Reference
  * cleaning thread frees later.
  *
  * An address belongs to a generated object, which owns the memory behind it. It may be used as long as that object
- * exists: the object is kept together with its address, read through [reading], and never destroyed by hand, so only
- * the garbage collector decides its end.
+ * exists: the object is kept together with its address, read through [reading], and not destroyed by hand while calls may
+ * begin, so only the garbage collector and the end of all calls decide its end.
  */
 internal object Readings {
     init {
@@ -30,9 +30,12 @@ internal object Readings {
     external fun incumbent_term_drain_remaining(term: Long): Long
 }
 
-/** Reads from the object `raw`, and keeps it reachable until the compiled part has answered. */
-internal inline fun <T> reading(raw: Any, read: () -> T): T {
-    val answer = read()
+/**
+ * Reads from the object `raw`, and keeps it reachable until the compiled part has answered. After [shutDown] the answer is
+ * `over`.
+ */
+internal inline fun <T> reading(raw: Any, over: T, read: () -> T): T {
+    val answer = Calls.callOr(over) { read() }
     Reference.reachabilityFence(raw)
     return answer
 }

@@ -81,7 +81,7 @@ public class Store internal constructor(internal val raw: RawStore) : Closing {
                 emit((translating { observations.next() } ?: break).toObservation())
             }
         } finally {
-            observations.stop()
+            unlessOver { observations.stop() }
             observations.destroy()
         }
     }
@@ -103,7 +103,7 @@ public class Store internal constructor(internal val raw: RawStore) : Closing {
         raw.candidates(election).await()?.map { it.toInfo() }
 
     /** Sends what [close] does, for a caller that does not wait for it. */
-    internal fun closeAtOnce() = raw.close(true).close()
+    internal fun closeAtOnce() = unlessOver { raw.close(true).close() }
 
     /** For Java: waits until it is closed. In Kotlin a call is one of the extension of this name, which suspends. */
     @Suppress("INVISIBLE_MEMBER", "INVISIBLE_REFERENCE")
@@ -126,7 +126,7 @@ public class Store internal constructor(internal val raw: RawStore) : Closing {
 }
 
 /** Closes every candidate cleanly, and then the store. Closing twice is no error. */
-public suspend fun Store.close(): Unit = raw.close(Inside.holds(null)).await()
+public suspend fun Store.close(): Unit = unlessOver { raw.close(Inside.holds(null)).await() }
 
 /**
  * Opens the store at `url`:

@@ -80,14 +80,14 @@ public class Term internal constructor(internal val raw: RawTerm) {
      * Whether the term still lasts, by the clock: right even if the process was stopped. Takes less than a microsecond,
      * and allocates nothing.
      */
-    public val isCurrent: Boolean get() = reading(raw) { Readings.incumbent_term_is_current(address) } != 0
+    public val isCurrent: Boolean get() = reading(raw, 0) { Readings.incumbent_term_is_current(address) } != 0
 
-    internal val remainingNanoseconds: Long get() = reading(raw) { Readings.incumbent_term_remaining(address) }
+    internal val remainingNanoseconds: Long get() = reading(raw, 0) { Readings.incumbent_term_remaining(address) }
 
-    internal val ageNanoseconds: Long get() = reading(raw) { Readings.incumbent_term_age(address) }
+    internal val ageNanoseconds: Long get() = reading(raw, 0) { Readings.incumbent_term_age(address) }
 
     /** -1 while it is not draining. */
-    private val drainNanoseconds: Long get() = reading(raw) { Readings.incumbent_term_drain_remaining(address) }
+    private val drainNanoseconds: Long get() = reading(raw, -1) { Readings.incumbent_term_drain_remaining(address) }
 
     /**
      * Fails once the term is over, by the clock.
@@ -110,10 +110,10 @@ public class Term internal constructor(internal val raw: RawTerm) {
     public fun hold(): Hold = Hold(raw.hold(), this)
 
     /** Reports that the work of the term is done, even with other holds: a draining term ends now. */
-    public fun drained(): Unit = raw.drained()
+    public fun drained(): Unit = unlessOver { raw.drained() }
 
     /** Ends the term at once because its work failed, for the reason [Reason.HANDLER_FAILED]. */
-    public fun fail(): Unit = raw.fail()
+    public fun fail(): Unit = unlessOver { raw.fail() }
 
     /**
      * Runs `work` for this term, in a separate scope: when the term ends, the scope is cancelled, with everything

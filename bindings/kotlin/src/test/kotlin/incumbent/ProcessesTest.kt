@@ -57,15 +57,6 @@ class ProcessesTest {
     }
 
     @Test
-    fun `an application that was shut down has left its elections and has no threads`() {
-        Program(*java("programs.RedeployKt")).use { server ->
-            repeat(3) { assertEquals("CLOSED false true", server.expect("undeployed")) }
-            assertEquals("[]", server.expect("threads"))
-            assertEquals(0, server.ended())
-        }
-    }
-
-    @Test
     fun `a worker that is killed is followed when its lease is over`() = looping {
         Program(*java("programs.WorkerKt", bucket, "first")).use { first ->
             val before = token(first.expect("won"))

@@ -35,6 +35,9 @@ import org.springframework.context.SmartLifecycle
  * that it uses still there, and leadership is given back. Spring waits for that, up to its time limit for a phase, which
  * should be longer than the drain. The work ends soon after [Term.isDraining] is true, or waits for [Term.draining]. Its
  * thread is interrupted when the term ends.
+ *
+ * An application that its server unloads with a copy of this library calls [incumbent.shutDown] after that, in the destruction
+ * of a bean: `@Bean(destroyMethod = "run") Runnable endOfElections() { return Async::shutDown; }`.
  */
 public class LeaderLifecycle @JvmOverloads constructor(
     /** The URL of the store, which is open while the context runs. */
