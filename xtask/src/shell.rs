@@ -222,8 +222,7 @@ impl Running {
         }
         let child = command.spawn().with_context(|| format!("cannot run {shown}"));
         if sink.is_some() {
-            // The command is closed here, because it would keep its ends of the pipe open, and the output would never
-            // end.
+            // Closes the command's own ends of the pipe; otherwise the output would never end.
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         let drained = sink.zip(reader).map(|(sink, reader)| drain(reader, sink));

@@ -20,8 +20,8 @@ use crate::tools::provide_target;
 /// The name of the compiled part.
 const LIBRARY: &str = "libincumbent_uniffi.a";
 
-/// The libraries that the compiled part needs if Kafka is built in. Debian has them without the packages for
-/// developers.
+/// The linker's options for the libraries that the compiled part needs if Kafka is built in. Debian has these libraries
+/// even without its development packages.
 const KAFKA_NEEDS: [&str; 8] = [
     "-Xlinker",
     "--no-as-needed",
@@ -33,8 +33,8 @@ const KAFKA_NEEDS: [&str; 8] = [
     "-l:libz.so.1",
 ];
 
-/// Mounts what a command needs, in a namespace that ends with it, and runs it in Swift's system. The project has the
-/// same path inside as outside.
+/// Mounts what a command needs in a namespace that ends with the command, and runs the command in Swift's system. The
+/// project has the same path inside as outside.
 const ENTER: &str = r#"
 system=$1 project=$2 target=$3 folder=$4; shift 4
 mkdir -p "$system$project" "$system$target"
@@ -63,7 +63,8 @@ pub(crate) fn system() -> PathBuf {
     incumbent_testkit::tools::folder().join("swift")
 }
 
-/// A command in the system that has Swift: the machine itself on a Mac, elsewhere the folder.
+/// Returns a command in the system that has Swift: on a Mac the machine itself, elsewhere the system in a
+/// [folder](system).
 pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     if cfg!(target_os = "macos") {
         let mut command = shell::command(program);
@@ -79,8 +80,8 @@ pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// A command in the system that has Swift, with standard error merged into standard output, because the compiler and
-/// the test runner write to both.
+/// Returns a command in the system that has Swift, with standard error merged into standard output, because the
+/// compiler and the test runner write to both.
 pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
     let mut command = inside(folder, "sh")?;
     command.args(["-c", r#"exec "$0" "$@" 2>&1"#, program]);
@@ -88,7 +89,7 @@ pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
 }
 
 /// Writes a script that runs a program of the tests in the system that has Swift, for the tests of other languages. The
-/// process of the script becomes that of the program, so that signals reach it.
+/// process of the script becomes that of the program, so that signals reach the program.
 pub(crate) fn script(name: &str) -> Result<PathBuf> {
     let package = package_of_tests();
     let program = Tests::Plain.programs().join(name);
@@ -105,7 +106,7 @@ pub(crate) fn script(name: &str) -> Result<PathBuf> {
     Ok(script)
 }
 
-/// The folder of the package as it is built for the tests.
+/// The folder of the package that is built for the tests.
 pub(crate) fn package_of_tests() -> PathBuf {
     target().join("package")
 }
@@ -114,7 +115,7 @@ pub(crate) fn package_of_tests() -> PathBuf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tests {
     Plain,
-    /// With Swift's thread sanitizer, which reports data races of the code in Swift.
+    /// Built with Swift's thread sanitizer, which reports data races of the code in Swift.
     Sanitized,
 }
 
@@ -157,8 +158,8 @@ pub(crate) fn build_tests(tests: Tests) -> Result<()> {
     without_warnings(&mut build)
 }
 
-/// Makes the documentation of the modules that programs import, as the tests' build has them, into `target/swift/docs`.
-/// A link that leads nowhere is an error, and so is a public symbol without a comment.
+/// Writes the documentation of the modules that programs import into `target/swift/docs`, from the tests' build. A
+/// broken link is an error, and so is a public symbol without a comment.
 pub(crate) fn document() -> Result<()> {
     let package = package_of_tests();
     // `x86_64-pc-linux-gnu/debug`
@@ -185,8 +186,8 @@ pub(crate) fn document() -> Result<()> {
     Ok(())
 }
 
-/// Lists the symbols of a graph that are declared without a comment. A symbol that fulfils a third-party protocol has
-/// its comment there.
+/// Lists the symbols of a graph that are declared without a comment. A symbol that fulfils a third-party protocol is
+/// documented in that protocol.
 fn without_comment(graph: &Value) -> Vec<String> {
     let list = |name: &str| graph[name].as_array().map(Vec::as_slice).unwrap_or_default();
     let elsewhere: HashSet<_> = list("relationships")
@@ -205,7 +206,7 @@ fn without_comment(graph: &Value) -> Vec<String> {
     list("symbols").iter().filter(is_bare).map(name).collect()
 }
 
-/// Runs the compiler, whose warnings are errors.
+/// Runs the compiler, and fails on warnings, too.
 fn without_warnings(build: &mut Command) -> Result<()> {
     let mut warned = false;
     let succeeded = shell::lines(build, |line| {
@@ -231,7 +232,7 @@ fn forget_older(built: &Path, compiled: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts the sources of the library, and the generated ones, into a folder.
+/// Copies the sources of the library, and the generated sources, into a folder.
 fn assemble(profile: Profile, package: &Path) -> Result<()> {
     let shared = match profile {
         Profile::Dev => shell::target().join("debug/deps"),
@@ -273,7 +274,8 @@ fn assemble(profile: Profile, package: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes one folder like another. Equal files are left alone: a newer file is compiled again.
+/// Makes the folder `to` equal to `from`. Files that are already equal are not written, because a newer file would be
+/// compiled again.
 fn mirror(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
     for file in fs::read_dir(to)? {
@@ -310,8 +312,8 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Builds the tests' programs on the released form of the library, and returns the command that runs one of them with
-/// an argument.
+/// Builds the tests' programs with the library as it is released, and returns the command that runs one of them with an
+/// argument.
 pub(crate) fn released_program(argument: &str) -> Result<Command> {
     let profile = Profile::Release { kafka: false };
     shell::progress("build the compiled part of the Swift library");
@@ -349,7 +351,7 @@ pub(crate) fn released() -> PathBuf {
 }
 
 /// Builds the package of a release into `target/swift/release/Incumbent`: the sources, the compiled part for this
-/// platform, and the licences. A project outside that depends on it is then built and run.
+/// platform, and the licences. Then builds and runs a project outside of this one that depends on the package.
 pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     let profile = Profile::Release { kafka };
     shell::progress("build the compiled part of the Swift library");
@@ -396,7 +398,7 @@ fn xcframework(profile: Profile, package: &Path) -> Result<()> {
             provide_target(target)?;
             let mut build = shell::cargo();
             build.args(["build", "--quiet", "--release", "--package", CRATE, "--lib", "--target", target]);
-            // The oldest systems that `Package.swift` names.
+            // The same oldest systems as in `Package.swift`.
             build.env("MACOSX_DEPLOYMENT_TARGET", "13.0").env("IPHONEOS_DEPLOYMENT_TARGET", "16.0");
             shell::run(build.args(profile.features()))?;
             lipo.arg(shell::target().join(target).join("release").join(LIBRARY));
@@ -405,12 +407,12 @@ fn xcframework(profile: Profile, package: &Path) -> Result<()> {
         create.arg("-library").arg(&library).arg("-headers").arg(&headers);
     }
     shell::run(create.arg("-output").arg(package.join("IncumbentRawFFI.xcframework")))?;
-    // These files are in the framework now.
+    // The framework now contains copies of these files.
     fs::remove_dir_all(&headers).with_context(|| format!("cannot remove {}", headers.display()))
 }
 
-/// Uses the package as strangers do, in a project with the README's program and in the example; each leads once. On a
-/// Mac the project is only built.
+/// Uses the package as its users do: in a project with the README's program, and in the example. Each must lead a
+/// single time. On a Mac the project is only built.
 fn try_out(package: &Path, kafka: bool) -> Result<()> {
     let needed = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", "README.md", "Package.swift"];
     if let Some(missing) = needed.into_iter().find(|name| !package.join(name).is_file()) {
@@ -452,7 +454,7 @@ fn try_out(package: &Path, kafka: bool) -> Result<()> {
     Ok(())
 }
 
-/// Runs the README's program until it prints its first line. Returns true if that line reports that it leads.
+/// Runs the README's program until it prints its first line. Returns true if that line reports that the program leads.
 fn leads(project: &Path) -> Result<bool> {
     // The worker prints into a pipe, so its output has to be unbuffered.
     let mut worker = inside(project, "timeout")?;
@@ -461,7 +463,7 @@ fn leads(project: &Path) -> Result<bool> {
     let output = running.stdout.take().context("the program has no output")?;
     let line =
         BufReader::new(output).lines().next().transpose().context("cannot read the program's output")?;
-    // `timeout` passes it on. A program that has ended needs no signal.
+    // `timeout` passes the signal on to the program. A program that has already ended needs no signal.
     let _ = kill_process(Pid::from_child(&running), Signal::TERM);
     running.wait().context("cannot wait for the README's program")?;
     Ok(line.is_some_and(|line| line.starts_with("leading with token ")))

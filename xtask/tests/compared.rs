@@ -22,7 +22,8 @@ fn row(page: &str, heading: &str, name: &str) -> Vec<String> {
 #[test]
 fn the_figures_of_the_comparison_are_those_that_were_measured() {
     let (compared, measured) = (page("start/compared.md"), page("performance.md"));
-    // Each row's name there, and in the tables of hand-overs, of crashes, and of pauses and cuts.
+    // Each row's name in docs/start/compared.md, and its names in the tables of hand-overs, of crashes, and of pauses
+    // and cuts.
     let rows = [
         (
             "incumbent on NATS, with markers",

@@ -1,5 +1,5 @@
-//! `docs/internals/faults.md` names the tests that show each fault, and what becomes of a dropped handle in each language. This
-//! checks the page against the code, so that it cannot rot.
+//! `docs/internals/faults.md` names the tests that show each fault, and what happens to a dropped handle in each
+//! language. These tests compare the page with the code, so that the page stays correct.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use incumbent_sim::Kind;
 
-/// The faults of the existing stores, and from 132 on of Kafka and of watches; the numbers in between are for stores
-/// that do not exist yet.
+/// The numbers of the faults that the page lists: those of the existing stores and, from 132, those of Kafka and of
+/// watches. The missing numbers are for stores that do not exist yet.
 const ROWS: [std::ops::RangeInclusive<usize>; 4] = [1..=117, 132..=161, 163..=191, 201..=206];
 /// The beginning of the last cell of a row that no test shows.
 const NOT_YET: &str = "not yet: ";
@@ -87,7 +87,7 @@ fn check_chaos(kind: &str) -> Result<(), String> {
     if found { Ok(()) } else { Err(format!("{file} has no kind {kind:?}")) }
 }
 
-/// Returns true if there is a test of this name, in the modules before it.
+/// Returns true if the source has the test. The modules before its name must exist, too.
 fn has_rust_test(source: &str, test: &str) -> bool {
     let (modules, name) = test.rsplit_once("::").unwrap_or(("", test));
     let has_module = |module: &str| source.contains(&format!("mod {module} {{"));
@@ -121,7 +121,7 @@ fn every_row_of_the_fault_table_names_tests_that_exist() {
     assert!(wrong.is_empty(), "docs/internals/faults.md does not match the code:\n{}", wrong.join("\n"));
 }
 
-/// The rows of the table below a heading, without its head: the first cell, and the rest.
+/// The rows of the table below a heading, without the table's head. Each row is its first cell and the other cells.
 fn table<'a>(page: &'a str, heading: &str) -> Vec<(&'a str, Vec<&'a str>)> {
     let (_, below) = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading:?}"));
     let lines =
@@ -130,7 +130,7 @@ fn table<'a>(page: &'a str, heading: &str) -> Vec<(&'a str, Vec<&'a str>)> {
     lines.skip(2).map(cells).map(|cells| (cells[0], cells[1..].to_vec())).collect()
 }
 
-/// The ends of the files with the tests of a language.
+/// The ends of the names of files that contain the tests of a language.
 fn ends(language: &str) -> &'static [&'static str] {
     match language {
         "Rust" => &["rs"],

@@ -1,4 +1,4 @@
-//! The repository's first page: short, and with the right addresses.
+//! The repository's first page is short, and its addresses are right.
 
 #![allow(clippy::expect_used, reason = "a test fails")]
 

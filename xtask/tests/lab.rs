@@ -1,4 +1,4 @@
-//! The product needs nothing of the lab, and its packages can be published in some order.
+//! No part of the product depends on the lab, and there is an order in which its packages can be published.
 
 #![allow(clippy::expect_used, reason = "a test may panic; it says why")]
 
@@ -56,8 +56,8 @@ fn no_package_of_the_product_needs_one_of_the_lab_but_for_its_tests() {
     assert_eq!(seen, 18, "the product's packages");
 }
 
-/// Cargo drops a dependency of tests that has no version from what it publishes. One that has a version must be published
-/// first, which is impossible for two packages that test with each other.
+/// When cargo publishes a package, it drops development dependencies without a version. A dependency with a version
+/// must be published first, which is impossible for two packages that test with each other.
 #[test]
 fn what_a_published_package_needs_of_this_workspace_for_its_tests_alone_has_no_version() {
     for package in list(&metadata()["packages"]) {

@@ -12,7 +12,7 @@ const REPOSITORY: [&str; 2] = [
     "https://github.com/incumbent-rs/incumbent/blob/main/",
     "https://github.com/incumbent-rs/incumbent/tree/main/",
 ];
-/// Folders with pages that are not ours.
+/// Folders with pages that are not the project's.
 const SKIPPED: [&str; 6] = ["target", "node_modules", ".git", "dist", "npm", "__pycache__"];
 
 fn root() -> PathBuf {
@@ -71,7 +71,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
     headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
 }
 
-/// Returns what is wrong with a link, if anything.
+/// Checks a link, and returns an error that names what is wrong.
 fn check(root: &Path, page: &Path, target: &str) -> Result<(), String> {
     let own = REPOSITORY.iter().find_map(|prefix| target.strip_prefix(prefix));
     if own.is_none() && (target.contains("://") || target.starts_with("mailto:")) {

@@ -1,4 +1,4 @@
-//! The page about the ways through the layers names functions that exist, and numbers them without a gap.
+//! The page about the paths through the layers names only functions that exist, and numbers them without a gap.
 
 #![allow(clippy::expect_used, reason = "a test may panic; it says why")]
 

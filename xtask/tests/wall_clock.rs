@@ -24,7 +24,7 @@ const ALLOWED: [&str; 9] = [
     "stores/sqlite/src/identity.rs",
 ];
 
-/// The ways to read it in the crates that we use.
+/// The ways in which the crates that we use read the wall clock.
 const WAYS: [&str; 4] = ["SystemTime", "now_utc", "CLOCK_REALTIME", "gettimeofday"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,4 +1,4 @@
-//! Applications on the frameworks that people use, under faults: they are installed as their users would, and
+//! Applications on widely used frameworks, under faults. They are installed as users would install them, and
 //! `incumbent-applications` runs them. Each counts as one test.
 
 use std::fs;
@@ -20,8 +20,8 @@ use crate::shell::{self, say};
 /// The program that runs them.
 pub(super) const PROGRAM: &str = "incumbent-applications";
 
-/// The beginnings of the requirements of Python's tests that the applications need. gunicorn's worker for gevent needs
-/// `packaging`, and does not declare it.
+/// The applications need those requirements of Python's tests that begin with these words. gunicorn's gevent worker
+/// needs `packaging` without declaring it.
 const PYTHON_NEEDS: [&str; 8] =
     ["apscheduler=", "celery=", "django=", "fastapi=", "gevent=", "gunicorn=", "packaging=", "uvicorn="];
 
@@ -73,7 +73,8 @@ fn install_python(python: &Python) -> Result<()> {
     shell::run(pip.args(list.lines().filter(is_needed)))
 }
 
-/// Copies the programs, installs their frameworks and then the package itself: a link would have a Nest of its own.
+/// Copies the programs, and installs their frameworks and then the package. A link to the package would make it use
+/// another copy of Nest.
 fn install_node() -> Result<()> {
     shell::progress("install Node's frameworks");
     let home = folder().join("node");
@@ -98,7 +99,7 @@ fn install_node() -> Result<()> {
     shell::run(shell::command(home.join("node_modules/.bin/tsc")).current_dir(&home))
 }
 
-/// Compiles the application for each release, and copies the libraries that it runs with.
+/// Compiles the application for each release of Spring Boot, and copies the libraries with which it runs.
 fn install_spring() -> Result<()> {
     for (name, release) in SPRING {
         shell::progress(format!("an application of Spring Boot {release}"));
@@ -111,7 +112,7 @@ fn install_spring() -> Result<()> {
     Ok(())
 }
 
-/// The program's report on an application.
+/// What the program reports about an application.
 #[derive(Debug, Deserialize)]
 struct Outcome {
     name: String,
@@ -148,7 +149,7 @@ fn run(with_python: bool, with_node: bool, with_java: bool, report: &mut Report)
         let took = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
         report.test(Part::Applications, name, error.as_deref(), Some(took));
     }
-    // The run may end before its report on an application.
+    // The program may end before it reports on each application.
     if outcomes.is_empty() || (!succeeded && outcomes.iter().all(|outcome| outcome.error.is_none())) {
         report.check(Part::Applications, "the applications did not run to their end", false);
     }

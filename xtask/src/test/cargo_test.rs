@@ -12,8 +12,8 @@ const COMPONENT: [&str; 3] = ["bindings/componentise/", "bindings/wasm-guest/", 
 /// The parts that have examples in their documentation.
 pub(super) const DOCUMENTED: [Part; 3] = [Part::Core, Part::Runtime, Part::Component];
 
-/// Runs the examples in the documentation of some parts, for the same packages as their tests: for others cargo would
-/// choose other features, and compile everything again.
+/// Runs the examples in the documentation of some parts. The packages are those of the parts' tests, because for others
+/// cargo would choose other features and compile everything again.
 pub(super) fn documentation(parts: &[Part], report: &mut Report) -> Result<()> {
     shell::progress("doc tests");
     let mut command = shell::cargo();
@@ -35,8 +35,8 @@ pub(super) fn documentation(parts: &[Part], report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// `test core/src/lib.rs - Readme (line 170) ... ok`: the part that the file belongs to, the test, and whether it
-/// passed.
+/// Parses `test core/src/lib.rs - Readme (line 170) ... ok` into the part to which the file belongs, the test, and true
+/// if the test passed.
 fn example(line: &str) -> Option<(Part, &str, bool)> {
     let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let passed = match outcome {
@@ -52,7 +52,7 @@ fn example(line: &str) -> Option<(Part, &str, bool)> {
     Some((part, name, passed))
 }
 
-/// `test result: ok. 3 passed; 1 failed; 0 ignored; …`
+/// Parses `test result: ok. 3 passed; 1 failed; 0 ignored; …`
 fn count(line: &str) -> Option<Tally> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let number = |what: &str| {
@@ -68,7 +68,7 @@ pub(super) fn release(report: &mut Report) -> Result<()> {
     shell::progress("the runs of sim in a release build");
     let mut command = shell::cargo();
     command.args(["test", "--release", "--package", "incumbent-sim", "--test", "digests", "--quiet"]);
-    // Optimising across crates would change no result, and take longer than the runs.
+    // Optimisation across crates is off: it would change no result, and take longer than the runs.
     command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     let mut total = Tally::default();
     let succeeded = shell::lines(&mut command, |line| {

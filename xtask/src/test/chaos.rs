@@ -1,4 +1,4 @@
-//! Elections of real processes on real servers, under faults: each run counts as one test.
+//! Elections of real processes on real servers, under faults. Each run counts as one test.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::Part;
 use super::tally::Report;
 use crate::shell::{self, say};
 
-/// The default duration of the faults on etcd, in minutes: every fault comes once or twice.
+/// The default duration of the faults on etcd, in minutes. In this time every fault occurs one or two times.
 const ETCD_MINUTES: f64 = 3.0;
 
-/// The part of the chaos suite's report on a run that is needed here.
+/// The part of the chaos suite's report on a run that this step needs.
 #[derive(Debug, Deserialize)]
 struct Run {
     scenario: String,
@@ -52,7 +52,7 @@ fn run(store: &str, minutes: Option<f64>, seed: Option<u64>, report: &mut Report
         let took = Duration::from_secs_f64(run.minutes.max(0.0) * 60.0);
         report.test(Part::Chaos, &name, (!run.passed).then_some("see its report above"), Some(took));
     }
-    // The suite may end before its report on a run.
+    // The suite may end before it reports on a run.
     if !succeeded && runs.iter().all(|run| run.passed) {
         report.check(Part::Chaos, &format!("the chaos suite on {store} did not run to its end"), false);
     }

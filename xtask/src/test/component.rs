@@ -46,7 +46,7 @@ pub(super) fn in_node(without: &[Without], report: &mut Report) {
     }
 }
 
-/// Runs the example from a copy, so that npm installs its packages there. Returns whether it succeeds.
+/// Runs the example from a copy, so that npm installs the packages in the copy. Returns true if the example succeeds.
 fn node_example() -> Result<bool> {
     if shell::on_path("npm").is_none() {
         bail!("there is no npm; install Node 20 or newer (https://nodejs.org)");
@@ -89,7 +89,7 @@ pub(super) fn in_python(without: &[Without], report: &mut Report) {
     }
 }
 
-/// Runs the example in a virtual environment of its own. Returns whether it succeeds.
+/// Runs the example in a virtual environment of its own. Returns true if the example succeeds.
 fn python_example() -> Result<bool> {
     let interpreters = python::interpreters()?;
     let environment = interpreters.first().context("no interpreter")?.fresh("component")?;
@@ -102,8 +102,8 @@ fn python_example() -> Result<bool> {
 const BINARY: &str = "incumbent-wasmtime::nats_component";
 const TEST: &str = "processes::components_the_command_line_python_and_node_never_lead_together";
 
-/// Runs components, the command line, Python and Node in one election: the wheel and the npm package are built first,
-/// so that no kind is missing.
+/// Runs an election with candidates of all kinds: components, the command line, Python and Node. The wheel and the npm
+/// package must have been built before.
 pub(super) fn with_processes(without: &[Without], python: &Python, report: &mut Report) -> Result<()> {
     shell::progress("components, the command line, Python and Node in one election");
     let python = match without.contains(&Without::Python) {
@@ -120,7 +120,7 @@ pub(super) fn with_processes(without: &[Without], python: &Python, report: &mut 
     Ok(())
 }
 
-/// The value that makes the test leave this kind out.
+/// The value of the variable that makes the test leave out a kind of candidate.
 fn left_out(whom: &str) -> OsString {
     say!("{whom} is left out, as asked");
     OsString::new()

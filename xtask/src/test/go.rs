@@ -1,4 +1,5 @@
-//! The Go programs of `lab/interop`, and the tests of `go` there: the official NATS client, on real servers.
+//! The Go programs of `lab/interop`, and the tests in its folder `go`, which run the official NATS client on real
+//! servers.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +43,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     let servers: Vec<_> =
         NatsVersion::ALL.into_iter().filter_map(|version| nats_server(version).ok()).collect();
     let mut outcome = Outcome::default();
-    // More run at a time than there are cores, because they mostly wait for leases to run out.
+    // More tests run at the same time than there are cores, because they mostly wait for leases to expire.
     let succeeded = shell::lines(
         shell::command(&go)
             .args(["test", "-json", "-count=1", "-timeout=10m", "-parallel=8", "./..."])
@@ -60,7 +61,8 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The leaves of Go's tree of tests: a test with subtests passes and fails with them.
+/// The results of Go's tests. Only tests without subtests are counted, because a test passes or fails with its
+/// subtests.
 #[derive(Debug, Default)]
 struct Outcome {
     passed: BTreeSet<String>,
@@ -75,7 +77,7 @@ impl Outcome {
         };
         let name = event.test.map(|test| format!("{} {test}", event.package));
         match (event.action.as_str(), name) {
-            // Only the results matter among the other events.
+            // Prints what tests print, without the lines in which Go announces a test.
             ("output", Some(_)) if !event.output.starts_with("===") => shell::print(&event.output),
             ("output" | "build-output", None) => shell::print(&event.output),
             ("pass", Some(name)) => drop(self.passed.insert(name)),

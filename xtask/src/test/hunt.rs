@@ -1,4 +1,4 @@
-//! A slice of `cargo xtask hunt` on fresh seeds, in the time that other steps leave.
+//! A short `cargo xtask hunt` with fresh seeds, in the processor time that other steps do not need.
 //!
 //! A failing seed fails no test, because it may have nothing to do with the change at hand. The end of the run names
 //! it, with the command that repeats it. A seed that is filed in `lab/sim/red/` does fail a test, `lab/sim/tests/red.rs`.
@@ -10,10 +10,10 @@ use super::tally::Report;
 use crate::hunt;
 use crate::shell::{self, say};
 
-/// As many runs as one processor makes in three minutes.
+/// The number of runs: as many as one processor makes in three minutes.
 const RUNS: u64 = 8_000;
 
-/// The time after which it ends in any case, even if other steps leave it little processor time.
+/// The time after which the hunt ends in any case, even if other steps leave it little processor time.
 const TIME: &str = "15m";
 
 /// Builds the program.
@@ -50,7 +50,7 @@ struct Lines {
 
 impl Lines {
     fn read(&mut self, line: &str) {
-        // After a run that fails, the invariant's statement and the command follow.
+        // The line about a run that fails is followed by the invariant's statement and by the command.
         if line.starts_with("seed ") && line.contains(" fails: ") {
             self.found.push(line.to_owned());
             self.last_fails = true;

@@ -10,14 +10,14 @@ use super::tally::Report;
 use crate::shell::{self, say};
 use crate::tools::valgrind;
 
-/// The budgets: the steps of `core/tests/budgets/steps.rs`, and the instructions that were counted when the budget was
-/// set. The build is the tests' build, with its checks for overflows. Lower a budget when its step needs fewer.
+/// The steps of `core/tests/budgets/steps.rs`, each with its budget: the instructions that were counted when the budget
+/// was set, in the tests' build, which checks for overflows. Lower a budget when its step needs fewer instructions.
 const BUDGETS: [(&str, u64); 3] = [("win", 39_900), ("renewal", 20_940), ("watched", 3_250)];
 
-/// The percentage of a budget that a count may reach: compilers and allocators differ.
+/// The percentage of its budget that a count may reach, because compilers and allocators differ.
 const ALLOWED: u64 = 115;
 
-/// The program that takes the steps, and the function whose instructions count.
+/// The program that makes the steps. Below is the function whose instructions count.
 const PROGRAM: &str = "steps";
 const COUNTED: &str = "*counted_by_callgrind*";
 
@@ -45,7 +45,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The instructions in a file of callgrind; none if it has counted none.
+/// Reads the number of instructions from a file that callgrind wrote; `None` if it counted none.
 fn total(file: &str) -> Option<u64> {
     let total = file.lines().find_map(|line| line.strip_prefix("totals: "))?;
     total.trim().parse().ok().filter(|count| *count > 0)

@@ -11,14 +11,14 @@ pub(super) struct Case {
     /// The message, if it failed.
     pub(super) failure: Option<String>,
     pub(super) took: Duration,
-    /// Why it tested nothing, if it passed without.
+    /// The reason why the test, although it passed, tested nothing.
     pub(super) idle: Option<String>,
 }
 
-/// The end of the line by which a test reports that this machine lacks what it needs.
+/// The end of the line in which a test reports that this machine lacks what the test needs.
 const NOTHING: &str = ": nothing to test";
 
-/// The tests of a JUnit file that ran; skipped ones did not run.
+/// Reads the tests of a JUnit file that ran. Skipped tests did not run.
 pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
     let document = roxmltree::Document::parse(junit).context("the JUnit file is not XML")?;
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
@@ -32,7 +32,7 @@ pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
     Ok(ran.map(outcome).collect())
 }
 
-/// The reason in the output of a test that tested nothing.
+/// Finds the reason why a test tested nothing in the test's output.
 fn idle(case: roxmltree::Node<'_, '_>) -> Option<String> {
     let printed =
         case.children().filter(|node| matches!(node.tag_name().name(), "system-out" | "system-err"));
@@ -40,13 +40,13 @@ fn idle(case: roxmltree::Node<'_, '_>) -> Option<String> {
     printed.filter_map(|node| node.text()).find_map(reason)
 }
 
-/// The message of a failed test in a JUnit file; none if it passed.
+/// The message of a failed test in a JUnit file; `None` if the test passed.
 fn failure(case: roxmltree::Node<'_, '_>) -> Option<String> {
     let node = case.children().find(|node| node.has_tag_name("failure") || node.has_tag_name("error"))?;
     let text = node.text().map(str::trim).filter(|text| !text.is_empty());
     let printed = || {
         let output = case.children().find(|node| node.has_tag_name("system-out"))?.text()?;
-        // A test without Rust's own harness has its message below its name.
+        // A test that does not use Rust's own harness has its message below its name.
         output.split_once(" ----\n").map(|(_, message)| message)
     };
     Some(text.or_else(|| node.attribute("message")).or_else(printed).unwrap_or("no message").to_owned())

@@ -1,4 +1,5 @@
-//! The Kotlin library: the jar is built and tried by a project outside, and Maven runs the tests of Kotlin and Java.
+//! The Kotlin library: the jar is built, a project outside of this one tries it, and Maven runs the tests of Kotlin and
+//! Java.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,8 +18,8 @@ use super::{ADDON, PROGRAMS, Part, WHEEL, node, swift};
 use crate::kotlin::{self, Profile};
 use crate::shell;
 
-/// The steps of [`Part::Kotlin`]; candidates in Python, Node and Swift take part in an election if their packages are
-/// built.
+/// The steps of [`Part::Kotlin`]. Candidates in Python, Node and Swift take part in an election with Kotlin if their
+/// packages are built.
 pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool, with_swift: bool) -> Vec<Step<'a>> {
     let run = move |report: &mut Report| {
         let python = python.map(|python| python.environment("with-kotlin")).transpose()?;
@@ -85,7 +86,7 @@ fn junit(python: OsString, with_node: bool, swift: PathBuf, report: &mut Report)
         total += Tally::one(failure.is_none());
         report.test(Part::Kotlin, &name, failure.as_deref(), Some(took));
     }
-    // A runner that crashes, or finds no tests, counts nothing.
+    // If the runner crashes, or finds no tests, no test counts as failed, so the step fails here.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
         report.check(Part::Kotlin, "Maven failed, but no test did", false);
     }

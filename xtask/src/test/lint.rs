@@ -1,4 +1,4 @@
-//! Checks that run no test: each counts as one.
+//! Checks that run no tests. Each check counts as one test.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use crate::tools::{DENY, WASM, actionlint};
 /// Makes the command of a check.
 type Make = fn() -> Result<Command>;
 
-/// The step whose pages the site contains.
+/// The name of the step that writes the crates' documentation, which the site contains.
 const DOCUMENTATION: &str = "documentation";
 const SITE: &str = "links of the site";
 
@@ -64,7 +64,8 @@ pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
         report.check(Part::Lint, "numbers", numbers::run(&numbers::Args::default())?);
         Ok(())
     });
-    // Cargo compiles for one command at a time in a folder, and most other steps wait for the tests.
+    // Cargo runs one compilation at a time in a folder, and most other steps wait for the tests' build, so these checks
+    // come after it.
     let builds = builds.into_iter().map(check).map(|step| step.after(TESTS));
     [words, numbers].into_iter().chain(checks.into_iter().map(check)).chain(builds).chain([site]).collect()
 }
@@ -76,7 +77,8 @@ pub(super) fn check(what: &str, command: &mut Command, report: &mut Report) -> R
     Ok(())
 }
 
-/// Runs without the script checkers that only some machines have, because they would find other faults.
+/// Checks the workflows without the script checkers that only some machines have, so that all machines find the same
+/// faults.
 fn workflows() -> Command {
     let mut command = shell::command(actionlint::program());
     command.args(["-shellcheck=", "-pyflakes="]);

@@ -38,7 +38,8 @@ use schedule::Lane::{Compute, Spare, Wait};
 use schedule::Step;
 use tally::Report;
 
-/// The default number of waiting steps at a time: if there were more, tests that measure time would disturb each other.
+/// The default number of waiting steps that run at the same time. With more of them, tests that measure time would
+/// disturb each other.
 const WAITING: usize = 3;
 
 /// `cargo xtask test`
@@ -158,7 +159,7 @@ impl Part {
     }
 }
 
-/// The packages of [`Part::Component`], which take long to build: left out if they are not tested.
+/// The packages of [`Part::Component`]. They take long to build, so they are left out if they are not tested.
 const COMPONENT: [&str; 4] =
     ["incumbent-component", "incumbent-componentise", "incumbent-wasmtime", "incumbent-example-worker"];
 
@@ -257,7 +258,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(report.close(begin.elapsed()))
 }
 
-/// Finds or installs the tools of the parts; parts whose tools are missing fail, and are removed.
+/// Finds or installs the tools of the parts. A part with a missing tool fails and is removed from the list.
 fn provide(parts: &mut Vec<Part>, without: &[Without], report: &mut Report) {
     let needed = |tool: &&Tool| parts.iter().any(|part| part.tools(without).contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
@@ -273,7 +274,7 @@ fn provide(parts: &mut Vec<Part>, without: &[Without], report: &mut Report) {
     }
 }
 
-/// The names of steps that other steps wait for.
+/// The names of steps for which other steps wait.
 const TESTS: &str = "build the Rust tests";
 const PROGRAMS: &str = "build the programs";
 const COMPONENTS: &str = "build the components";
@@ -282,8 +283,8 @@ const HUNT: &str = "build the hunt";
 const WHEEL: &str = "build the wheel";
 const ADDON: &str = "build the addon";
 
-/// Lists the steps of the parts, and passes them to `perform`. The more urgent come first: the steps that others need,
-/// then those that take longest.
+/// Lists the steps of the parts, and passes them to `perform`. The most urgent steps come first: those that others
+/// need, then those that take longest.
 fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     let has = |part| parts.contains(&part);
     let without = |tool| args.without.contains(&tool);
@@ -292,7 +293,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         || ((has(Part::Node) || has(Part::Component) || applications) && !without(Without::Python));
     let with_node = has(Part::Node) || ((has(Part::Component) || applications) && !without(Without::Node));
     let with_jar = has(Part::Kotlin) || (applications && !without(Without::Java));
-    // If a build that several parts use fails, it fails the first of them.
+    // If a build for several parts fails, the first of these parts fails.
     let first = |users: &[Part]| users.iter().copied().find(|part| has(*part)).unwrap_or(Part::Component);
     let of_python = first(&[Part::Python, Part::Node, Part::Component, Part::Applications]);
     let of_node = first(&[Part::Node, Part::Component, Part::Applications]);

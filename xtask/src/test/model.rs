@@ -1,4 +1,4 @@
-//! The model checker: each small world counts as one test.
+//! The model checker. Each small world counts as one test.
 
 use std::time::Duration;
 

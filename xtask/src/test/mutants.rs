@@ -1,4 +1,4 @@
-//! Breaks the rules of the core one at a time. Each break that goes unnoticed shows a gap in the simulator's checks.
+//! Breaks the rules of the core one at a time. Each broken rule that no check notices shows a gap in the checks.
 //!
 //! The hunt builds a breakable copy of the core in its own target folder, so it disturbs no other build.
 
@@ -29,7 +29,7 @@ struct Finding {
 }
 
 impl Finding {
-    /// Returns true if it is as expected: a mutant is caught, and the control is not.
+    /// Returns true if the finding is as expected: a mutant is caught, and the control is not.
     fn is_well(&self) -> bool {
         self.caught != (self.name == "none")
     }
@@ -37,7 +37,8 @@ impl Finding {
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
     nextest::programs(&[HUNT])?;
-    // A page that is out of date fails the part, with its rows, and the hunt still shows whatever else is wrong.
+    // If the page is out of date, the part fails and names the rows. The hunt runs anyway, and shows everything else
+    // that is wrong.
     let listed = shell::output(hunt().args(["--check-page", PAGE]));
     let differs = listed.err().map(|error| error.to_string());
     report.test(Part::Mutants, &format!("{PAGE} lists the mutants"), differs.as_deref(), None);
@@ -67,7 +68,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The command of the hunt; it builds the broken copy.
+/// The command of the hunt, which also builds the broken copy.
 fn hunt() -> Command {
     shell::command(shell::built(HUNT))
 }

@@ -19,13 +19,14 @@ use super::{COMPONENT, Part};
 use crate::shell;
 use crate::tools::NEXTEST;
 
-/// The settings in `.config/nextest.toml` for many tests at a time.
+/// The option that selects the settings in `.config/nextest.toml` for many tests at the same time.
 pub(super) const PROFILE: [&str; 2] = ["--profile", "xtask"];
 
-/// The JUnit report of nextest; the name is set in `.config/nextest.toml`.
+/// The path of nextest's JUnit report, which `.config/nextest.toml` sets.
 const JUNIT: &str = "nextest/xtask/junit.xml";
 
-/// The parts whose tests may be in binaries of other parts: those with a module of that name in their path.
+/// The parts whose tests may be in binaries of other parts. A test belongs to such a part if its path contains a module
+/// of that name.
 const BY_MODULE: [(Part, &str); 2] = [(Part::Etcd, "etcd"), (Part::Kafka, "kafka")];
 
 /// The filter of nextest for the tests with a module of that name in their path.
@@ -39,15 +40,15 @@ pub(super) fn elsewhere() -> String {
 }
 
 impl Part {
-    /// The part that a test belongs to, by its binary and its path in there.
+    /// The part to which a test belongs, by the id of its binary and its path in the binary.
     pub(super) fn of_test(id: &str, test: &str) -> Option<Self> {
         let modules = test.rsplit_once("::").map_or("", |(modules, _)| modules);
         let named = |(_, name): &&(Self, &str)| modules.split("::").any(|module| module == *name);
         BY_MODULE.iter().find(named).map_or_else(|| Self::of_binary(id), |(part, _)| Some(*part))
     }
 
-    /// The part that the tests of a binary belong to; `incumbent-nats::nats_store` is an integration test of the package
-    /// `incumbent`, `incumbent` its unit tests.
+    /// The part to which the tests of a binary belong. The id `incumbent-nats::nats_store` is an integration test of
+    /// the package `incumbent-nats`, and the id `incumbent-nats` is its unit tests.
     fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
@@ -82,11 +83,11 @@ impl Part {
     }
 }
 
-/// The Rust tests of some parts: built first, then run.
+/// The Rust tests of some parts, which are built first and then run.
 pub(super) struct Tests {
     parts: Vec<Part>,
     without_go: bool,
-    /// The test binaries to run, as a filter of nextest; known once they are built.
+    /// The test binaries to run, as a filter of nextest. It is set once the tests are built.
     chosen: OnceLock<String>,
 }
 
@@ -114,10 +115,10 @@ impl Tests {
         Ok(())
     }
 
-    /// The tests of a binary that belong to the chosen parts, as a filter of nextest.
+    /// Returns a filter of nextest for the tests of a binary that belong to the chosen parts.
     fn of_binary(&self, id: &str, part: Part) -> Option<String> {
         let own = self.parts.contains(&part);
-        // The tests that belong to a different part than the rest of their binary, and so are added or left out.
+        // These tests belong to a different part than the rest of their binary, so they are added or left out.
         let differ = BY_MODULE.iter().filter(|(other, _)| self.parts.contains(other) != own);
         let differ: Vec<_> = differ.map(|(_, name)| with_module(name)).collect();
         match (own, differ.join(" + ")) {
@@ -146,7 +147,7 @@ impl Tests {
     }
 }
 
-/// Runs nextest, and counts each test for the part that it belongs to; an aborted run for `first`.
+/// Runs nextest, and counts each test for the part to which it belongs. An aborted run counts as a failure of `first`.
 pub(super) fn perform(command: &mut Command, first: Part, report: &mut Report) -> Result<()> {
     let results = shell::target().join(JUNIT);
     if results.exists() {
@@ -157,24 +158,24 @@ pub(super) fn perform(command: &mut Command, first: Part, report: &mut Report) -
         Ok(junit) => count(&junit, report)?,
         Err(_) => Tally::default(),
     };
-    // A runner that crashes counts nothing.
+    // If the runner crashes, no test counts as failed, so the step fails here.
     if !succeeded && counted.failed == 0 {
         report.check(first, "cargo nextest run failed, but no test did", false);
     }
     Ok(())
 }
 
-/// Builds some programs in the same way as the Rust tests: after those, little is compiled again.
+/// Builds some programs in the same way as the Rust tests, so that little is compiled again after these.
 pub(super) fn programs(names: &[&str]) -> Result<()> {
     shell::progress(format!("build {}", names.join(", ")));
     let mut command = shell::cargo();
     command.args(["build", "--quiet", "--workspace", "--all-features"]);
     command.args(names.iter().flat_map(|name| ["--bin", *name]));
-    // A small test, so that cargo chooses the same features as for tests.
+    // A small test is built with them, so that cargo chooses the same features as for tests.
     shell::run(command.args(["--test", "wall_clock"]))
 }
 
-/// The parts among these that have Rust tests.
+/// The parts among `parts` that have Rust tests.
 fn with_tests(parts: &[Part]) -> Vec<Part> {
     let has_tests = |part: &Part| {
         !matches!(
@@ -193,8 +194,9 @@ fn with_tests(parts: &[Part]) -> Vec<Part> {
     parts.iter().copied().filter(has_tests).collect()
 }
 
-/// The packages whose tests are built for some parts. The core and the simulator alone build in seconds; all other
-/// parts share one set of packages, so that one choice of features is built, whatever the parts.
+/// The packages whose tests are built for some parts. A part with few packages, such as the core or the simulator,
+/// builds in seconds by itself. Otherwise all parts share a set of packages, so that cargo always builds the same
+/// features.
 pub(super) fn packages(parts: &[Part]) -> Vec<&'static str> {
     match &with_tests(parts)[..] {
         [Part::Core] => vec!["--package", "incumbent-core"],
@@ -214,7 +216,7 @@ pub(super) fn packages(parts: &[Part]) -> Vec<&'static str> {
     }
 }
 
-/// Runs one test that a full run leaves out because of its build. Returns whether it passed.
+/// Runs a single test that a full run leaves out because of its build. Returns true if it passed.
 pub(super) fn run_ignored(binary: &str, test: &str, environment: &[(&str, OsString)]) -> Result<bool> {
     let mut command = NEXTEST.command()?;
     command.arg("run").args(PROFILE).args(["--run-ignored", "only", "--no-tests", "fail"]).args(as_built());
@@ -233,7 +235,7 @@ fn as_built() -> [OsString; 2] {
     ["--binaries-metadata".into(), list_of_binaries().into()]
 }
 
-/// Builds the tests of some packages, and keeps the list of them.
+/// Builds the tests of some packages, and writes the list of their binaries.
 fn binaries(packages: &[&str]) -> Result<BinaryList> {
     let mut command = NEXTEST.command()?;
     command.args(["list", "--all-features", "--list-type", "binaries-only", "--message-format", "json"]);
@@ -263,7 +265,7 @@ fn names(parts: &[Part]) -> String {
 fn count(junit: &str, report: &mut Report) -> Result<Tally> {
     let mut total = Tally::default();
     for Case { name, failure, took, idle } in cases(junit)? {
-        // The class is the test binary.
+        // The name begins with JUnit's class, which is the id of the test binary.
         let (id, test) = name.split_once(' ').unwrap_or((&name, ""));
         let part =
             Part::of_test(id, test).with_context(|| format!("the test binary {id} belongs to no part"))?;

@@ -1,4 +1,4 @@
-//! The npm package: it is built, and tested by vitest, which also packs it and installs it elsewhere. Newer releases of
+//! The npm package: it is built, and tested by vitest, which also packs it and installs it elsewhere. Other releases of
 //! Node, which npm installs as packages, then run the tests that depend on the release.
 
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ use crate::shell::{self, say};
 /// The oldest Node that the package supports.
 const OLDEST: u32 = 20;
 
-/// Releases that are tested in addition to this machine's.
+/// Releases of Node that are tested in addition to the one on this machine.
 pub(crate) const OTHERS: [u32; 3] = [20, 22, 24];
 
 /// The tests on those releases: the package in both module systems, its packed contents, an event loop that is
@@ -30,10 +30,10 @@ pub(crate) const OTHERS: [u32; 3] = [20, 22, 24];
 const REPRESENTATIVE: [&str; 7] =
     ["package", "candidate", "handlers", "blocked", "processes", "threads", "conformance"];
 
-/// The value that tells the tests that there is no Python with which to take turns.
+/// The value by which the tests know that there is no Python for a common election.
 const NO_PYTHON: &str = "none";
 
-/// A test file that packs the package in the package's own folder: it must not run twice at a time.
+/// A test file that packs the package in the package's own folder, so it must not run twice at the same time.
 const PACKS: &str = "package";
 
 /// The steps of [`Part::Node`]; without `python`, Node does not take turns with Python.
@@ -60,7 +60,7 @@ pub(super) fn steps<'a>(python: Option<&'a Python>) -> Vec<Step<'a>> {
     steps.push(step(HERE.into(), Box::new(move |report| vitest(None, &[], &other_python()?, report))));
     let mut before = HERE.to_owned();
     for release in OTHERS {
-        // The release on this machine is already tested.
+        // The release on this machine has its own step.
         let on = move |files: &[&str], report: &mut Report| match major()? == Some(release) {
             true => Ok(()),
             false => vitest(Some((release, &release_of(release)?)), files, &other_python()?, report),
@@ -77,8 +77,8 @@ pub(super) fn steps<'a>(python: Option<&'a Python>) -> Vec<Step<'a>> {
     steps
 }
 
-/// Runs the test files whose names contain one of `files`, all if there are none, on a Node of its own or the one on
-/// the path.
+/// Runs the test files whose names contain one of `files`, or all files if `files` is empty. They run on the Node
+/// `other`, or on the Node on the path.
 fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &mut Report) -> Result<()> {
     let name = other.map_or_else(String::new, |(release, _)| format!("Node {release}: "));
     shell::progress(format!("{name}vitest {}", files.join(" ")));
@@ -95,10 +95,11 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     vitest.env("INCUMBENT_HARNESS", shell::built("incumbent-harness"));
     vitest.env("INCUMBENT_PYTHON", python);
     if other.is_some() {
-        // The type compiler runs on the Node on the path, whatever the release.
+        // Leaves out the test of the types, because the type compiler runs on the Node on the path, whatever the
+        // release.
         vitest.args(["--testNamePattern", "^(?!the types are strict)"]);
     }
-    // The stores behave the same on every release of Node.
+    // Other releases use only the memory store, because stores behave the same on every release of Node.
     vitest.envs(other.map_or_else(stores, |_| Some("memory")).map(|stores| (STORES, stores)));
     let broker = other.is_none().then(|| Kafka::start(KafkaVersion::Newest));
     vitest.envs(broker.as_ref().map(|broker| (BROKER, broker.address())));
@@ -113,14 +114,14 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
             report.test(Part::Node, &format!("{name}{case}"), failure.as_deref(), Some(took));
         }
     }
-    // A runner that crashes, or finds no tests, counts nothing.
+    // If the runner crashes, or finds no tests, no test counts as failed, so the step fails here.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
         report.check(Part::Node, &format!("{name}vitest failed, but no test did"), false);
     }
     Ok(())
 }
 
-/// A Node of that release, from npm; kept from one run to the next.
+/// Returns a Node of that release, from npm, which is kept from one run to the next.
 pub(crate) fn release_of(release: u32) -> Result<PathBuf> {
     let home = shell::target().join(format!("node/{release}"));
     let program = home.join("node_modules/node/bin/node");
@@ -151,7 +152,7 @@ fn major() -> Result<Option<u32>> {
     Ok(version.trim().trim_start_matches('v').split('.').next().and_then(|one| one.parse().ok()))
 }
 
-/// Runs scripts of the package, after installing its dependencies.
+/// Installs the dependencies of the package, and then runs these of its scripts.
 pub(crate) fn build(scripts: &[&str]) -> Result<()> {
     let modified = |name: &str| fs::metadata(folder().join(name)).and_then(|file| file.modified()).ok();
     if modified("node_modules/.package-lock.json") < modified("package-lock.json") {

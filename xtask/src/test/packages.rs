@@ -1,5 +1,5 @@
-//! The packages as they are released: each is built, and used by itself. The code of packages that this machine cannot
-//! build is only checked.
+//! The packages as they are released. Each is built, and used on its own. Packages that this machine cannot build are
+//! only checked by the compiler.
 
 use super::Part;
 use super::schedule::{Lane, Step};
@@ -25,7 +25,7 @@ fn is_left_out(needs: Option<Without>, without: &[Without]) -> bool {
 }
 
 /// The tools of the packages that are not left out, and of the check for other platforms. Zig comes from PyPI, so a
-/// CPython is needed without the wheels, too.
+/// CPython is needed even if the wheels are left out.
 pub(super) fn tools(without: &[Without]) -> Vec<Tool> {
     let packages = PACKAGES.into_iter().filter(|(.., needs)| !is_left_out(*needs, without));
     let mut needed: Vec<Tool> = packages.flat_map(|(package, ..)| package.tools()).copied().collect();
@@ -35,7 +35,8 @@ pub(super) fn tools(without: &[Without]) -> Vec<Tool> {
     Tool::ALL.into_iter().filter(|tool| *tool == Tool::Platforms || needed.contains(tool)).collect()
 }
 
-/// A step for each package, which counts as one test, and as another if it elects on every store; and one with a test for each platform.
+/// Returns a step for each package, which counts as one test, and as another if the package elects on every store, and a
+/// step that checks the other platforms, with a test for each.
 pub(super) fn steps<'env>(without: &[Without]) -> Vec<Step<'env>> {
     let mut steps = Vec::new();
     for (package, name, needs) in PACKAGES {

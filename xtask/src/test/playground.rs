@@ -40,14 +40,14 @@ fn tests(report: &mut Report) -> Result<()> {
         total += Tally::one(failure.is_none());
         report.test(Part::Component, &format!("the playground: {name}"), failure.as_deref(), Some(took));
     }
-    // A runner that crashes, or finds no tests, counts nothing.
+    // If the runner crashes, or finds no tests, no test counts as failed, so the step fails here.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
         report.check(Part::Component, "the playground: node failed, but no test did", false);
     }
     Ok(())
 }
 
-/// The files with tests, by name, because not every Node takes a folder.
+/// Lists the files with tests by name, because not every Node accepts a folder.
 fn files() -> Result<Vec<String>> {
     let folder = playground::folder().join("test");
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;

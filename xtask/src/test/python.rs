@@ -21,14 +21,14 @@ use crate::shell;
 const CLI: &str = "INCUMBENT_CLI";
 /// The variable with the path of `incumbent-harness`, for the conformance scenarios.
 const HARNESS: &str = "INCUMBENT_HARNESS";
-/// The variable with the stores that the scenarios are played on.
+/// The variable with the stores on which the scenarios are played.
 pub(super) const STORES: &str = "INCUMBENT_STORES";
 
 /// The variable with the address of the Kafka broker that the scenarios share: a broker takes longer to start than most
-/// of them take.
+/// scenarios take.
 pub(super) const BROKER: &str = "INCUMBENT_KAFKA";
 
-/// The stores of the scenarios if some must be left out. A machine that has no Go, on purpose, cannot build etcd's
+/// Returns the stores of the scenarios if some must be left out: a machine without Go, on purpose, cannot build etcd's
 /// server.
 pub(super) fn stores() -> Option<&'static str> {
     etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
@@ -49,14 +49,14 @@ const SMOKE: [&str; 10] = [
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
 
-/// The beginnings of the requirements of those tests: pytest and its plugins, and a web framework that enters and
-/// leaves terms in threads of its own.
+/// Those tests need the requirements that begin with these words: pytest and its plugins, and a web framework that
+/// enters and leaves terms in threads of its own.
 const SMOKE_NEEDS: [&str; 3] = ["pytest", "fastapi", "httpx"];
 
 /// The tests that play the scenarios.
 const SCENARIOS: &str = "tests/conformance";
 
-/// The longest tests: each of these files runs in its own process, and all others in one more.
+/// The longest tests. Each of these files runs in its own process; all other files share one more process.
 const LONG: [&str; 3] = [SCENARIOS, "tests/test_types.py", "tests/test_hanging.py"];
 
 /// The package, shared by the steps of a run.
@@ -76,7 +76,7 @@ impl Python {
         Ok(())
     }
 
-    /// All interpreters, the one for all tests first, and the wheel.
+    /// Returns all interpreters, first the one that runs all tests, and the wheel.
     fn built(&self) -> Result<(&[Interpreter], &Path)> {
         let (interpreters, wheel) = self.built.get().context("the wheel is not built")?;
         Ok((interpreters, wheel))
@@ -87,7 +87,7 @@ impl Python {
         Ok((interpreters.first().context("no interpreter")?, wheel))
     }
 
-    /// The Python of a new environment of that name with only the package installed.
+    /// Makes an environment of that name with only the package installed, and returns the path of its Python.
     pub(super) fn environment(&self, name: &str) -> Result<OsString> {
         let (usual, wheel) = self.usual()?;
         let environment = usual.fresh(name)?;
@@ -140,7 +140,7 @@ impl Python {
         environment.install(&["--no-deps", python::text(wheel)?])
     }
 
-    /// Tests one of the long files, or all others, on the interpreter for all tests.
+    /// Runs one of the long test files, or all other files, on the interpreter that runs all tests.
     fn everything(&self, file: Option<&str>, report: &mut Report) -> Result<()> {
         let interpreter = self.usual()?.0;
         let name = format!("CPython {}", interpreter.name());
@@ -161,7 +161,7 @@ impl Python {
         count(&mut pytest, &name, &results, report)
     }
 
-    /// The tests of every other interpreter.
+    /// Runs the tests that are for every other interpreter.
     fn others(&self, report: &mut Report) -> Result<()> {
         let (interpreters, wheel) = self.built()?;
         for interpreter in interpreters.iter().skip(1) {
@@ -185,13 +185,13 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
     count(&mut pytest, &name, &interpreter.name(), report)
 }
 
-/// The trial of an installed package: an election.
+/// The program that tries an installed package with an election.
 const TRY: &str = "import incumbent.sync, sys; assert 'site-packages' in incumbent.__file__
 with incumbent.sync.connect('sqlite:alone.db') as store, store.campaign('jobs', lease=10, splay=0) as candidate:
     with candidate.next_term(60) as term: assert candidate.is_leader and term.token.sequence
 assert not candidate.is_leader";
 
-/// Shows that the wheel needs nothing outside itself.
+/// Shows that the wheel needs nothing outside of itself.
 fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::progress("the wheel alone");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
@@ -202,8 +202,8 @@ fn alone(interpreter: &Interpreter, wheel: &Path) -> Result<bool> {
     shell::succeeds(environment.python().args(["-W", "error", "-c", TRY]).current_dir(elsewhere.path()))
 }
 
-/// `pip install ./python` with nothing but Rust installed: pip fetches the build tools. The only difference from a
-/// fresh machine is that it reuses what was compiled earlier.
+/// Runs `pip install ./python` with nothing but Rust installed, so that pip fetches the build tools. The only
+/// difference from a new machine is that the build reuses what was compiled earlier.
 fn from_source(interpreter: &Interpreter) -> Result<bool> {
     shell::progress("pip install ./python");
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
@@ -228,7 +228,7 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
     pytest.env(CLI, shell::built("incumbent")).env(HARNESS, shell::built("incumbent-harness"));
-    // Other runs may use the same folder.
+    // Turns off pytest's cache, because other runs may use the same folder.
     pytest
         .args(["-p", "no:cacheprovider"])
         .arg(format!("--junitxml={}", results.display()))
@@ -241,7 +241,7 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
             report.test(Part::Python, &format!("{name}: {case}"), failure.as_deref(), Some(took));
         }
     }
-    // A runner that crashes, or finds no tests, counts nothing.
+    // If the runner crashes, or finds no tests, no test counts as failed, so the step fails here.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
         report.check(Part::Python, &format!("{name}: pytest failed, but no test did"), false);
     }

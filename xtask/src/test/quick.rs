@@ -53,7 +53,7 @@ const TARGETS: [&str; 21] = [
     "wall_clock",
 ];
 
-/// The filter of nextest for those tests: all but the slowest, by measurement.
+/// The filter of nextest for those tests: all except the slowest, which were found by measurement.
 const CHOSEN: &str = "all() - (binary_id(incumbent-sqlite::store_sqlite) & test(/^(crowd|one_file)::/)) \
     - (binary_id(incumbent-cli::cli) - test(/^(bad_input|console|help|reports|run|settings|snapshot)::/))";
 
@@ -77,8 +77,8 @@ fn steps<'env>() -> Vec<Step<'env>> {
         }),
         Step::new(Part::Lint, "clippy", Compute, |report| {
             let mut command = shell::cargo();
-            // One small test, so that cargo chooses the same features as for tests, and can reuse the full lint's
-            // builds.
+            // A small test is checked, too, so that cargo chooses the same features as for tests, and can reuse the
+            // full lint's builds.
             command.args(["clippy", "--workspace", "--all-features", "--lib", "--bins"]);
             command.args(["--test", "wall_clock", "--", "-Dwarnings"]);
             lint::check("clippy", &mut command, report)
@@ -87,7 +87,7 @@ fn steps<'env>() -> Vec<Step<'env>> {
     ]
 }
 
-/// Cargo's targets: a selection from all packages, so that the full run's builds can be reused.
+/// Cargo's options that select targets from all packages, so that the full run's builds can be reused.
 fn selection() -> Vec<&'static str> {
     let mut words = vec!["--workspace", "--all-features", "--lib", "--bins"];
     words.extend(TARGETS.iter().flat_map(|target| ["--test", *target]));

@@ -1,10 +1,10 @@
 //! Runs steps at the same time.
 //!
-//! Steps that compute run one after another, or two at a time if none waits, at a low priority; steps that mostly wait
-//! for leases and servers run at the same time. So the processors are busy while tests sleep, and a test that measures
-//! time still gets a processor when it needs one. A spare step takes the time that both leave. The output of one step
-//! at a time is printed as it comes; the output of other steps is kept until then, so that a step's lines stay
-//! together.
+//! Steps that compute run one after another at a low priority, or two at a time if no other step waits. Steps that
+//! mostly wait for leases and servers run at the same time as these. So the processors are busy while tests sleep, and
+//! a test that measures time still gets a processor when it needs one. A spare step takes the time that the other steps
+//! leave. The output of one step is printed as it comes. The output of the others is kept until their turn, so that a
+//! step's lines stay together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -18,7 +18,7 @@ use super::Part;
 use super::tally::Report;
 use crate::shell;
 
-/// The interval at which a run lists the steps that it waits for.
+/// The interval at which a run lists the steps for which it waits.
 const NOTICE: Duration = Duration::from_secs(60);
 
 /// A lower priority than that of waiting steps, so that a test that wakes up runs before the compiler.
@@ -27,10 +27,11 @@ const NICE: i32 = 10;
 /// The lowest priority of all.
 const NICEST: i32 = 19;
 
-/// How a step spends its time.
+/// The way in which a step spends its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// The step keeps all processors busy; one such step runs at a time, and two if no step waits.
+    /// The step keeps all processors busy. One such step runs at a time, or two if no step of [`Wait`](Self::Wait)
+    /// runs.
     Compute,
     /// The step mostly waits; a few such steps run at a time.
     Wait,
@@ -38,7 +39,7 @@ pub(super) enum Lane {
     Spare,
 }
 
-/// The work of a step; its checks go into the report.
+/// The work of a step, which adds its checks to the report.
 pub(super) type Work<'env> = Box<dyn FnOnce(&mut Report) -> Result<()> + Send + 'env>;
 
 /// One step of a run.
@@ -62,17 +63,17 @@ impl<'env> Step<'env> {
         Self { name, part, lane, needs: Vec::new(), work }
     }
 
-    /// Waits for the step of that name, if there is one; does not run if that step failed.
+    /// Makes this step wait for the step of that name, if there is one, and not run if that step fails.
     pub(super) fn after(mut self, name: impl Into<String>) -> Self {
         self.needs.push(name.into());
         self
     }
 }
 
-/// Runs steps, the first ones first: at a time, at most one that computes, or two if none waits, `waiting` that wait,
-/// and one that is spare.
+/// Runs steps in the order of the list, several at the same time: at most one that computes, or two if none waits;
+/// `waiting` that wait; and one that is spare.
 ///
-/// A step that fails with an error fails its part; the steps that need it do not run, and fail theirs.
+/// If a step ends with an error, its part fails. The steps that need it do not run, and their parts fail, too.
 pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
     let begin = Instant::now();
     let printer = Arc::new(Printer { steps: Mutex::default(), print: Box::new(|line| println!("{line}")) });
@@ -86,7 +87,8 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
             let (mut index, mut computing) = (0, 1);
             loop {
                 let Some(step) = pending.get(index) else {
-                    // If no step waits, a second one computes, because no step keeps all processors busy until its end.
+                    // If no waiting step runs, a second one may compute, because no step keeps all processors busy
+                    // until its end.
                     if computing == 1 && !running.values().any(|lane| *lane == Lane::Wait) {
                         (index, computing) = (0, 2);
                         continue;
@@ -108,7 +110,8 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
                 if let Some(need) = step.needs.iter().find(|need| ended.get(*need) == Some(&false)) {
                     report.check(step.part, &format!("{} did not run, as {need} failed", step.name), false);
                     ended.insert(step.name, false);
-                    // Steps listed before it may have waited for it.
+                    // Starts again at the first step, because an earlier step may have waited for the one that does not
+                    // run.
                     index = 0;
                     continue;
                 }
@@ -118,7 +121,7 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
                     let name = step.name.clone();
                     let from = Instant::now();
                     let outcome = perform(step, &printer);
-                    // The loop runs until all steps have ended.
+                    // Sending cannot fail, because the loop receives until all steps have ended.
                     let _ = sender.send((name, from.elapsed(), outcome));
                 });
             }
@@ -144,7 +147,7 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
     });
 }
 
-/// Runs one step on its own thread. Returns its report, whether steps that need it may run, and the processor time of
+/// Runs a step on this thread. Returns its report, true if the steps that need it may run, and the processor time of
 /// the programs that it ran.
 fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
     let Step { name, part, lane, work, .. } = step;
@@ -177,7 +180,7 @@ fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
 
 /// Lowers the priority of this thread, and of the programs that it starts.
 fn yield_to_others(nice: i32) {
-    // On other systems this would affect the whole process, permanently.
+    // On other systems this call would change the whole process, permanently.
     if cfg!(target_os = "linux") {
         let _ = rustix::process::nice(nice);
     }
@@ -235,7 +238,8 @@ impl Printer {
             return;
         }
         steps.front = None;
-        // The output of an ended step is printed as a whole, that of the oldest running step as it comes.
+        // Prints the whole output of the steps that have ended. From now on, prints the output of the oldest running
+        // step as it comes.
         let (ended, mut kept): (Vec<_>, Vec<_>) = steps.kept.drain(..).partition(|kept| kept.ended);
         let next = if kept.is_empty() { None } else { Some(kept.remove(0)) };
         for step in ended.iter().chain(&next) {
@@ -245,7 +249,7 @@ impl Printer {
         steps.kept = kept;
     }
 
-    /// Prints a line that belongs to no step, if some output is kept back.
+    /// Prints a line that belongs to no step, if the output of some step is kept.
     fn notice(&self, line: &str) {
         if !self.steps().kept.is_empty() {
             (self.print)(line);
@@ -261,7 +265,7 @@ mod tests {
 
     use super::*;
 
-    /// The number of steps at work: current and maximum.
+    /// The number of steps that run: the present one and the largest so far.
     #[derive(Default)]
     struct Crowd {
         now: AtomicUsize,
@@ -269,7 +273,7 @@ mod tests {
     }
 
     impl Crowd {
-        /// Works until `others` are at work too, or for a while if they never are.
+        /// Runs until `others` steps have run at the same time, or for a minute.
         fn join(&self, others: usize) {
             let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(now, Ordering::SeqCst);
@@ -386,7 +390,7 @@ mod tests {
         assert!(!report.is_well(Part::Core));
     }
 
-    /// The printer's output while steps begin, print and end.
+    /// Returns what the printer prints while steps begin, print and end.
     #[test]
     fn the_output_of_a_step_stays_together() {
         let printed = Arc::new(Mutex::new(Vec::new()));

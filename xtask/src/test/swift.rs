@@ -18,7 +18,8 @@ use crate::swift::{self, Tests};
 /// The name of the build that other steps wait for, including steps of other parts.
 pub(super) const PACKAGE: &str = "build the Swift package";
 
-/// The suites and tests that the thread sanitizer watches: on the memory store, except for signals.
+/// The suites and tests that run under the thread sanitizer. They use the memory store, except for the tests of
+/// signals.
 const SANITIZED: [&str; 7] = [
     "TermTests",
     "StoreTests",
@@ -53,7 +54,8 @@ fn run(report: &mut Report) -> Result<()> {
     count(&mut runner, "", report, |_| ())
 }
 
-/// Runs the tests that the thread sanitizer watches, and many campaigns. A data race that it reports is a failure.
+/// Runs these tests, and many campaigns, under the thread sanitizer. Each data race that the sanitizer reports is a
+/// failure.
 fn sanitized(report: &mut Report) -> Result<()> {
     shell::progress("Swift Testing with the thread sanitizer");
     let mut races = 0;
@@ -74,13 +76,13 @@ fn sanitized(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// A program of the tests. One that hangs is ended.
+/// Returns the command of a program of the tests. A program that hangs is ended.
 fn program(tests: Tests, name: &str) -> Result<Command> {
-    // Does not use SwiftPM, which would plan the build once more.
+    // Starts the program without SwiftPM, which would plan the build once more.
     let mut program = swift::inside_as_one(&swift::package_of_tests(), "timeout")?;
     program.args(["--kill-after=10", "1200"]);
     if tests == Tests::Sanitized {
-        // The sanitizer's own memory has fixed addresses.
+        // The sanitizer needs fixed addresses for its own memory.
         program.args(["setarch", "--addr-no-randomize"]);
     }
     program.arg(tests.programs().join(name));
@@ -106,12 +108,12 @@ fn runner(tests: Tests) -> Result<Command> {
     Ok(runner)
 }
 
-/// Runs the test runner, and counts its tests, with `suffix` after their names. Passes on all lines but the results.
+/// Runs the test runner, and counts its tests, with `suffix` after their names. Passes all other lines to `heed`.
 fn count(runner: &mut Command, suffix: &str, report: &mut Report, mut heed: impl FnMut(&str)) -> Result<()> {
     let mut total = Tally::default();
     let succeeded = shell::lines(runner, |line| {
         let Some((name, passed, took)) = outcome(line) else {
-            // The beginning of a test is no result.
+            // The line about the beginning of a test is no result.
             if !line.starts_with('◇') {
                 say!("{line}");
                 heed(line);
@@ -125,7 +127,7 @@ fn count(runner: &mut Command, suffix: &str, report: &mut Report, mut heed: impl
         let failure = (!passed).then_some("see its issues above");
         report.test(Part::Swift, &format!("{name}{suffix}"), failure, Some(took));
     })?;
-    // A runner that crashes, or finds no tests, counts nothing.
+    // If the runner crashes, or finds no tests, no test counts as failed, so the step fails here.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
         report.check(Part::Swift, &format!("Swift's test runner failed, but no test did{suffix}"), false);
     }

@@ -19,7 +19,7 @@ impl Tally {
     pub(crate) const PASS: Self = Self { passed: 1, failed: 0 };
     pub(crate) const FAIL: Self = Self { passed: 0, failed: 1 };
 
-    /// A check that is one test.
+    /// The tally of a check that counts as one test.
     pub(crate) fn one(passed: bool) -> Self {
         if passed { Self::PASS } else { Self::FAIL }
     }
@@ -32,7 +32,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// The beginning of a failure's message, in one line, so that the end of a long log gives the reason.
+/// The beginning of a failure's message in one line, so that the end of a long log shows the reason.
 fn summary(message: &str) -> String {
     const LENGTH: usize = 500;
     let said = message.split("stack backtrace:").next().unwrap_or(message);
@@ -43,7 +43,7 @@ fn summary(message: &str) -> String {
     }
 }
 
-/// The tallies of a run, one a part.
+/// The tallies of a run, one for each part.
 #[derive(Debug)]
 pub(crate) struct Report {
     parts: BTreeMap<Part, Tally>,
@@ -63,7 +63,7 @@ impl Report {
         *self.parts.entry(part).or_default() += tally;
     }
 
-    /// Names a failure, for the end of the run; [`add`](Self::add) counts it.
+    /// Names a failure at the end of the run. [`add`](Self::add) counts it.
     pub(crate) fn name_failure(&mut self, part: Part, what: impl AsRef<str>) {
         self.failures.push(format!("{}: {}", part.name(), what.as_ref()));
     }
@@ -92,7 +92,7 @@ impl Report {
         self.parts.get(&part).is_none_or(|tally| tally.failed == 0)
     }
 
-    /// Counts one test, and names it with its message if it failed; with its duration, if that is known.
+    /// Counts one test, and records its duration if that is known. A failed test is named with its message.
     pub(crate) fn test(&mut self, part: Part, name: &str, failure: Option<&str>, took: Option<Duration>) {
         self.add(part, Tally::one(failure.is_none()));
         if let Some(message) = failure {
@@ -111,10 +111,10 @@ impl Report {
         self.times.merge(step.times);
     }
 
-    /// Prints the times and the result, last of all `N passed, N failed`. Returns whether all passed.
+    /// Prints the times and the result; the last line is `N passed, N failed`. Returns true if all passed.
     ///
-    /// A part in which no test ran has failed, because otherwise a filter that matches nothing would pass. A run
-    /// without any part has failed too.
+    /// A part in which no test ran counts as failed, because otherwise a filter that matches nothing would pass. So
+    /// does a run without any part.
     pub(crate) fn close(mut self, took: Duration) -> bool {
         let idle: Vec<Part> = self
             .parts

@@ -1,12 +1,12 @@
-//! The times of a run: its steps by the clock and by the processors, and the slowest tests. With other work on the
-//! machine only the processor time can be compared with another run's.
+//! The times of a run: the elapsed and the processor time of its steps, and the slowest tests. If the machine does
+//! other work too, only the processor time can be compared with another run's.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::Part;
 
-/// The number of the slowest tests shown.
+/// The number of the slowest tests that are shown.
 const SLOWEST: usize = 10;
 
 /// The measurements of a run.
@@ -33,8 +33,8 @@ impl Times {
         self.tests.extend(step.tests);
     }
 
-    /// The table for the end of a run, the slowest first. Steps run at the same time, so their seconds add up to more
-    /// than the run's.
+    /// The table for the end of a run, the slowest steps and tests first. Steps run at the same time, so their seconds
+    /// add up to more than the run's.
     pub(crate) fn table(mut self) -> String {
         let mut table = format!("{:>7} {:>7}\n", "seconds", "cpu");
         self.steps.sort_by(|one, other| other.cmp(one));

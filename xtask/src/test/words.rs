@@ -19,7 +19,7 @@ const LIMITS: &str = "xtask/words.toml";
 const EXEMPT: [&str; 4] = ["CONTRIBUTING.md", "xtask/src/test/words.rs", "node/docs", "node/ts/native.d.ts"];
 /// Folders of build results or installed packages.
 const BUILT: [&str; 4] = ["target", "node_modules", "dist", "npm"];
-/// The most places that are shown for a limit that is exceeded.
+/// The number of places that are shown when a limit is exceeded.
 const SHOWN: usize = 12;
 /// Entries whose plural is a different, allowed word: "besides".
 const WITHOUT_PLURAL: [&str; 1] = ["beside"];
@@ -68,7 +68,7 @@ impl Tree {
 }
 
 /// For each word or phrase, the limits of the trees in which it still occurs. A phrase that begins with a comma counts
-/// only after one.
+/// only if a comma comes before it in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Limits(BTreeMap<String, BTreeMap<String, usize>>);
 
@@ -90,7 +90,7 @@ impl Limits {
         self.0.get(word).and_then(|trees| trees.get(tree.name())).copied().unwrap_or(0)
     }
 
-    /// These limits, with those above the count lowered to it.
+    /// Returns these limits, each lowered to the count if the count is smaller.
     fn lowered(&self, found: &Found) -> Self {
         let lowered = |word: &String| {
             let limit = |tree: &Tree| self.limit(word, *tree).min(found.places(word, *tree).len());
@@ -129,7 +129,7 @@ impl Found {
 
     /// Counts the words of `limits` in a text.
     fn search(&mut self, limits: &Limits, tree: Tree, file: &str, text: &str) {
-        // The map's keys are the first words, so that few comparisons are needed.
+        // The map's keys are the first words of the phrases, so that few comparisons are needed.
         let mut phrases = BTreeMap::<&str, Vec<Phrase<'_>>>::new();
         for entry in limits.0.keys() {
             let phrase = Phrase::of(entry);
@@ -180,7 +180,7 @@ impl<'a> Phrase<'a> {
 struct Token {
     /// In lower case.
     word: String,
-    /// True if nothing but a comma and white space separates it from the word before.
+    /// True if nothing but a comma and white space separates the word from the one before.
     follows_comma: bool,
 }
 
@@ -208,7 +208,7 @@ fn tokens(line: &str) -> Vec<Token> {
     tokens
 }
 
-/// The files of a folder that are counted, the recently changed ones first.
+/// Lists the files of a folder that are counted, those that changed most recently first.
 fn files(root: &Path) -> Result<Vec<(PathBuf, Tree)>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -237,7 +237,7 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, Tree)>> {
     Ok(found.into_iter().map(|(_, path, tree)| (path, tree)).collect())
 }
 
-/// The limits, and the counts in the files of `root`.
+/// Reads the limits, and counts the words in the files of `root`.
 fn count(root: &Path) -> Result<(Limits, Found)> {
     let limits = fs::read_to_string(root.join(LIMITS)).with_context(|| format!("cannot read {LIMITS}"))?;
     let (limits, mut found) = (Limits::parse(&limits)?, Found::default());

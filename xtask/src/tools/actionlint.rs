@@ -11,7 +11,7 @@ use crate::shell;
 const MODULE: &str = "github.com/rhysd/actionlint/cmd/actionlint";
 const VERSION: &str = "1.7.12";
 
-/// Finds or installs exactly this version, because another may have other rules.
+/// Finds or installs exactly this version, because another version may have other rules.
 pub(super) fn provide() -> Result<(PathBuf, String)> {
     let program = program();
     if reported(&program).is_err() {
@@ -25,14 +25,14 @@ pub(super) fn provide() -> Result<(PathBuf, String)> {
         shell::progress(format!("go install {MODULE}@v{VERSION}"));
         let mut install = shell::command(go);
         install.arg("install").arg(format!("{MODULE}@v{VERSION}"));
-        // Outside the workspace's folders no go.mod can interfere.
+        // Runs outside of the workspace's folders, so that no go.mod interferes.
         shell::run(install.env("GOBIN", folder).env_remove("GOFLAGS").current_dir("/"))?;
         reported(&program)?;
     }
     Ok((program, format!("actionlint {VERSION}")))
 }
 
-/// The path at which it is installed.
+/// The path at which actionlint is installed.
 pub(crate) fn program() -> PathBuf {
     folder().join("actionlint").join("actionlint")
 }

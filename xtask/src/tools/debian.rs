@@ -12,12 +12,12 @@ pub(super) fn install(package: &str) -> Result<()> {
     shell::progress(format!("apt-get install {package}"));
     let apt = |words: &[&str]| {
         let mut command = shell::command("apt-get");
-        // Another installation may be in progress.
+        // Waits, because another installation may be in progress.
         command.args(["-o", "DPkg::Lock::Timeout=300"]);
         shell::output(command.env("DEBIAN_FRONTEND", "noninteractive").args(words))
     };
     let install = || apt(&["install", "--yes", "--no-install-recommends", package]);
-    // Fresh lists of packages need not be fetched again.
+    // Fetches the lists of packages only if the installation fails, because they may be recent enough.
     if install().is_err() {
         apt(&["update"])
             .and_then(|_| install())

@@ -1,4 +1,4 @@
-//! etcd, in the versions the tests know.
+//! etcd, in the versions that the tests use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ pub(super) fn provide(version: EtcdVersion) -> Result<(PathBuf, String)> {
     Ok((program, format!("etcd {version}")))
 }
 
-/// The server is a Go module whose replacements forbid `go install`: `lab/interop/etcd` has a `main` for it.
+/// Builds the server from the `main` in `lab/interop/etcd`, because the replacements in the server's Go module rule out
+/// `go install`.
 fn built_by_go(folder: &Path) -> Result<()> {
     let go = shell::on_path("go").context("install Go 1.26 or newer (https://go.dev/dl)")?;
     shell::progress("go build etcd");
@@ -41,7 +42,8 @@ fn built_by_go(folder: &Path) -> Result<()> {
     )
 }
 
-/// Unpacks Debian's packages: no service is started, and no root is needed if the lists of packages are there.
+/// Unpacks Debian's packages instead of installing them. So no service is started, and root is not needed if the lists
+/// of packages exist.
 fn debian_packages(folder: &Path) -> Result<()> {
     if shell::on_path("apt-get").is_none() || shell::on_path("dpkg-deb").is_none() {
         bail!("this system is not Debian");
@@ -53,7 +55,7 @@ fn debian_packages(folder: &Path) -> Result<()> {
         shell::output(command.env("DEBIAN_FRONTEND", "noninteractive").args(words).current_dir(&scratch))
     };
     let download = || apt(&["download", "etcd-server", "etcd-client"]);
-    // A new machine has no lists of packages yet, and an old one lists packages that are gone.
+    // A new machine has no lists of packages yet, and the lists of an old one may name packages that no longer exist.
     if download().is_err() {
         apt(&["update"])
             .and_then(|_| download())

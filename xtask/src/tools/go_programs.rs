@@ -1,4 +1,4 @@
-//! The programs of `lab/interop`'s `go`, `etcd`, `kafka` and `peers`, which the Rust side's tests and benchmarks run.
+//! The programs of `lab/interop`'s `go`, `etcd`, `kafka` and `peers`, which Rust tests and benchmarks run.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,8 @@ use incumbent_testkit::tools;
 
 use crate::shell;
 
-/// A call of `go build`: the program's name, empty if each program has the name of its folder, and the arguments.
+/// A call of `go build`: the program's name and the arguments. The name is empty if each program has the name of its
+/// folder.
 type Build = (&'static str, &'static [&'static str]);
 
 /// The programs on the client of NATS.
@@ -20,7 +21,7 @@ pub(super) fn etcd() -> Result<(PathBuf, String)> {
     provide("lab/interop/etcd", &[("", &["./cmd/candidate", "./cmd/handover"])], tools::go_etcd_programs())
 }
 
-/// The programs on Kafka's clients: the candidate on two versions of one client, by two lists of modules.
+/// The programs on Kafka's clients. The candidate is built on two versions of its client, with two lists of modules.
 pub(super) fn kafka() -> Result<(PathBuf, String)> {
     let builds: [Build; 3] = [
         ("admin", &["./cmd/admin"]),
@@ -35,7 +36,7 @@ pub(super) fn peers() -> Result<(PathBuf, String)> {
     provide("lab/interop/peers", &[("", &["./cmd/..."])], tools::go_peer_programs())
 }
 
-/// Builds them each time: Go knows what has changed, and is quick if nothing has.
+/// Builds the programs each time, because Go knows what has changed, and is quick if nothing has.
 fn provide(source: &str, builds: &[Build], folder: PathBuf) -> Result<(PathBuf, String)> {
     let go = shell::on_path("go").with_context(|| {
         format!(

@@ -1,4 +1,4 @@
-//! Apache Kafka, in the versions the tests know: the jars of Maven Central, and Java to run them.
+//! Apache Kafka, in the versions that the tests use: jars from Maven Central, and Java to run them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::shell;
 pub(super) fn provide(version: KafkaVersion) -> Result<(PathBuf, String)> {
     maven::java()?;
     let folder = tools::folder().join("kafka").join(version.number());
-    // The archive is made last, when a broker starts, so if it exists, everything else is complete.
+    // The archive of classes is made last. So if it exists, everything else is complete.
     if !KafkaFiles::find(version).is_ok_and(|files| files.archive().is_file()) {
         install(version, &folder).with_context(|| format!("Kafka {version}"))?;
     }
@@ -44,8 +44,8 @@ fn install(version: KafkaVersion, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the first records of a new cluster, the same for every broker: formatting takes a Java of its own, longer than
-/// a broker's start.
+/// Stores the first records of a new cluster, which are the same for every broker. Formatting needs a Java process of
+/// its own, which takes longer than a broker's start.
 fn first_records(mut java: std::process::Command, files: &KafkaFiles) -> Result<()> {
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     let settings = scratch.path().join("settings");

@@ -1,4 +1,4 @@
-//! Java and Maven, and the jars of Maven Central.
+//! Java and Maven, and jars from Maven Central.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ fn major(reported: &str) -> Option<u32> {
     reported.split_whitespace().nth(1)?.split(['.', '-', '+']).next()?.parse().ok()
 }
 
-/// Finds or installs a JDK, which compiles as well.
+/// Finds or installs a JDK, which also has a compiler.
 pub(super) fn jdk() -> Result<Jdk> {
     kotlin::jdk().or_else(|missing| {
         debian::install(&format!("openjdk-{OLDEST}-jdk-headless"))
@@ -51,8 +51,8 @@ pub(super) fn maven() -> Result<()> {
     Ok(())
 }
 
-/// Copies the jars that a project needs, with these versions. Maven compares each jar with its checksum, and keeps them
-/// for the next time.
+/// Copies the jars that a project needs, with these versions. Maven compares each jar with its checksum, and keeps the
+/// jars for the next time.
 pub(super) fn copy_jars(project: &str, versions: &[(&str, &str)], jars: &Path) -> Result<()> {
     maven()?;
     let mut command = shell::command("mvn");

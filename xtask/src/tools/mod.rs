@@ -110,9 +110,9 @@ pub(crate) enum Tool {
     Postgres,
     /// The ZooKeeper server, and its client Curator.
     Zookeeper,
-    /// The program of `lab/interop/zookeeper`, after the jars that it is compiled with.
+    /// The program of `lab/interop/zookeeper`. It comes after the jars with which it is compiled.
     CuratorCandidate,
-    /// A JDK, Maven, and what it needs for the Kotlin library.
+    /// A JDK and Maven, and what Maven needs for the Kotlin library.
     Kotlin,
     /// The Swift toolchain.
     Swift,
@@ -162,7 +162,7 @@ impl Tool {
         Self::System(System::Arm),
     ];
 
-    /// Returns its path and version, after installing it if it is missing.
+    /// Returns the tool's path and version, after installing the tool if it is missing.
     fn provide(self) -> Result<(PathBuf, String)> {
         match self {
             Self::NatsServer(version) => nats_server::provide(version),
@@ -211,7 +211,7 @@ impl Tool {
         }
     }
 
-    /// Returns true if it can be left out on a machine that lacks Go on purpose.
+    /// Returns true if the tool can be left out on a machine that lacks Go on purpose.
     fn needs_go(self) -> bool {
         matches!(
             self,
@@ -227,7 +227,8 @@ impl Tool {
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    // Gigabytes that only the tests of packages need, and servers that only one benchmark needs.
+    // These tools are left out by default: systems of gigabytes for the tests of packages, and servers for a single
+    // benchmark.
     let special = [Name::Systems, Name::Peers];
     let runs_here = |tool: &Tool| *tool != Tool::Valgrind || valgrind::COUNTS_HERE;
     let usual = |tool: &Tool| args.tools.is_empty() && !special.contains(&tool.name()) && runs_here(tool);
@@ -255,7 +256,7 @@ pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)
     each(tools, without).1
 }
 
-/// The versions of the available tools; the missing tools, and the reasons.
+/// Returns the versions of the available tools, and the missing tools with the reasons.
 fn each(tools: &[Tool], without: &[Without]) -> (Vec<String>, Vec<(Tool, String)>) {
     let (mut versions, mut missing) = (Vec::new(), Vec::new());
     for tool in tools {

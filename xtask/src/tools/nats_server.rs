@@ -1,4 +1,4 @@
-//! nats-server, in every version the tests know.
+//! nats-server, in every version that the tests use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const FLOOR: (u32, u32) = (2, 10);
 pub(super) fn provide(version: NatsVersion) -> Result<(PathBuf, String)> {
     match tools::nats_server(version) {
         Ok(found) if is_acceptable(&found, version) => return described(found),
-        // The tests would use it even if others are installed.
+        // The tests would use the program that the variable names, even if others are installed.
         Ok(found) if is_named(&found) => bail!("${NATS_SERVER} names {}, too old or broken", found.display()),
         _ => {}
     }
@@ -45,7 +45,7 @@ fn go_install(version: NatsVersion, folder: &Path) -> Result<PathBuf> {
     let go = shell::on_path("go").context("Go is not on the path")?;
     shell::progress(format!("go install {MODULE}@v{version}"));
     let module = format!("{MODULE}@v{version}");
-    // Outside the workspace's folders no go.mod can interfere.
+    // Runs outside of the workspace's folders, so that no go.mod interferes.
     shell::run(
         shell::command(go)
             .args(["install", &module])
@@ -56,7 +56,7 @@ fn go_install(version: NatsVersion, folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("nats-server"))
 }
 
-/// Unpacks Debian's package into a folder of its own: no root is needed, and no service is started.
+/// Unpacks Debian's package into a folder instead of installing it. So root is not needed, and no service is started.
 fn debian_package(version: NatsVersion, folder: &Path) -> Result<PathBuf> {
     if shell::on_path("apt-get").is_none() || shell::on_path("dpkg-deb").is_none() {
         bail!("this system is not Debian");
@@ -86,7 +86,8 @@ fn checked(program: PathBuf, version: NatsVersion) -> Result<PathBuf> {
     })
 }
 
-/// Returns true if the version fits: the newest may be any supported version; any other must be of its series.
+/// Returns true if the program can be used as this version. The newest may be any supported version; any other version
+/// must be of the same series.
 fn is_acceptable(program: &Path, version: NatsVersion) -> bool {
     let Ok(series) = reported(program).and_then(|text| series(&text)) else { return false };
     match version {

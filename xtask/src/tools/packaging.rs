@@ -1,5 +1,5 @@
-//! The tools that build packages for other systems, and check them: zig with its link to cargo, and the checkers of
-//! wheels, in a virtual environment of Python; the checkers of npm packages, in a folder of npm's.
+//! The tools that build packages for other systems, and check them. Zig with its link to cargo and the checkers of
+//! wheels are in a virtual environment of Python. The checkers of npm packages are in a folder of npm.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,8 +14,8 @@ use crate::check::Platform;
 use crate::package::linux::Linux;
 use crate::{python, shell};
 
-/// Zig, which brings the C libraries of other systems; cargo-zigbuild, which makes it cargo's linker, in maturin's
-/// version, so that both share a build; the checkers.
+/// Zig, which contains the C libraries of other systems; cargo-zigbuild, which makes zig cargo's linker, in the version
+/// that maturin uses, so that both share a build; and the checkers.
 const REQUIREMENTS: [&str; 6] = [
     "ziglang==0.17.1",
     "cargo-zigbuild==0.24.0",
@@ -96,7 +96,7 @@ pub(super) fn provide_checkers() -> Result<(PathBuf, String)> {
     Ok((home, CHECKERS[0].replace('@', " ")))
 }
 
-/// A program of the virtual environment.
+/// Returns a command that runs a program of the virtual environment.
 pub(crate) fn program(name: &str) -> Command {
     shell::command(environment().join("bin").join(name))
 }
@@ -106,15 +106,16 @@ pub(crate) fn checker(name: &str) -> Command {
     shell::command(checkers().join("node_modules/.bin").join(name))
 }
 
-/// Runs zig as a compiler and linker. cargo-zigbuild drops rustc's options for other linkers, and libraries that zig
-/// links anyway.
+/// Runs zig as a compiler and linker. cargo-zigbuild removes rustc's options for other linkers, and the libraries that
+/// zig links anyway.
 const COMPILER: &str = r#"#!/bin/sh
 export CARGO_ZIGBUILD_ZIG_VERSION={version}
 export CARGO_ZIGBUILD_ZIG_COMMAND="{bin}/python" CARGO_ZIGBUILD_ZIG_COMMAND_ARGS="-m ziglang"
 exec "{bin}/cargo-zigbuild" zig cc -- -g -fno-sanitize=all -target {target} "$@"
 "#;
 
-/// Runs zig as a tool for archives of objects, because this machine's may not read objects of another processor.
+/// Runs zig as a tool for archives of objects, because this machine's tools may not be able to read objects for another
+/// processor.
 const ARCHIVES: &str = r#"#!/bin/sh
 exec "{bin}/python" -m ziglang {tool} "$@"
 "#;
@@ -125,8 +126,8 @@ fn programs() -> PathBuf {
     shell::target().join("zig")
 }
 
-/// Writes the programs that cargo calls for a target; zig has its own name for it. They are the same for every program
-/// that calls cargo: cargo would build everything again for another linker.
+/// Writes the programs that cargo calls for a target, which has a different name in zig. Every program that calls cargo
+/// uses these, because for another linker cargo would build everything again.
 fn compiler(triple: &str, zig: &str) -> Result<()> {
     let bin = environment().join("bin");
     fs::create_dir_all(programs()).with_context(|| format!("cannot make {}", programs().display()))?;
@@ -152,8 +153,8 @@ pub(crate) fn compiler_for(triple: &str) -> PathBuf {
 }
 
 /// Sets the compilers, the linkers and the archiver for every kind of Linux in the environment of a command that calls
-/// cargo. For every kind, because this machine is one of them: with another linker, cargo would rebuild the programs
-/// that run during a build, and everything that depends on them.
+/// cargo. They are set for every kind because this machine's kind is one of them. With another linker for it, cargo
+/// would rebuild the programs that run during a build, and everything that depends on them.
 pub(crate) fn toolchains(command: &mut Command) {
     for linux in Linux::ALL {
         c_toolchain(command, linux.triple());
@@ -162,7 +163,7 @@ pub(crate) fn toolchains(command: &mut Command) {
     }
 }
 
-/// Sets the compiler of C and the tools for archives for a target, with which build scripts compile.
+/// Sets the C compiler and the tools for archives with which build scripts compile for a target.
 pub(crate) fn c_toolchain(command: &mut Command, triple: &str) {
     let name = triple.replace('-', "_");
     command.env(format!("CC_{name}"), compiler_for(triple));

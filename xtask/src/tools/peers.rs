@@ -1,5 +1,5 @@
-//! Redis, PostgreSQL and ZooKeeper, for the benchmark of other locks: installed ones, Debian's, and jars of Maven
-//! Central.
+//! Redis, PostgreSQL and ZooKeeper, for the benchmark of other locks: installed ones, Debian's packages, and jars from
+//! Maven Central.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,12 +11,12 @@ use incumbent_testkit::tools::{self, CURATOR, ZOOKEEPER};
 use super::{debian, maven};
 use crate::shell;
 
-/// Debian's name for the program of the Redis server in the package without the service.
+/// The name under which Debian's package without the service contains the program of the Redis server.
 const REDIS_OF_DEBIAN: &str = "redis-check-rdb";
 
 pub(super) fn redis() -> Result<(PathBuf, String)> {
     if tools::redis_server().is_err() {
-        // The package `redis-server` adds only a link to this one's program, and starts a service.
+        // The package `redis-server` would only add a link to the program of `redis-tools`, and start a service.
         debian::install("redis-tools")
             .context("there is no redis-server; install Redis 7 or newer (https://redis.io)")?;
         let installed = shell::on_path(REDIS_OF_DEBIAN)
@@ -24,7 +24,7 @@ pub(super) fn redis() -> Result<(PathBuf, String)> {
         let folder = tools::folder().join("redis");
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let link = folder.join("redis-server");
-        // A link to a program that is gone may be left.
+        // Removes a link that may be left from a program that no longer exists.
         let _ = fs::remove_file(&link);
         symlink(installed, &link).with_context(|| format!("cannot make {}", link.display()))?;
     }
@@ -53,7 +53,7 @@ pub(super) fn zookeeper() -> Result<(PathBuf, String)> {
         shell::progress(format!("ZooKeeper {ZOOKEEPER} from Maven Central"));
         let versions = [("zookeeper", ZOOKEEPER), ("curator", CURATOR)];
         let jars = tools::folder().join("zookeeper").join(format!("{ZOOKEEPER}-{CURATOR}"));
-        // An interrupted copy is not taken for a complete one.
+        // Copies into another folder first, so that an interrupted copy is not taken for a complete one.
         let copied = jars.with_file_name("new");
         let _ = fs::remove_dir_all(&copied);
         maven::copy_jars("lab/interop/zookeeper", &versions, &copied)?;
@@ -63,7 +63,7 @@ pub(super) fn zookeeper() -> Result<(PathBuf, String)> {
     Ok((tools::zookeeper_jars().map_err(anyhow::Error::msg)?, format!("ZooKeeper {ZOOKEEPER}")))
 }
 
-/// The candidate on Curator's latch, compiled each time: that takes a second.
+/// Compiles the candidate on Curator's latch. It is compiled each time, because that takes only a second.
 pub(super) fn curator() -> Result<(PathBuf, String)> {
     let jdk = maven::jdk()?;
     let jars = tools::zookeeper_jars().map_err(anyhow::Error::msg)?;

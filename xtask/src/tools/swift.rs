@@ -1,4 +1,5 @@
-//! The Swift toolchain, in a folder with its own Debian: the oldest Debian with Swift is newer than most machines.
+//! The Swift toolchain, in a folder with its own Debian, because the oldest Debian with Swift is newer than that of
+//! most machines.
 
 use std::fs;
 use std::path::PathBuf;
@@ -37,7 +38,8 @@ fn install() -> Result<()> {
         debian::install("debootstrap")?;
     }
     let folder = swift::system();
-    // Left by an earlier attempt. It is mounted nowhere: every mount is in a namespace that ends with its command.
+    // Removes what an earlier attempt left. No mounts are left in it, because every mount is in a namespace that ends
+    // with its command.
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }

@@ -1,5 +1,5 @@
-//! Small systems in folders of their own, in which packages are tried on systems like those of their users: with an
-//! older C library, and with another processor.
+//! Small systems in folders of their own, in which packages are tried: one with an older C library, and one with
+//! another processor.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::shell;
 pub(crate) enum System {
     /// Debian 11: glibc 2.31, and also musl; its CPython is older than the oldest supported one.
     Bullseye,
-    /// Debian 12 for ARM of 64 bits, which QEMU runs, with CPython 3.11, and musl.
+    /// Debian 12 for 64-bit ARM, which QEMU runs, with CPython 3.11, and musl.
     Arm,
 }
 
-/// Creates what a system's folder lacks, and runs the command there, in a namespace that ends with it.
+/// Creates what a system's folder lacks, and runs a command there, in a namespace that ends with the command.
 const ENTER: &str = r#"
 system=$1; shift
 mount --rbind /dev "$system/dev"
@@ -40,7 +40,7 @@ impl System {
         }
     }
 
-    /// The folder that is its root.
+    /// The folder that is the system's root.
     pub(crate) fn root(self) -> PathBuf {
         folder().join("systems").join(self.name())
     }
@@ -64,7 +64,8 @@ impl System {
             }
         }
         let root = self.root();
-        // Left by an earlier attempt. It is mounted nowhere: every mount is in a namespace that ends with its command.
+        // Removes what an earlier attempt left. No mounts are left in it, because every mount is in a namespace that
+        // ends with its command.
         shell::fresh(&root)?;
         shell::progress(format!("debootstrap, for {}", self.name()));
         let mut debootstrap = shell::command("unshare");
@@ -96,7 +97,7 @@ impl System {
         command
     }
 
-    /// An empty folder in it: the path outside.
+    /// Makes an empty folder in the system, and returns its path outside.
     pub(crate) fn fresh(self, name: &str) -> Result<PathBuf> {
         shell::fresh(&self.root().join(name))
     }

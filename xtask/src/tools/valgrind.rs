@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use super::debian;
 use crate::shell;
 
-/// True if it runs on this machine, and counts what the budgets are for: the same program has other instructions on
-/// another processor.
+/// True if Valgrind runs on this machine and the budgets apply to it: on another processor the same program has other
+/// instructions.
 pub(crate) const COUNTS_HERE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
 
 pub(crate) fn provide() -> Result<(PathBuf, String)> {

@@ -16,8 +16,8 @@ use crate::tools::MDBOOK;
 /// The folder of the crates' documentation in the site.
 const API: &str = "api";
 
-/// Broken links in the documentation of other crates. Our documentation repeats it if their traits are implemented for
-/// every type. Only `tracing` has such a link.
+/// Broken links in the documentation of other crates. Our documentation repeats such a link if another crate's trait is
+/// implemented for every type. Only `tracing` has such a link.
 const FOREIGN: [&str; 1] = [": dispatcher#setting-the-default-subscriber: "];
 
 /// The page to which links back from rustdoc's own pages lead.
