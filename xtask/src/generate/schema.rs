@@ -172,7 +172,7 @@ impl Setting {
     pub(super) fn text(&self) -> String {
         let stores = self.of_stores();
         let mut meaning = self.meaning.clone();
-        // An acronym after the name of a store keeps its capital letters.
+        // An acronym stays in upper case after the name of a store.
         let is_word = meaning.chars().nth(1).is_some_and(|second| second.is_lowercase() || second == ' ');
         if !stores.is_empty() && is_word {
             meaning = meaning[..1].to_lowercase() + &meaning[1..];
