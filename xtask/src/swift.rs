@@ -382,8 +382,8 @@ const APPLE: [(&str, &[&str]); 3] = [
     ("ios-simulator", &["aarch64-apple-ios-sim", "x86_64-apple-ios"]),
 ];
 
-/// Builds the compiled part for Apple's platforms into the package. Needs Xcode. It has never run, because no Mac was
-/// at hand.
+/// Builds the compiled part for Apple's platforms into the package. Needs Xcode. This function has never run, because
+/// no Mac was available.
 fn xcframework(profile: Profile, package: &Path) -> Result<()> {
     let joined = shell::fresh(&target().join("apple"))?;
     let headers = package.join("Sources/IncumbentRawFFI");

@@ -146,8 +146,8 @@ impl Hunt {
     }
 
     /// Returns the runs for a mutant: those on its store. The control runs on all stores. If hunts end at the first
-    /// notice, the control gets only the runs that the page lists and a tenth of the others, which such hunts seldom
-    /// reach.
+    /// notice, the control gets only the runs that the page lists and a tenth of all other runs, which such hunts
+    /// seldom reach.
     fn choices(self, mutant: Option<&Mutant>) -> impl Iterator<Item = Choice> {
         let listed: HashSet<&str> = ALL.iter().map(|mutant| page::noticed(mutant).place).collect();
         let is_hunted = move |(number, choice): &(usize, Choice)| match mutant {

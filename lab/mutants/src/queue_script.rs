@@ -289,7 +289,7 @@ fn rounds_in_a_window() -> bool {
     }
     // The remaining leader's round is sent once the first round is answered.
     let last = answered(&mut session, at(100), rounds[..1].to_vec());
-    // The requests of some entering candidates still fit into the window; the others wait.
+    // The requests of some entering candidates still fit into the window; the rest have to wait.
     let waiting = (66..=70).filter(|id| entered(&mut session, *id, at(101)).is_empty()).count();
     // The watch makes each leader without a round in progress begin one, which has to wait.
     let begun = asked(&mut session, at(102), session::Input::Watching { number: 1 });

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names a nats-server to use instead of the newest.
 pub const NATS_SERVER: &str = "NATS_SERVER";
 
-/// The environment variable that marks a machine as without Go on purpose, and so without the older servers, which are
-/// built with Go.
+/// The environment variable that is set if the machine deliberately lacks Go, and therefore the older servers, which
+/// are built with Go.
 pub const WITHOUT_GO: &str = "INCUMBENT_WITHOUT_GO";
 
 /// A version of nats-server in the tests.

@@ -114,7 +114,7 @@ fn world(component: Artefact) -> Result<Vec<(Artefact, PathBuf)>> {
     Ok(vec![(component, package::released_component(component)?)])
 }
 
-/// Measures each build, or those of the named crates. If a build lacks a tool, the others are still measured.
+/// Measures each build, or those of the named crates. If a build lacks a tool, all other builds are still measured.
 pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
     if let Some(unknown) = named.iter().find(|name| BUILDS.iter().all(|build| build.of != name.as_str())) {
         bail!("nothing is released from {unknown:?}");

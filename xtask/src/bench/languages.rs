@@ -51,8 +51,8 @@ const LANGUAGES: [(&str, Prepare); 7] = [
     }),
 ];
 
-/// Measures all languages, or the first and those that are named. If a language other than the first lacks a tool, the
-/// others are still measured.
+/// Measures all languages, or the first and those that are named. If a language other than the first lacks a tool, all
+/// other languages are still measured.
 pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
     let has = |row: &str, name: &str| row.split(',').next() == Some(name);
     if let Some(unknown) = named.iter().find(|name| !LANGUAGES.iter().any(|(row, _)| has(row, name))) {

@@ -293,7 +293,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         What::All => {
             let mut is_well = true;
             for bench in Bench::value_variants() {
-                // If a benchmark lacks a tool, the others still run.
+                // If a benchmark lacks a tool, all other benchmarks still run.
                 match measure(*bench, args) {
                     Ok(figures) => is_well &= !misses(&figures),
                     Err(error) => {

@@ -240,7 +240,7 @@ fn provenance(stored: &[Stored]) -> String {
     text
 }
 
-/// Returns a table in Markdown. The first `words` columns are text, aligned to the left; the others are numbers,
+/// Returns a table in Markdown. The first `words` columns are text, aligned to the left; the other columns are numbers,
 /// aligned to the right.
 pub(super) fn table(words: usize, head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));

@@ -201,7 +201,7 @@ impl Setting {
     /// Its meaning after the stores that have it.
     pub(super) fn meaning_after(&self, stores: &str) -> String {
         let mut meaning = self.meaning.clone();
-        // An acronym after the name of a store keeps its capital letters.
+        // An acronym stays in upper case after the name of a store.
         let is_word = meaning.chars().nth(1).is_some_and(|second| second.is_lowercase() || second == ' ');
         if !stores.is_empty() && is_word {
             meaning = meaning[..1].to_lowercase() + &meaning[1..];

@@ -1,4 +1,4 @@
-//! Circles: sets of modules that all import from one another, so that none can be understood without the others.
+//! Circles: sets of modules that all import from one another, so that none can be understood without the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// The counted things, and their numbers.
+/// A thing that is counted, and its number.
 struct Number {
     name: &'static str,
     says: &'static str,

@@ -108,7 +108,7 @@ fn asked(port: u16) -> Result<String> {
     Ok(answer)
 }
 
-/// A server. Dropping this value kills it.
+/// A server, which is killed when this value is dropped.
 struct Server(Child);
 
 impl Server {

@@ -3,7 +3,7 @@
 //! Steps that compute run one after another at a low priority, or two at a time if no other step waits. Steps that
 //! mostly wait for leases and servers run at the same time as these. So the processors are busy while tests sleep, and
 //! a test that measures time still gets a processor when it needs one. A spare step takes the time that the other steps
-//! leave. The output of one step is printed as it comes. The output of the others is kept until their turn, so that a
+//! leave. The output of one step is printed as it comes. The output of other steps is kept until their turn, so that a
 //! step's lines stay together.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,8 +110,8 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
                 if let Some(need) = step.needs.iter().find(|need| ended.get(*need) == Some(&false)) {
                     report.check(step.part, &format!("{} did not run, as {need} failed", step.name), false);
                     ended.insert(step.name, false);
-                    // Starts again at the first step, because an earlier step may have waited for the one that does not
-                    // run.
+                    // Starts again at the first step, because an earlier step may have waited for the step that does
+                    // not run.
                     index = 0;
                     continue;
                 }

@@ -15,7 +15,7 @@ use crate::shell::{self, say};
 
 /// The file of the limits.
 const LIMITS: &str = "xtask/words.toml";
-/// Files that must name the words.
+/// Files that are not counted, because they must name the words.
 const EXEMPT: [&str; 4] = ["CONTRIBUTING.md", "xtask/src/test/words.rs", "node/docs", "node/ts/native.d.ts"];
 /// Folders of build results or installed packages.
 const BUILT: [&str; 4] = ["target", "node_modules", "dist", "npm"];

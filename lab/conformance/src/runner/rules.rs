@@ -51,7 +51,7 @@ fn wins(participants: &[Participant]) -> Vec<Win> {
     participants.iter().flat_map(of).collect()
 }
 
-/// Finds two terms of one election of which the later has no larger token.
+/// Finds two terms of one election such that the later term has no larger token.
 fn disorder(wins: &[Win]) -> Option<String> {
     let mut sorted: Vec<&Win> = wins.iter().collect();
     sorted.sort_by_key(|win| win.at);

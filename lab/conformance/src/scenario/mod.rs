@@ -59,12 +59,12 @@ pub struct Candidate {
     /// True if the candidate works in its terms until a step reports that the work is done.
     #[serde(default)]
     pub works: bool,
-    /// The settings in which this candidate differs from the others.
+    /// The settings in which this candidate differs from all other candidates.
     #[serde(default)]
     pub options: Options,
 }
 
-/// The settings in which a candidate differs from the others.
+/// The settings in which a candidate differs from all other candidates.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "they are those of `CampaignOptions`, with the unit in the name")]
