@@ -115,10 +115,8 @@ impl Oracle for NoLossWithoutCause {
                     node.lowered = before.zip(info.max_age).is_some_and(|(before, now)| now < before);
                 }
             }
-            Observation::Handled { node, lease, .. } => {
-                if let Some(lease) = lease {
-                    self.nodes[*node].deadline = Some(lease.deadline);
-                }
+            Observation::Handled { node, lease: Some(lease), .. } => {
+                self.nodes[*node].deadline = Some(lease.deadline);
             }
             Observation::Output { node, output: Output::Event(Event::Lost { term, reason }), .. } => {
                 let checked = self.check(view, *node, term, *reason);

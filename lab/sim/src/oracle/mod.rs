@@ -116,6 +116,9 @@ pub(crate) struct Checkers<R: Rule = KeyLease> {
     /// The same oracles, which see all events, if a test compares the two.
     #[cfg(test)]
     seers: Vec<Box<dyn Oracle<R>>>,
+    /// Counts the events.
+    #[cfg(test)]
+    events: u64,
     /// Whether every campaign of this run has a twin.
     pub(crate) compare: bool,
     replay: Replay,
@@ -251,6 +254,8 @@ impl<R: Rule> Checkers<R> {
             seen_by,
             #[cfg(test)]
             seers: if tests::COMPARES.get() { make() } else { Vec::new() },
+            #[cfg(test)]
+            events: 0,
             compare: plan.choice.seed.is_multiple_of(4),
             replay: Replay::new(plan.choice.candidates),
         }
@@ -274,12 +279,15 @@ impl<R: Rule> Checkers<R> {
         Ok(())
     }
 
-    /// Compares the oracles with others that see all events.
+    /// Compares the oracles with others that see all events. What they know is compared after some events only, because
+    /// it may be a lot.
     #[cfg(test)]
     fn compare_with_seers(&mut self, view: &View<'_>, observation: &Observation<'_, R>) {
+        self.events += 1;
+        let compares = self.events.is_multiple_of(31);
         for (oracle, seer) in self.oracles.iter().zip(&mut self.seers) {
             assert_eq!(seer.observe(view, observation), Ok(()), "{seer:?}");
-            if oracle.sees().contains(&observation.kind()) {
+            if compares && oracle.sees().contains(&observation.kind()) {
                 assert_eq!(format!("{oracle:?}"), format!("{seer:?}"));
             }
         }
@@ -352,7 +360,7 @@ mod tests {
     fn an_oracle_that_sees_only_the_events_it_asks_for_knows_what_it_would_know_from_all() {
         COMPARES.set(true);
         let wanted = Wanted { seed: 7, stores: Store::ALL.to_vec(), faults: None, peers: None };
-        let violations = Schedule::new(&wanted).take(18).filter_map(|choice| run(&choice).violation);
+        let violations = Schedule::new(&wanted).take(6).filter_map(|choice| run(&choice).violation);
         assert_eq!(violations.collect::<Vec<_>>(), []);
         COMPARES.set(false);
     }
