@@ -19,8 +19,8 @@ function known(reason: Reason): NativeReason | undefined {
 type Wait = <T>(operation: Operation) => Promise<T>;
 
 /**
- * An uninterrupted leadership. Keeping this object delays nothing; work for the term in `lead`, in a turn of `terms`,
- * or with a {@link Term.hold | hold}.
+ * An uninterrupted leadership. Keeping this object does not delay the end of the term. Only work in `lead`, work in a
+ * turn of `terms` and a {@link Term.hold | hold} do.
  */
 export class Term {
   readonly #native: NativeTerm;
@@ -28,7 +28,7 @@ export class Term {
   readonly #wait: Wait;
   #signal: AbortSignal | undefined;
   #drainSignal: AbortSignal | undefined;
-  // One of each per term: a loop may ask for them in every turn.
+  // Each promise is created once per term, because a loop may ask for it in every turn.
   #ended: Promise<Reason> | undefined;
   #draining: Promise<void> | undefined;
   /** The work that waits for the end of the term, and so might delay its drain. */

@@ -62,9 +62,9 @@ pub fn retire(limit: Duration) {
 
 #[uniffi::export]
 impl Store {
-    /// Campaigns in the election of that key. A health interval enables the health questions, and `executor` the watch
-    /// on an executor of the language, whose limit is the setting `watch_loop`. Checks the settings at once, as far as
-    /// possible without the store.
+    /// Campaigns in the election of that key. `health_interval` enables health checks. `executor` enables the check that
+    /// an executor of the language does not hang; the setting `watch_loop` is the limit of that check. Checks the
+    /// settings at once, as far as possible without the store.
     pub fn campaign(
         &self,
         election: String,

@@ -67,7 +67,7 @@ impl Metrics {
             Event::Warning(_) => {
                 self.warnings.inc();
             }
-            // The election may not know the reason of a loss, so `lost` counts it.
+            // This event may lack the reason for the loss, so `lost` counts losses instead.
             Event::Lost { .. } => {}
             Event::Draining { .. } | Event::LeaderChanged(_) | Event::StateChanged(_) => {}
         }
@@ -176,9 +176,9 @@ impl Collector for Leadership {
             None,
             ConstGauge::new(u64::from(term.is_some())),
         )?;
-        let help = "Time to the deadline of the leader; 0 while it does not lead.";
+        let help = "Time until this candidate's deadline; 0 while the candidate does not lead.";
         gauge(&mut encoder, "lease_remaining", help, Some(&Unit::Seconds), ConstGauge::new(remaining))?;
-        let help = "The growing number in the fencing token; 0 while it does not lead.";
+        let help = "The sequence of the fencing token; 0 while the candidate does not lead.";
         gauge(&mut encoder, "token_sequence", help, None, ConstGauge::new(sequence))
     }
 }

@@ -132,8 +132,9 @@ async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> R
     match next {
         Some(next) if next.name == *to => report(key, &to, as_json, &leader, asked.elapsed(), left),
         Some(next) if is_same(&next, &leader) => Err(Failure::failed(format!(
-            "{}, and took it again because no other candidate did: is {to} a candidate?",
-            left.of(&leader, key)
+            "{}, and {} leads again because no other candidate took over: is {to} a candidate?",
+            left.of(&leader, key),
+            leader.name
         ))),
         Some(next) => Err(Failure::failed(format!(
             "{}, and {} leads now: is {to} a candidate?",

@@ -175,7 +175,7 @@ fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
     assert_eq!(refused.stderr, reported);
     let failed = ended(&[&arguments[..], &["--store", &scratch.url, "--force"]].concat());
     assert_eq!(failed.code, Some(1), "{failed:?}");
-    let reported = "incumbent: ada gave jobs up, and took it again because no other candidate did: is zoe a candidate?\n";
+    let reported = "incumbent: ada gave jobs up, and ada leads again because no other candidate took over: is zoe a candidate?\n";
     assert_eq!(failed.stderr, reported);
 }
 

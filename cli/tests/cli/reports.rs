@@ -274,7 +274,7 @@ fn a_hand_over_is_printed() {
             sequence(after);
             return said;
         }
-        assert!(said.contains("took it again because no other candidate did"), "{said}");
+        assert!(said.contains("leads again because no other candidate took over"), "{said}");
         sequence(before);
     };
     for store in [&scratch.url, &url] {

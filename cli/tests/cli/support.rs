@@ -224,7 +224,7 @@ pub(crate) fn hand_over(store: &str, to: &str) -> Ended {
         if handed.code == Some(0) {
             return handed;
         }
-        assert!(handed.stderr.contains("took it again because no other candidate did"), "{handed:?}");
+        assert!(handed.stderr.contains("leads again because no other candidate took over"), "{handed:?}");
     }
 }
 

@@ -408,7 +408,11 @@ mod tests {
         (1..=3).for_each(|present| renew(&mut attempts, present));
         assert_eq!(remembered(&attempts), [1, 2, 3, 4], "overtaken at 10 s");
         renew(&mut attempts, 4);
-        assert_eq!(remembered(&attempts), [3, 4, 5], "a lease later an answer to it proves nothing");
+        assert_eq!(
+            remembered(&attempts),
+            [3, 4, 5],
+            "an answer to attempt 1 that comes a lease later proves nothing"
+        );
     }
 
     #[test]

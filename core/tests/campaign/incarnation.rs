@@ -310,7 +310,8 @@ fn a_watch_that_may_see_another_incarnation_confirms_nothing() {
 
 #[test]
 fn what_the_watch_showed_before_an_inspection_is_waited_for_in_the_other_incarnation() {
-    // The watch already began in the other incarnation, which is old because it was restored from a backup.
+    // The watch had already begun in the new incarnation, which is more than a lease old because it was restored from a
+    // backup.
     let mut bench = Bench::candidate(theirs(4));
     bench.watched(theirs(50));
     let shown = bench.now;

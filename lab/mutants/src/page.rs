@@ -35,7 +35,8 @@ pub(crate) fn noticed(mutant: &Mutant) -> Noticed<'static> {
     row.map(places).unwrap_or_default()
 }
 
-/// Parses the places in the cells of a row: `I3, seed 4 of stops | I3, keep busy |`.
+/// Parses where each check noticed the mutant, which follows the first comma of a cell: `I3, seed 4 of stops | I3, keep
+/// busy |`.
 fn places(cells: &str) -> Noticed<'_> {
     let mut places = cells.split('|').map(|cell| cell.trim().split_once(", ").map_or("", |(_, place)| place));
     Noticed { place: places.next().unwrap_or_default(), world: places.next().unwrap_or_default() }

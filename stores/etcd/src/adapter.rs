@@ -161,7 +161,7 @@ impl Etcd {
     /// yet, or only the `gone` one. Its [number](LeaseId::of_companions) contains the raft term of a linearised read
     /// that was answered before the grant was sent.
     pub(super) async fn share(&self, gone: Option<LeaseId>, ttl: Duration) -> Result<LeaseId, Failure> {
-        // Without random numbers, the machine could not have made a campaign's nonce either.
+        // This does not fail in practice, because the campaign has already drawn its nonce from the same source.
         let drawn = getrandom::u64().map_err(|_| Failure::Unknown)?;
         self.leases.share(gone, ttl, self.raft_term(), drawn).await
     }

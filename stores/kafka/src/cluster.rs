@@ -60,7 +60,7 @@ type Producing = DroppedApart<Polled>;
 /// The producer for all candidates. It is replaced when it is dead, or has written to a topic that was recreated.
 struct Writer {
     producer: Arc<Producing>,
-    /// The ids of the topics to which the producer has written, as the records name them.
+    /// The id of each topic to which the producer has written, by the name of the topic. The id is spelled as in records.
     topics: HashMap<String, String>,
 }
 

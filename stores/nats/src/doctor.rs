@@ -36,11 +36,7 @@ fn describe(report: &mut Examination, survey: &Survey) {
     report.set("server", format!("nats-server {}", survey.server), survey.server.as_str());
     let of_account = survey.account_level.map_or("not visible to our user".into(), |level| level.to_string());
     let levels = json!({ "account": survey.account_level, "stream": survey.stream_level });
-    report.set(
-        "api_level",
-        format!("{of_account} of the account, {} of the stream", survey.stream_level),
-        levels,
-    );
+    report.set("api_level", format!("account: {of_account}; stream: {}", survey.stream_level), levels);
     report.set("replicas", survey.replicas.to_string(), survey.replicas);
     let servers: Vec<_> = survey.holders.iter().map(|holder| holder.name.as_str()).collect();
     if !servers.is_empty() {

@@ -39,7 +39,7 @@ pub fn key_alone() -> Text {
     Text::setting("tls_key").and(" needs ").and(Text::setting("tls_cert")).and(", the file with its certificate")
 }
 
-/// Refuses a file that cannot be read, or holds something else.
+/// Refuses a file that cannot be read, or is not the expected PEM file.
 pub fn unusable_file(path: &str, name: &'static str, what: &str) -> Text {
     Text::from(format!("the file {path} that `")).and(Text::setting(name)).and(format!("` names cannot be read as a PEM {what}"))
 }

@@ -177,8 +177,8 @@ fn explain(error: &rusqlite::Error) -> String {
         }
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "it is damaged, or not an SQLite database; stop every candidate and move it away together with its \
-             -journal; then a new one is created"
+            "it is damaged, or not an SQLite database; stop every candidate, then move the file away with its \
+             -journal; a new file is created at the next opening"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             "it cannot be written here; check the permissions of the file and of its folder"

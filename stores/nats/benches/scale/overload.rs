@@ -289,7 +289,7 @@ fn endure<const SIDES: usize>(name: &str, trouble: Trouble, sides: [Tried; SIDES
             _ => (),
         }
         if began.elapsed() >= next_line {
-            let when = if cause.is_some() { "in trouble" } else { "after it" };
+            let when = if cause.is_some() { "in trouble" } else { "after the trouble" };
             let shown: Vec<String> =
                 led.iter().map(|led| led.map_or("?".into(), |led| led.to_string())).collect();
             let seconds = began.elapsed().as_secs();

@@ -95,7 +95,7 @@ async fn an_election_sends_no_more_than_its_budget() {
         for ((phase, budget), traffic) in BUDGETS.into_iter().zip(phases) {
             println!("{phase:?}: {traffic}; the budget is {budget}");
             if !traffic.is_within(budget) {
-                over.push(format!("the budget of {phase:?} is {budget}; counted were {traffic}"));
+                over.push(format!("{phase:?} took {traffic}, and its budget is {budget}"));
             }
         }
         if over.is_empty() {

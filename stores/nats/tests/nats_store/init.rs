@@ -90,7 +90,7 @@ async fn a_bucket_that_holds_or_held_a_message_is_not_called_new() {
     assert_eq!(
         shown(&init(&settings, &new).await.unwrap()).len(),
         1,
-        "the statement is missing, and can be made"
+        "the bucket is not marked as never used, and `init` can mark it"
     );
     let (store, _) = open(&settings).await;
     let held = applied(&store, KEY, &acquire(Expect::Absent)).await;

@@ -138,7 +138,7 @@ async fn a_watch_that_the_bucket_has_no_place_for_is_refused_with_the_remedy() {
     );
 }
 
-/// Waits until the number of the bucket's consumers stays the same, and returns it.
+/// Waits until the bucket has one consumer, and returns the number of its consumers.
 async fn consumers(bench: &Bench) -> usize {
     let jetstream = bench.jetstream().await;
     let count = || async {

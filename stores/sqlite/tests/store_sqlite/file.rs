@@ -126,7 +126,7 @@ mod damage {
         let error = refused(&SqliteSettings::new(&path)).await;
         assert_eq!(error.kind(), ErrorKind::Broken);
         assert!(
-            error.message().contains("stop every candidate and move it away together with its -journal"),
+            error.message().contains("stop every candidate, then move the file away with its -journal"),
             "{error}"
         );
     }

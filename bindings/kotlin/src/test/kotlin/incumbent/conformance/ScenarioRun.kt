@@ -301,7 +301,7 @@ class ScenarioRun(
             while (participant.calls.isNotEmpty()) {
                 same("what a call of ${participant.id} returned with", answer(participant.calls.poll()), null)
             }
-            // Events are read on other threads: a term that its candidate is in must have arrived.
+            // Events are read on other threads, so this waits until the event for the candidate's current term has arrived.
             until("the events of ${participant.id} are read") {
                 val token = participant.candidate?.term?.token
                 token == null || participant.log.any { it.token == token }
