@@ -106,6 +106,30 @@ impl Engine {
         self.logs.get_or_init(|| WakeThread::start("incumbent-log").ok()).as_ref()
     }
 
+    /// Releases every key that this process holds, and stops calling wakes, within `limit`.
+    fn leave(&self, limit: Duration) {
+        let until = Instant::now() + limit;
+        let (stores, candidates) = {
+            let open = self.open();
+            (alive(&open.stores), alive(&open.candidates))
+        };
+        let mut leave = Vec::new();
+        for candidate in candidates.iter().filter_map(|candidate| candidate.get("candidate").ok()) {
+            leave.push(leaving(candidate.request_close(), false));
+            if let Some(term) = candidate.term() {
+                // This is handled after the close, which has started the drain.
+                term.drained();
+            }
+        }
+        leave.extend(
+            stores.iter().filter_map(|store| Some(leaving(store.get("store").ok()?.request_close(), false))),
+        );
+        for operation in leave {
+            operation.ready().wait(Some(until.saturating_duration_since(Instant::now())));
+        }
+        self.stop(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)));
+    }
+
     /// Stops calling wakes. After this returns no wake runs, except one that took longer than `limit`.
     pub(crate) fn stop(&self, limit: Duration) {
         self.wakes.stop(limit);
@@ -166,27 +190,13 @@ pub fn is_running() -> bool {
 /// Does not wait for drains, since the code that would finish the work no longer runs. Returns once the keys are
 /// released, or after `limit`; at once if nothing was ever opened, and in a forked child.
 pub fn shut_down(limit: Duration) {
-    let Some(engine) = Engine::running() else { return };
-    let until = Instant::now() + limit;
-    let (stores, candidates) = {
-        let open = engine.open();
-        (alive(&open.stores), alive(&open.candidates))
-    };
-    let mut leave = Vec::new();
-    for candidate in candidates.iter().filter_map(|candidate| candidate.get("candidate").ok()) {
-        leave.push(leaving(candidate.request_close(), false));
-        if let Some(term) = candidate.term() {
-            // This is handled after the close, which has started the drain.
-            term.drained();
+    if let Some(engine) = Engine::running() {
+        engine.leave(limit);
+        engine.wakes.detach();
+        if let Some(logs) = engine.logs.get().and_then(Option::as_ref) {
+            logs.detach();
         }
     }
-    leave.extend(
-        stores.iter().filter_map(|store| Some(leaving(store.get("store").ok()?.request_close(), false))),
-    );
-    for operation in leave {
-        operation.ready().wait(Some(until.saturating_duration_since(Instant::now())));
-    }
-    engine.stop(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)));
 }
 
 /// [Shuts down](shut_down) for a user of this library that is unloaded while its process continues. The next call that
@@ -194,7 +204,9 @@ pub fn shut_down(limit: Duration) {
 /// may still refer to it.
 pub fn retire(limit: Duration) {
     let engine = ENGINE.load(Ordering::Acquire);
-    shut_down(limit);
+    if let Some(running) = Engine::running() {
+        running.leave(limit);
+    }
     // Unless another thread has already replaced it.
     let _ = ENGINE.compare_exchange(engine, std::ptr::null_mut(), Ordering::AcqRel, Ordering::Acquire);
     if let Some(engine) = Engine::in_this_process(engine) {

@@ -29,7 +29,7 @@ pub fn loop_probe(wake: impl Fn() -> Wake + Send + Sync + 'static) -> LoopProbe 
 pub(crate) struct WakeThread {
     wakes: mpsc::Sender<Wake>,
     guard: Arc<CallGuard>,
-    /// Taken once it was [joined](WakeThread::join).
+    /// Taken once the thread was [joined](WakeThread::join) or [detached](WakeThread::detach).
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -97,6 +97,11 @@ impl WakeThread {
             }
             state = self.guard.returned.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Lets the thread end by itself: no call joins it later.
+    pub(crate) fn detach(&self) {
+        drop(self.thread.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Waits for the end of the thread, once it was [stopped](Self::stop): it may have to leave an interpreter or a virtual

@@ -9,6 +9,7 @@ use incumbent_core::candidacy::Rule;
 use incumbent_core::record::Nonce;
 use incumbent_core::session::{self, CampaignId, Refusal};
 use incumbent_core::store::FaultKind;
+use incumbent_core::text::Names;
 
 use super::Driver;
 use super::command::{Command, LeaveReplies};
@@ -345,9 +346,9 @@ fn log_event(shared: &CandidateState, event: &Event) {
             tracing::debug!(election, candidate, state = state.code(), "campaigning")
         }
         Event::Warning(warning) if needs_a_person(warning) => {
-            tracing::error!(election, candidate, "{warning}");
+            tracing::error!(election, candidate, "{}", logged(warning));
         }
-        Event::Warning(warning) => tracing::warn!(election, candidate, "{warning}"),
+        Event::Warning(warning) => tracing::warn!(election, candidate, "{}", logged(warning)),
     }
 }
 
@@ -368,6 +369,11 @@ fn log_request(shared: &CandidateState, request: &session::Request, accepted: bo
                 candidate");
         }
     }
+}
+
+/// The text of a warning in a log, which operators of programs in any language read: it names the command line's commands.
+fn logged(warning: &Warning) -> String {
+    warning.text().spelled(Names::CommandLine)
 }
 
 /// Returns true if the condition lasts until a person acts.
