@@ -3,7 +3,6 @@
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
@@ -147,35 +146,36 @@ impl Names {
     /// The call or the command that prepares a store, in this form. A component cannot prepare one, so its host's
     /// operator reads of the command.
     fn init(self, with: &[&'static str]) -> String {
-        let with = |prefix: &str, set: &str, key: &str| -> String {
-            let settings = with.iter().flat_map(|&name| match (self, name) {
-                (Self::CommandLine | Self::Components, "election") => [" ", "KEY"].map(Cow::from),
-                (Self::CommandLine | Self::Components, name) => [" ".into(), Self::CommandLine.spell(name)],
-                (_, "election") => [prefix.into(), format!("election{key}").into()],
-                (_, name) => [prefix.into(), format!("{}{set}", self.spell(name)).into()],
-            });
-            settings.collect()
+        let is_command = matches!(self, Self::CommandLine | Self::Components);
+        // The call without settings, what begins the settings, separates them, sets one, gives the key and ends them.
+        let [call, begins, separates, sets, key, ends, end] = match self {
+            Self::Rust => {
+                ["StoreSettings::init", "` with `InitOptions::new().", ".", "(true)", "(key)", "", ""]
+            }
+            Self::Python => ["incumbent.init(url", ", ", ", ", "=True", "=key", "", ")"],
+            Self::Node => ["init(url", ", { ", ", ", ": true", ": key", " }", ")"],
+            Self::Kotlin => ["init(url)", " { ", "; ", " = true", " = key", " }", ""],
+            Self::Swift => ["prepareStore(url", ", .init(", ", ", ": true", ": key", ")", ")"],
+            Self::Components | Self::CommandLine => ["incumbent init", " ", " ", "", "", "", ""],
         };
-        match self {
-            Self::Rust => match with(".", "(true)", "(key)").replace(".new(", ".never_used(") {
-                settings if settings.is_empty() => "`StoreSettings::init`".into(),
-                settings => format!("`StoreSettings::init` with `InitOptions::new(){settings}`"),
-            },
-            Self::Python => format!("`incumbent.init(url{})`", with(", ", "=True", "=key")),
-            Self::Node => match with(", ", ": true", ": key").strip_prefix(", ") {
-                Some(settings) => format!("`init(url, {{ {settings} }})`"),
-                None => "`init(url)`".into(),
-            },
-            Self::Kotlin => match with("; ", " = true", " = key").strip_prefix("; ") {
-                Some(settings) => format!("`init(url) {{ {settings} }}`"),
-                None => "`init(url)`".into(),
-            },
-            Self::Swift => match with(", ", ": true", ": key").strip_prefix(", ") {
-                Some(settings) => format!("`prepareStore(url, .init({settings}))`"),
-                None => "`prepareStore(url)`".into(),
-            },
-            Self::Components | Self::CommandLine => format!("`incumbent init{}`", with("", "", "")),
+        let mut text = String::from("`");
+        text.push_str(call);
+        for (at, &name) in with.iter().enumerate() {
+            text.push_str(if at == 0 { begins } else { separates });
+            text.push_str(&match name {
+                "election" if is_command => "KEY".into(),
+                "new" if self == Self::Rust => "never_used".into(),
+                name if is_command => Self::CommandLine.spell(name),
+                name => self.spell(name),
+            });
+            text.push_str(if name == "election" { key } else { sets });
         }
+        if !with.is_empty() {
+            text.push_str(ends);
+        }
+        text.push_str(end);
+        text.push('`');
+        text
     }
 }
 

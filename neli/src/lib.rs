@@ -1,7 +1,7 @@
-//! goNELI's calls, for programs that used it, on top of a [`Candidate`] in a consumer group of Kafka.
+//! goNELI's calls, for programs that used it, on top of a [`Candidate`](incumbent::Candidate) in a Kafka consumer group.
 //!
 //! NELI elects the member of a consumer group that owns partition zero of the *leader topic*. goNELI is its
-//! implementation in Go. [`Neli`] has goNELI's calls and defaults, and no election of its own: it is a [`Candidate`],
+//! implementation in Go. [`Neli`] has goNELI's calls and defaults, and no election of its own: it is a [`Candidate`](incumbent::Candidate),
 //! which proves its lease as on every store, and [`Neli::candidate`] returns it. New programs do not need this crate:
 //! [`Store::open`](incumbent::Store::open) with a `kafka://` URL has everything, including fencing tokens.
 //!

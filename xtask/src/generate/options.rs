@@ -113,7 +113,7 @@ fn applied(settings: &[&Setting], setter: &dyn Fn(&Setting) -> String) -> Vec<St
     lines
 }
 
-/// The type of a preparation's setting in Rust, and the one that its setter takes.
+/// The type of a preparation's setting in Rust, and the type that its setter takes.
 fn rust_types(setting: &Setting) -> Result<(&'static str, &'static str)> {
     Ok(match setting.kind {
         Kind::Text | Kind::File => ("Option<String>", "impl Into<String>"),

@@ -56,7 +56,7 @@ pub(super) fn check(history: &History, election: &Election, terms: &[Term]) -> V
 }
 
 fn explain(from: Nanos, until: Nanos, excuses: &[Excuse]) -> Vacancy {
-    // Of all excuses that applied when the vacancy began, this takes the one that began last; a fault takes precedence
+    // Of all excuses that applied when the vacancy began, this takes the latest; a fault takes precedence
     // over its consequences.
     let in_force = excuses.iter().filter(|excuse| excuse.from <= from && excuse.until > from);
     let is_fault = |excuse: &Excuse| ![excuse::START, excuse::OUTAGE, excuse::STALL].contains(&excuse.why);

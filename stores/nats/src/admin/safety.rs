@@ -167,7 +167,7 @@ mod tests {
         let sources = parsed(r#"{"sources": [{"name": "KV_a"}]}"#).sources;
         let transform = parsed(r#"{"subject_transform": {"src": "a", "dest": "b"}}"#).subject_transform;
         for (config, what, remedy) in [
-            (Config { mirror, ..safe() }, "mirrors another", "use the bucket it mirrors".into()),
+            (Config { mirror, ..safe() }, "mirrors another", "use the bucket it mirrors"),
             (Config { sources, ..safe() }, "records from other streams", "without sources"),
             (Config { storage: "memory".into(), ..safe() }, "kept in memory", RECREATE),
             (Config { persist_mode: Some("async".into()), ..safe() }, "before they are stored", RECREATE),
