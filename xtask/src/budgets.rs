@@ -79,8 +79,8 @@ impl Artefact {
             Self::NodePackage => (60_000, 60_000),
             Self::KotlinLibrary => (28_000_000, 42_000_000),
             Self::SwiftLibrary => (190_000_000, 190_000_000),
-            Self::Engine => (145_600, 145_600),
-            Self::Campaigner => (206_000, 206_000),
+            Self::Engine => (152_000, 152_000),
+            Self::Campaigner => (210_000, 210_000),
         };
         match made {
             Made::Released => released,
