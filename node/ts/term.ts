@@ -67,7 +67,7 @@ export class Term {
 
   /**
    * @internal Whether work that has returned `result` is done, and not to be called in another term. Work that returns
-   * nothing while the term drains may have stopped in the middle because it was told of the drain, or has noticed it.
+   * nothing while the term drains may have stopped in the middle, because it has noticed the drain or had it reported.
    */
   static isDone(term: Term, result: unknown, isTold: boolean): boolean {
     if (!term.isCurrent()) {

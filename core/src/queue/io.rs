@@ -107,8 +107,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Whether the store may have had another leader before the one that answered this read. The store's log begins in
-    /// raft term 1, which has no leader; this also holds after a restore (raft's `Bootstrap`, etcd's `snapshot
+    /// Whether the store may have had another leader before the leader that answered this read. The store's log begins
+    /// in raft term 1, which has no leader; this also holds after a restore (raft's `Bootstrap`, etcd's `snapshot
     /// restore`).
     pub(super) fn may_have_a_former_leader(&self) -> bool {
         self.raft_term > 2

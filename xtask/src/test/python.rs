@@ -76,7 +76,7 @@ impl Python {
         Ok(())
     }
 
-    /// Returns all interpreters, first the one that runs all tests, and the wheel.
+    /// Returns all interpreters, beginning with the interpreter that runs all tests, and the wheel.
     fn built(&self) -> Result<(&[Interpreter], &Path)> {
         let (interpreters, wheel) = self.built.get().context("the wheel is not built")?;
         Ok((interpreters, wheel))

@@ -43,7 +43,7 @@ pub(crate) struct Process {
     /// The number of active faults that make the candidate's client queue requests.
     pub(super) queueing: u32,
     pub(super) outbox: Vec<Request>,
-    /// The steps that fail for the candidate, if it is the one that cannot prove its claim.
+    /// The steps that fail for the candidate, if it is the candidate that cannot prove its claim.
     pub(super) lacks: Option<Lacks>,
     /// The instant until which an answer may arrive from a server of a former incarnation of the store, if such a
     /// server has answered the process.

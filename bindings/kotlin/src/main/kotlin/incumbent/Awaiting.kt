@@ -64,7 +64,7 @@ private inline fun <T> awaiting(pending: Disposable, ready: () -> Unit, take: ()
         pending.destroy()
     }
 
-/** Ends the wait for a generated object, if anything can wait for it. The wait fails or is told that nothing comes. */
+/** Ends the wait for a generated object, if anything can wait for it. The wait fails, or ends with nothing. */
 internal fun abandon(raw: Any) {
     when (raw) {
         is PendingStore -> raw.cancel()
